@@ -115,9 +115,9 @@ func TestHooks_Block(t *testing.T) {
 		{"says yes", `{}`, "", 0, true, "", ""},
 		{"fails", "", "", 1, false, "", "The hook h failed."},
 		{"blocking fails", "", "", 1, true, "must agree first, and it failed: it ended with exit code 1", ""},
-		{"blocking prints nonsense", "yes!", "", 0, true, "no JSON object", ""},
+		{"blocking prints nonsense", "yes!", "", 0, true, "not a JSON object", ""},
 		{"blocking cannot start", "", "missing", 0, true, "cannot be started", ""},
-		{"blocking hangs", "", "hangs", 0, true, "longer than 1m0s", ""},
+		{"blocking hangs", "", "hangs", 0, true, "timed out after 1m0s", ""},
 		{"hangs", "", "hangs", 0, false, "", "The hook h failed."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -18,7 +18,7 @@ type processInfo struct {
 }
 
 // errNoTable says that this system's processes can not be listed.
-var errNoTable = errors.New("the process table can not be read here")
+var errNoTable = errors.New("the process table cannot be read here")
 
 // family returns the living processes that come from the agent: its descendants, its process group, and those that
 // have the trial's mark in their environment.

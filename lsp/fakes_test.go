@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	}
 	var s script
 	if err := json.Unmarshal([]byte(raw), &s); err != nil {
-		fmt.Fprintln(os.Stderr, "the script can not be read:", err)
+		fmt.Fprintln(os.Stderr, "the script cannot be read:", err)
 		os.Exit(2)
 	}
 	(&fake{script: s, docs: make(map[string]*fakeDoc), answers: make(map[string]chan json.RawMessage), last: make(map[string]json.RawMessage)}).run()

@@ -120,7 +120,7 @@ func (b *builder) commands(s *session, o *opened, params *sessionParams, files a
 func (b *builder) helpers(s *session, params *sessionParams) func(context.Context) []agent.Helper {
 	return agents.New(agents.Options{
 		UserDir: b.opts.Sessions.UserDir, ProjectDirs: params.roots(), Home: b.opts.Sessions.Home,
-		Tell: func(p agents.Problem) {
+		Report: func(p agents.Problem) {
 			s.out.notice(agent.SeverityWarning, "The file of a helper agent has a mistake.", p.String())
 		},
 	}).Helpers

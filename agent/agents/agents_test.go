@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/agent/agents"
 )
 
-// put writes a file, with its directories.
+// put writes a file and creates its directories.
 func put(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -35,9 +35,9 @@ func names(helpers []agent.Helper) string {
 	return strings.Join(all, " ")
 }
 
-// The built-in agents can be used as they are; those that plan and judge only read.
+// The built-in agents work without configuration; those that plan and review only read.
 func TestBuiltin(t *testing.T) {
-	l := agents.New(agents.Options{Tell: func(p agents.Problem) { t.Error(p) }})
+	l := agents.New(agents.Options{Report: func(p agents.Problem) { t.Error(p) }})
 	helpers := l.Helpers(t.Context())
 	if got := names(helpers); got != "executor architect planner critic" {
 		t.Fatalf("there are %s", got)
@@ -50,7 +50,7 @@ func TestBuiltin(t *testing.T) {
 	}
 }
 
-// The first place counts: the workspace, the user, other programs, the built-in agents. A name that is switched off is gone.
+// The first place wins: the workspace, the user, other programs, the built-in agents. A disabled name is removed.
 func TestPlaces(t *testing.T) {
 	project, user, home := t.TempDir(), t.TempDir(), t.TempDir()
 	say := func(path, name, what string) { put(t, path, front("name: "+name+"\ndescription: "+what, "do")) }
@@ -63,7 +63,7 @@ func TestPlaces(t *testing.T) {
 	put(t, filepath.Join(project, ".gjc", "agents", "off.md"), front("name: critic\ndisabled: true", ""))
 	put(t, filepath.Join(project, ".gjc", "agents", "notes.txt"), "no agent")
 	put(t, filepath.Join(project, ".claude", "agents", "broken.md"), "no agent either")
-	l := agents.New(agents.Options{UserDir: user, ProjectDirs: []string{project}, Home: home, Tell: func(p agents.Problem) { t.Error(p) }})
+	l := agents.New(agents.Options{UserDir: user, ProjectDirs: []string{project}, Home: home, Report: func(p agents.Problem) { t.Error(p) }})
 	helpers := l.Helpers(t.Context())
 	if got := names(helpers); got != "both planner theirs gem executor architect" {
 		t.Fatalf("there are %s", got)
@@ -79,7 +79,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// All that a file can say.
+// All fields of a file.
 func TestFields(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "agents", "x.md"), "\ufeff"+strings.ReplaceAll(front(`name: "x-1"
@@ -91,7 +91,7 @@ model: gjc/slow, gjc/smol:low
 thinking: high
 spawns: executor, critic
 readOnly: true`, "\nYou look.\n\n---\nMore.\n"), "\n", "\r\n"))
-	l := agents.New(agents.Options{UserDir: dir, Tell: func(p agents.Problem) { t.Error(p) }})
+	l := agents.New(agents.Options{UserDir: dir, Report: func(p agents.Problem) { t.Error(p) }})
 	want := agent.Helper{
 		Name: "x-1", Description: "looks around", Prompt: "You look.\n\n---\nMore.", Tools: []string{"read", "mcp__db_*"},
 		Models: []string{"gjc/slow", "gjc/smol:low"}, Thinking: "high", Spawns: []string{"executor", "critic"}, ReadOnly: true,
@@ -101,7 +101,7 @@ readOnly: true`, "\nYou look.\n\n---\nMore.\n"), "\n", "\r\n"))
 	}
 }
 
-// A file with a mistake is told of with its line, once, and does no harm to the others.
+// A mistake in a file is reported once, with its line, and does not affect other files.
 func TestMistakes(t *testing.T) {
 	for _, tt := range []struct {
 		name, text, want string
@@ -125,7 +125,7 @@ func TestMistakes(t *testing.T) {
 		{"thinking", front("name: x\ndescription: d\nthinking: much", "x"), `:4: thinking: there is no level "much"`, false},
 		{"readOnly", front("name: x\ndescription: d\nreadOnly: maybe", "x"), `:4: readOnly: must be true or false`, false},
 		{"misspelled", front("name: x\ndescription: d\ntool: read", "x"), `:4: there is no field "tool"; did you mean "tools"?`, true},
-		{"unknown", front("name: x\ndescription: d\nfavourite: read", "x"), `:4: there is no field "favourite"; it is passed over`, true},
+		{"unknown", front("name: x\ndescription: d\nfavourite: read", "x"), `:4: unknown field "favourite"; it is ignored`, true},
 		{"not text", front("name: x\ndescription: d", "\xff"), `is not UTF-8 text`, false},
 		{"large", front("name: x\ndescription: d", strings.Repeat("x", 70_000)), `is larger than 64 KiB`, false},
 	} {
@@ -133,27 +133,27 @@ func TestMistakes(t *testing.T) {
 			dir := t.TempDir()
 			put(t, filepath.Join(dir, "agents", "a.md"), tt.text)
 			put(t, filepath.Join(dir, "agents", "b.md"), front("name: other\ndescription: d", "x"))
-			var told []string
-			l := agents.New(agents.Options{UserDir: dir, Tell: func(p agents.Problem) { told = append(told, p.String()) }})
+			var reported []string
+			l := agents.New(agents.Options{UserDir: dir, Report: func(p agents.Problem) { reported = append(reported, p.String()) }})
 			for range 2 {
 				helpers := l.Helpers(t.Context())
 				if got := strings.HasPrefix(names(helpers), "x other"); got != tt.counts || !strings.Contains(names(helpers), "other") {
 					t.Errorf("there are %s", names(helpers))
 				}
-				put(t, filepath.Join(dir, "agents", "c.md"), front("name: third\ndescription: d", "x")) // has all read again
+				put(t, filepath.Join(dir, "agents", "c.md"), front("name: third\ndescription: d", "x")) // forces a reload
 			}
-			if len(told) != 1 || !strings.HasPrefix(told[0], filepath.Join(dir, "agents", "a.md")) || !strings.Contains(told[0], tt.want) {
-				t.Errorf("told %q, want %q", told, tt.want)
+			if len(reported) != 1 || !strings.HasPrefix(reported[0], filepath.Join(dir, "agents", "a.md")) || !strings.Contains(reported[0], tt.want) {
+				t.Errorf("reported %q, want %q", reported, tt.want)
 			}
 		})
 	}
 }
 
-// A change of a file counts from then on; so does a new one, and one that is gone.
+// Changed, new and deleted files take effect immediately.
 func TestReload(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, ".gjc", "agents", "a.md")
-	l := agents.New(agents.Options{ProjectDirs: []string{dir}, Tell: func(p agents.Problem) { t.Error(p) }})
+	l := agents.New(agents.Options{ProjectDirs: []string{dir}, Report: func(p agents.Problem) { t.Error(p) }})
 	first := func(want string) {
 		t.Helper()
 		if h := l.Helpers(t.Context())[0]; h.Name+" "+h.Prompt != want {
@@ -179,7 +179,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// A link out of the workspace is not followed; the user's own may lead anywhere.
+// A link out of the workspace is not followed; the user's own links may lead anywhere.
 func TestLinks(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("making links takes a privilege there")
@@ -195,10 +195,10 @@ func TestLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	told := 0
-	l := agents.New(agents.Options{ProjectDirs: []string{project}, Tell: func(agents.Problem) { told++ }})
-	if got := names(l.Helpers(t.Context())); strings.Contains(got, "secret") || told != 1 {
-		t.Errorf("there are %s, told %d times", got, told)
+	reported := 0
+	l := agents.New(agents.Options{ProjectDirs: []string{project}, Report: func(agents.Problem) { reported++ }})
+	if got := names(l.Helpers(t.Context())); strings.Contains(got, "secret") || reported != 1 {
+		t.Errorf("there are %s, reported %d times", got, reported)
 	}
 	l = agents.New(agents.Options{UserDir: user})
 	if got := names(l.Helpers(t.Context())); !strings.Contains(got, "secret") {
@@ -206,7 +206,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// The directories above a root count up to the top of its repository, the nearest first.
+// The directories above a root are searched up to the top of its repository, nearest first.
 func TestHelpers_Above(t *testing.T) {
 	top := t.TempDir()
 	sub := filepath.Join(top, "repo", "sub")

@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// definition is one file, understood.
+// definition is a parsed file.
 type definition struct {
 	helper   agent.Helper
 	disabled bool
@@ -23,21 +23,21 @@ const (
 	maxDescription = 1000 // characters
 )
 
-// fields lists the fields of the front matter: the names, then other spellings, then those meant for people.
+// fields lists the fields of the front matter: the names, other spellings, and those for human readers.
 var fields = []string{
 	"name", "description", "tools", "model", "thinking", "spawns", "readOnly", "disabled",
 	"thinkingLevel", "thinking-level", "readonly",
 	"color", "version",
 }
 
-// without are the fields that helpers of other programs have and gjc's cannot have, with what to do.
+// without lists fields of other programs' agents that gjc does not support, with what to do instead.
 var without = map[string]string{
 	"output":   "gjc's helpers report in plain text; say in the text below what the report must hold, and remove the field",
 	"blocking": "the caller waits for every helper; remove the field",
 }
 
-// parse takes a file apart. A mistake in what it says leaves it out; a field that there is not is told and passed over. Of
-// another program's file only what both programs mean the same way counts.
+// parse parses a file. It returns no definition for an invalid file, and reports and ignores unknown fields. Of another
+// program's file it uses only fields with the same meaning in both programs.
 func parse(file string, foreign bool) (*definition, []Problem) {
 	p := &parser{foreign: foreign}
 	d := p.document(file)
@@ -73,7 +73,7 @@ func (p *parser) document(file string) *definition {
 	h.Prompt = strings.TrimSpace(split.Body)
 	var spawns []string
 	for _, m := range front.Members {
-		line := m.Line + 1 // behind the fence
+		line := m.Line + 1 // after the fence
 		switch m.Name {
 		case "name":
 			h.Name = p.text(m.Name, m.Value, line)
@@ -101,7 +101,7 @@ func (p *parser) document(file string) *definition {
 			if why, ok := without[m.Name]; ok {
 				p.problems = append(p.problems, Problem{Line: line, Reason: m.Name + ": " + why})
 			} else if !slices.Contains(fields, m.Name) {
-				reason := fmt.Sprintf("there is no field %q; it is passed over", m.Name)
+				reason := fmt.Sprintf("unknown field %q; it is ignored", m.Name)
 				if near := text.Near(m.Name, fields); near != "" {
 					reason = fmt.Sprintf("there is no field %q; did you mean %q?", m.Name, near)
 				}
@@ -124,7 +124,7 @@ func (p *parser) document(file string) *definition {
 	case p.fatal:
 	case !validName(h.Name):
 		p.fail(1, "name: %q cannot be a name; use up to %d letters, digits, - and _", text.Truncate(h.Name, maxName+1), maxName)
-	case d.disabled: // the name is enough
+	case d.disabled: // the name suffices
 	case h.Description == "":
 		p.fail(1, "description: say in one sentence what the agent is for; the model chooses by it")
 	case h.Prompt == "":
@@ -133,7 +133,8 @@ func (p *parser) document(file string) *definition {
 	return d
 }
 
-// front reads the front matter. That of other programs is often no YAML: there a line is a field with all that follows.
+// front parses the front matter. In files of other programs it is often not valid YAML; there a field is a line, and
+// the value is the rest of the line.
 func (p *parser) front(head string) *configfile.Node {
 	n, err := configfile.ParseYAML([]byte(head))
 	switch {
@@ -185,7 +186,7 @@ func (p *parser) boolean(name string, n *configfile.Node, line int) bool {
 	return n.True()
 }
 
-// list takes names in a list, or in one text with commas between them; nil for nothing said.
+// list returns names from a list, or from a text with commas; nil for an absent field.
 func (p *parser) list(name string, n *configfile.Node, line int) []string {
 	var words []string
 	switch n.Kind {
@@ -216,7 +217,7 @@ func (p *parser) list(name string, n *configfile.Node, line int) []string {
 	return words
 }
 
-// wrong is a value of the wrong kind. Another program may mean something else by it.
+// wrong reports a value of the wrong type. In another program's file it may have another meaning and is ignored.
 func (p *parser) wrong(line int, name, must string) {
 	if !p.foreign {
 		p.fail(line, "%s: must be %s", name, must)
@@ -229,19 +230,19 @@ func validName(name string) bool {
 	})
 }
 
-// theirTools are tools of other programs under gjc's names.
-var theirTools = map[string]string{
+// foreignTools maps tools of other programs to gjc's names.
+var foreignTools = map[string]string{
 	"Read": "read", "Grep": "search", "Glob": "find", "LS": "read", "Edit": "edit", "MultiEdit": "edit", "Write": "write", "Bash": "bash",
 	"WebFetch": "web_fetch", "WebSearch": "web_search", "TodoWrite": "todo_write", "Task": agent.TaskTool, "NotebookEdit": "edit",
 	"read_file": "read", "grep_search": "search", "search_file_content": "search", "glob": "find", "list_directory": "read",
 	"write_file": "write", "replace": "edit", "run_shell_command": "bash",
 }
 
-// translate puts another program's agent into gjc's words. Models are theirs, and mean nothing here.
+// translate converts another program's agent. It ignores the model, whose names are that program's.
 func translate(h *agent.Helper) {
 	h.Models = nil
 	for i, name := range h.Tools {
-		if ours := theirTools[name]; ours != "" {
+		if ours := foreignTools[name]; ours != "" {
 			h.Tools[i] = ours
 		}
 	}

@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	// maxFile is how large a file may be, in bytes.
+	// maxFile is the maximum size of a file, in bytes.
 	maxFile = 64 << 10
-	// maxAgents is how many there are in all: each request of a model lists them.
+	// maxAgents is the maximum number of agents: each model request lists them.
 	maxAgents = 50
 )
 
-// place is a directory that may hold agents.
+// place is a directory that may have agents.
 type place struct {
-	// root is what symbolic links must not lead out of; dir is below it, with slashes.
+	// root bounds symbolic links; dir is a slash-separated path below it.
 	root, dir string
-	// trusted places are the user's own: links may lead anywhere.
+	// trusted places are the user's own; links there may lead anywhere.
 	trusted bool
-	// foreign files are another program's: what gjc does not understand of them is no problem of the user's.
+	// foreign files belong to another program, so their problems are not reported.
 	foreign bool
 }
 
@@ -55,9 +55,9 @@ func (o *Options) places() []place {
 
 // reader reads all places once.
 type reader struct {
-	ctx      context.Context // of the one call
+	ctx      context.Context // of one call
 	helpers  []agent.Helper
-	seen     map[string]bool // names that are taken, also by agents that are switched off
+	seen     map[string]bool // names in use, including those of disabled agents
 	problems []Problem
 	stamps   []configfile.Stamp
 }
@@ -71,7 +71,7 @@ func (r *reader) place(p place) {
 	} else {
 		root, err := os.OpenRoot(p.root)
 		if err != nil {
-			return // the session tells of its roots
+			return // the session reports problems of its roots
 		}
 		defer func() { _ = root.Close() }()
 		files = approval.Guidance(p.root, root.FS())
@@ -89,7 +89,7 @@ func (r *reader) place(p place) {
 			continue
 		}
 		full := filepath.Join(dir, e.Name())
-		r.stamps = append(r.stamps, configfile.StampOf(full)) // before the reading: what changes in between is seen as a change
+		r.stamps = append(r.stamps, configfile.StampOf(full)) // before reading, so that a concurrent change is noticed
 		d, problems := readAgent(files, path.Join(p.dir, e.Name()), p.foreign)
 		if !p.foreign {
 			for _, q := range problems {
@@ -101,7 +101,7 @@ func (r *reader) place(p place) {
 		}
 		if other := here[d.helper.Name]; other != "" {
 			if !p.foreign {
-				r.problem(full, 0, fmt.Sprintf("%s is called %q too; that one counts", other, d.helper.Name))
+				r.problem(full, 0, fmt.Sprintf("%s has the same name %q and takes precedence", other, d.helper.Name))
 			}
 			continue
 		}
@@ -114,7 +114,7 @@ func (r *reader) problem(path string, line int, reason string) {
 	r.problems = append(r.problems, Problem{path, line, reason})
 }
 
-// add takes an agent, unless an earlier place has one of that name.
+// add adds an agent, unless an earlier place has one of that name.
 func (r *reader) add(d *definition, full string) {
 	if r.seen[d.helper.Name] {
 		return
@@ -129,7 +129,7 @@ func (r *reader) add(d *definition, full string) {
 	}
 }
 
-// builtin adds gjc's own agents, in the order in which they are listed. They count beside as many others as there may be.
+// builtin adds the built-in agents, in the order in which they are listed. maxAgents does not count them.
 func (r *reader) builtin() {
 	for _, name := range []string{"executor", "architect", "planner", "critic"} {
 		d, problems := readAgent(builtin, "builtin/"+name+".md", false)
@@ -142,7 +142,8 @@ func (r *reader) builtin() {
 	}
 }
 
-// readAgent reads one file. What is wrong with it has no path yet. Without a definition the file is left out.
+// readAgent reads one file. The problems that it returns have no path yet. It returns no definition for an invalid
+// file.
 func readAgent(files fs.FS, name string, foreign bool) (*definition, []Problem) {
 	wrong := func(line int, reason string) (*definition, []Problem) {
 		return nil, []Problem{{Line: line, Reason: reason}}
@@ -151,7 +152,7 @@ func readAgent(files fs.FS, name string, foreign bool) (*definition, []Problem) 
 	switch {
 	case err != nil:
 		return wrong(0, "cannot be read, or is a symbolic link that leads out of its workspace: "+plain(err))
-	case !info.Mode().IsRegular(): // opening a pipe would wait for ever
+	case !info.Mode().IsRegular(): // opening a pipe would block
 		return wrong(0, "is not a regular file")
 	}
 	data, err := configfile.ReadCapped(files, name, maxFile)
@@ -166,7 +167,7 @@ func readAgent(files fs.FS, name string, foreign bool) (*definition, []Problem) 
 	return parse(string(data), foreign)
 }
 
-// plain is an error without the path, which stands before it.
+// plain returns an error without the path, which the caller adds.
 func plain(err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err

@@ -1,20 +1,20 @@
-// Package commands finds the slash commands and skills that users write as files, and expands them into prompts.
+// Package commands loads the slash commands and skills that users define in files, and expands them to prompts.
 //
 // A command is a Markdown file: <agent dir>/commands/NAME.md for all workspaces, <root>/.gjc/commands/NAME.md for one.
-// A file in a directory below is called "dir:name". A skill is a directory with a SKILL.md in it, below "skills" in the
-// same places; its command is "skill:name". What belongs to a workspace wins over what belongs to the user, and the
-// first workspace root over the others. The directories above a root count as it does, up to the top of its repository, the
-// nearest first. Files of other agents (.claude, .agents, .codex) count after gjc's own.
+// A file in a subdirectory is named "dir:name". A skill is a directory with a SKILL.md, below "skills" in the same
+// places; its command is "skill:name". The workspace's definitions win over the user's, and the first workspace root
+// over the others. The directories above a root follow it, up to the top of its repository, nearest first. Files of
+// other agents (.claude, .agents, .codex) come after gjc's own.
 //
-// Both may begin with front matter: lines "key: value" between two lines "---". Of a command "description" and
-// "argument-hint" count, of a skill "name" and "description".
+// Both may start with front matter: lines "key: value" between two lines "---". A command may have "description" and
+// "argument-hint", a skill "name" and "description".
 //
-// In a command's text "$ARGUMENTS" stands for what was typed behind the name, "$@" for its words with one space
-// between, "$1" to "$9" for single words. A text with none of them gets the arguments behind it. Nothing in a file is
-// ever run: a line that begins with "!" is text as any other.
+// In a command's text "$ARGUMENTS" stands for the text after the command's name, "$@" for its words separated by single
+// spaces, "$1" to "$9" for single words. The arguments are appended to a text that has none of these. Nothing in a file
+// is run: a line that starts with "!" is ordinary text.
 //
-// Files of a workspace come from whoever wrote the workspace. So a symbolic link there that leads out of its root is
-// not followed: its target would go to a model.
+// Files of a workspace are untrusted, so a symbolic link there that leads out of its root is not followed: its target
+// would be sent to a model.
 package commands
 
 import (
@@ -27,28 +27,28 @@ import (
 	"github.com/gajae-code/gjc/internal/configfile"
 )
 
-// Command is what an editor is told of a command.
+// Command describes a command for an editor.
 type Command struct {
-	// Name has no slash; it holds no space either.
+	// Name has neither a slash nor a space.
 	Name        string
 	Description string
-	// Hint says what may stand behind the name.
+	// Hint describes the arguments.
 	Hint string
 }
 
-// Skill is a skill, for those who list them to a model.
+// Skill describes a skill for a model.
 type Skill struct {
-	// Name is without "skill:".
+	// Name lacks the prefix "skill:".
 	Name        string
 	Description string
 	// Path is the absolute path of its SKILL.md.
 	Path string
 }
 
-// A Problem is a file that was left out, or a part of one that was not understood.
+// A Problem reports a file that was left out or not fully understood.
 type Problem struct {
 	Path string
-	// Line is 1-based; zero for the file as a whole.
+	// Line is 1-based; zero for the whole file.
 	Line   int
 	Reason string
 }
@@ -60,10 +60,10 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Reason)
 }
 
-// SkillPrefix begins the name of a skill's command.
+// SkillPrefix is the prefix of a skill's command.
 const SkillPrefix = "skill:"
 
-// Set is the commands and skills of one workspace, as [Load] found them. It does not change.
+// Set holds the commands and skills of one workspace, as returned by [Load]. It is immutable.
 type Set struct {
 	byName map[string]*entry
 	stamps []configfile.Stamp
@@ -74,13 +74,13 @@ type entry struct {
 	Command
 	path  string
 	skill bool
-	// root is what symbolic links of a skill's files must not lead out of; empty for the user's own, where they may lead anywhere.
+	// root bounds symbolic links of a skill's files; empty for the user's own, where they may lead anywhere.
 	root string
-	// body is the file without front matter and without space around it.
+	// body is the file without front matter and surrounding white space.
 	body string
 }
 
-// Commands returns the commands by name, then those of the skills.
+// Commands returns the commands by name, followed by those of the skills.
 func (s *Set) Commands() []Command {
 	var list []Command
 	for _, e := range s.sorted() {
@@ -117,8 +117,7 @@ func (s *Set) sorted() []*entry {
 	return list
 }
 
-// Expand returns the prompt that the command called name stands for with these arguments. It reports false where
-// there is no such command.
+// Expand returns the prompt of a command with the given arguments. It reports false for an unknown command.
 func (s *Set) Expand(name, args string) (text string, ok bool) {
 	e := s.byName[name]
 	if e == nil {
@@ -131,8 +130,8 @@ func (s *Set) Expand(name, args string) (text string, ok bool) {
 	return expand(e.body, args), true
 }
 
-// Parse takes a prompt "/name arguments" apart. A command stands at the very start of the text, and its name ends at
-// the first white space. What can be no name, such as a path, is no command.
+// Parse splits a prompt "/name arguments". A command starts at the beginning of the text, and its name ends at the
+// first white space. Parse reports false for anything that is not a valid name, such as a path.
 func Parse(text string) (name, args string, ok bool) {
 	rest, ok := strings.CutPrefix(text, "/")
 	if !ok {
@@ -148,7 +147,7 @@ func Parse(text string) (name, args string, ok bool) {
 	return name, args, true
 }
 
-// maxName is how long a name may be, in bytes.
+// maxName is the maximum length of a name, in bytes.
 const maxName = 100
 
 func validName(name string) bool {

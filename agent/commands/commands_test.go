@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// tree makes files below a new directory; a text "-> X" makes a symbolic link to X.
+// tree creates files below a new directory; a text "-> X" creates a symbolic link to X.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -63,9 +63,9 @@ func TestGolden(t *testing.T) {
 		UserDir: filepath.Join(root, "user"), Foreign: true,
 		ProjectDirs: []string{filepath.Join(root, "project"), filepath.Join(root, "other")},
 	})
-	// Fields that other programs have mean nothing here.
+	// Fields of other programs have no effect.
 	for _, p := range problems {
-		if !strings.HasPrefix(p.Reason, "there is no field ") {
+		if !strings.HasPrefix(p.Reason, "unknown field ") {
 			t.Errorf("problem: %v", p)
 		}
 	}
@@ -209,16 +209,16 @@ func TestLoad_Problems(t *testing.T) {
 		"commands/climb.md: a symbolic link leads out of ROOT; it is not followed",
 		"commands/empty.md: has no text",
 		"commands/latin.md:3: is not UTF-8 text",
-		"commands/nowhere.md: this symbolic link leads nowhere",
+		"commands/nowhere.md: dangling symbolic link",
 		`commands/odd.md:3: a line of the front matter must be "key: value"`,
-		"commands/odd.md:8: description stands twice; the first one counts",
-		`commands/odd.md:4: there is no field "list"; it is passed over`,
-		`commands/open.md:1: the front matter is not closed by a line "---", so it is taken for text`,
+		"commands/odd.md:8: description occurs twice; the first one is used",
+		`commands/odd.md:4: unknown field "list"; it is ignored`,
+		`commands/open.md:1: the front matter is not closed by a line "---", so it is treated as text`,
 		"commands/skill/x.md: names that begin with skill: belong to skills; call the directory otherwise",
-		`commands/two words.md: "two words" can not be the name of a command; use letters, digits, - and _`,
+		`commands/two words.md: "two words" cannot be the name of a command; use letters, digits, - and _`,
 		"skills/away: a symbolic link leads out of ROOT; it is not followed",
-		"skills/b/SKILL.md: another file here is called /skill:same too; that one counts",
-		`skills/bad/SKILL.md: "no spaces" can not be the name of a command; use letters, digits, - and _`,
+		"skills/b/SKILL.md: another file defines /skill:same and takes precedence",
+		`skills/bad/SKILL.md: "no spaces" cannot be the name of a command; use letters, digits, - and _`,
 		"skills/dir/SKILL.md: is not a regular file",
 		"skills/file/SKILL.md: a symbolic link leads out of ROOT; it is not followed",
 	}
@@ -240,7 +240,7 @@ func TestLoad_Problems(t *testing.T) {
 	}
 }
 
-// The user's own directory may be made of links: that is how people keep their settings.
+// The user's directory may consist of links, as in dotfile repositories.
 func TestLoad_UserLinks(t *testing.T) {
 	dotfiles := tree(t, map[string]string{"a.md": "from afar", "skill/SKILL.md": "skill from afar", "more/b.md": "more"})
 	dir := tree(t, map[string]string{
@@ -332,7 +332,7 @@ func TestStale(t *testing.T) {
 				".gjc/commands/link.md": "-> missing",
 			})
 			user := t.TempDir()
-			// The clock of a file system may be coarse: what was there before is old.
+			// File system clocks can be coarse, so make existing files old.
 			old := time.Now().Add(-time.Hour)
 			for _, dir := range []string{".gjc/commands", ".gjc/commands/dir", ".gjc/skills", ".gjc/skills/e", ".gjc/skills/s"} {
 				if err := os.Chtimes(filepath.Join(project, dir), old, old); err != nil {

@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// expand puts the arguments into a command's text, in one pass: what they hold themselves is not looked at again.
+// expand replaces the placeholders in a command's text in one pass, so placeholders in arguments are not expanded.
 func expand(body, args string) string {
 	words := Split(args)
 	var b strings.Builder
@@ -33,8 +33,8 @@ func expand(body, args string) string {
 
 const wholeArguments = "ARGUMENTS"
 
-// placeholder returns what the placeholder at the start of s, behind its "$", stands for, and its length; zero for
-// none. "$10" and "$ARGUMENTS_X" are none.
+// placeholder returns the value of the placeholder after a "$" at the start of s, and its length; zero for none. "$10"
+// and "$ARGUMENTS_X" are not placeholders.
 func placeholder(s, args string, words []string) (value string, n int) {
 	switch {
 	case s == "":
@@ -56,14 +56,14 @@ func nameGoesOn(s string) bool {
 	return s != "" && (s[0] == '_' || s[0] >= '0' && s[0] <= '9' || s[0] >= 'A' && s[0] <= 'Z' || s[0] >= 'a' && s[0] <= 'z')
 }
 
-// Split cuts arguments into words as a shell does: at white space outside of quotes. A backslash takes the meaning of
-// a quote, a space or a backslash behind it, but not between single quotes, and is itself in front of anything else,
-// as in a path of Windows. A quote that does not end goes on to the end.
+// Split splits arguments into words like a shell: at white space outside quotes. A backslash escapes a quote, a space
+// or a backslash, except between single quotes; before any other character, as in a Windows path, it is literal. An
+// unclosed quote extends to the end.
 func Split(s string) []string {
 	var words []string
 	var word strings.Builder
-	var quote rune // the one that is open; zero for none
-	in := false    // a word
+	var quote rune // the open quote; zero for none
+	in := false    // inside a word
 	runes := []rune(s)
 	for i := 0; i < len(runes); i++ {
 		r := runes[i]
@@ -103,7 +103,7 @@ func escapable(r, quote rune) bool {
 	return quote == 0 && unicode.IsSpace(r)
 }
 
-// skillText is the prompt of a skill.
+// skillText returns the prompt of a skill.
 func skillText(e *entry, args string) string {
 	text := e.body + "\n\n---\n\nSkill: " + e.path
 	if args != "" {

@@ -1,6 +1,6 @@
 package commands
 
-// ExpandText puts arguments into a text.
+// ExpandText expands a text with arguments.
 var ExpandText = expand
 
 // ParseDocument returns the front matter and the body of a file.

@@ -25,7 +25,7 @@ func parseDocument(file string, problem func(line int, reason string)) document 
 	split := text.SplitFrontMatter(file)
 	d := document{fields: map[string]string{}, lines: map[string]int{}, body: strings.TrimSpace(split.Body)}
 	if split.Unclosed {
-		problem(1, `the front matter is not closed by a line "---", so it is taken for text`)
+		problem(1, `the front matter is not closed by a line "---", so it is treated as text`)
 	}
 	if !split.Found {
 		return d
@@ -48,7 +48,7 @@ func parseDocument(file string, problem func(line int, reason string)) document 
 			i++
 		}
 		if _, twice := d.fields[name]; twice {
-			problem(at, name+" stands twice; the first one counts")
+			problem(at, name+" occurs twice; the first one is used")
 			continue
 		}
 		d.lines[name] = at
@@ -57,8 +57,8 @@ func parseDocument(file string, problem func(line int, reason string)) document 
 	return d
 }
 
-// fieldValue returns the value of a field as one line: the text after the colon and the indented lines below it. It is empty for a
-// list and a mapping.
+// fieldValue returns the value of a field as one line: the text after the colon and the indented lines below it. It is
+// empty for a list or a mapping.
 func fieldValue(value string, below []string) string {
 	switch value {
 	case "|", "|-", "|+", ">", ">-", ">+":
@@ -95,7 +95,7 @@ func unquoted(s string) string {
 	return s
 }
 
-// maxDescription bounds a description that is taken from the text, in characters.
+// maxDescription is the maximum length of a description taken from the text, in characters.
 const maxDescription = 60
 
 // summaryOf returns the first line of a text as its description.

@@ -46,11 +46,11 @@ func FuzzExpand(f *testing.F) {
 				t.Fatalf("%q, %q: the arguments are not at the end of %q", body, args, got)
 			}
 		}
-		// Arguments come in as they are and are not looked at again.
+		// Arguments are inserted unchanged and not expanded again.
 		if got := commands.ExpandText("<$ARGUMENTS>", args); got != "<"+args+">" {
 			t.Fatalf("%q came in as %q", args, got)
 		}
-		// Words that were quoted come out again.
+		// Quoted words are split to the original ones.
 		words := strings.Split(strings.ReplaceAll(strings.ToValidUTF8(args, ""), "'", ""), "x")
 		got = commands.ExpandText("<$1|$2|$@>", "'"+strings.Join(words, "' '")+"'")
 		one, two := words[0], ""

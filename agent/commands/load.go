@@ -19,38 +19,38 @@ import (
 )
 
 const (
-	// maxFile is how large a file may be, in bytes.
+	// maxFile is the maximum size of a file, in bytes.
 	maxFile = 64 << 10
-	// maxDepth and maxEntries bound how far a directory of commands is walked.
+	// maxDepth and maxEntries limit the walk of a directory of commands.
 	maxDepth   = 8
 	maxEntries = 2000
-	// defaultHint is for a file that says nothing of its arguments.
+	// defaultHint is the hint of a file without one.
 	defaultHint = "arguments"
-	// maxSkillFile is how large a file of a skill beside its SKILL.md may be, in bytes.
+	// maxSkillFile is the maximum size of a skill's other files, in bytes.
 	maxSkillFile = 1 << 20
 )
 
-// Options says where to look. Every field is optional.
+// Options adjusts loading. Every field is optional.
 type Options struct {
 	// UserDir is the agent directory.
 	UserDir string
-	// ProjectDirs are the workspace's roots, the working directory first. The directories above a root count after it, up to the
-	// top of the repository that it lies in.
+	// ProjectDirs are the workspace's roots, starting with the working directory. The directories above a root follow
+	// it, up to the top of its repository.
 	ProjectDirs []string
-	// Foreign reads the files of other agents too, after gjc's own: below .claude, .agents and .codex in the same directories and
-	// in Home. What cannot be used of them is no problem of the user's.
+	// Foreign also loads the files of other agents, after gjc's own: below .claude, .agents and .codex in the same
+	// directories and in Home. Their problems are not reported.
 	Foreign bool
-	// Home is the user's home directory, for Foreign alone.
+	// Home is the user's home directory. It is used with Foreign only.
 	Home string
 }
 
-// place is a directory that may hold commands and skills.
+// place is a directory that may have commands and skills.
 type place struct {
-	// root is what symbolic links must not lead out of; dir is below it, with slashes.
+	// root bounds symbolic links; dir is a slash-separated path below it.
 	root, dir string
-	// trusted places are the user's own: links may lead anywhere.
+	// trusted places are the user's own; links there may lead anywhere.
 	trusted bool
-	// foreign places are another program's. Nothing is reported of them.
+	// foreign places belong to another program. Their problems are not reported.
 	foreign bool
 }
 
@@ -77,8 +77,8 @@ func (o *Options) places() []place {
 	return list
 }
 
-// Load reads all commands and skills. What can not be used is left out and told as a problem; places that are not
-// there are none. Should ctx end, the set holds what was read until then.
+// Load reads all commands and skills. It leaves out invalid files and reports them as problems, and ignores missing
+// places. If ctx ends, the set has what was read until then.
 func Load(ctx context.Context, opts Options) (*Set, []Problem) {
 	l := &loader{ctx: ctx, roots: opts.ProjectDirs, set: &Set{byName: make(map[string]*entry)}}
 	for _, p := range opts.places() {
@@ -88,12 +88,12 @@ func Load(ctx context.Context, opts Options) (*Set, []Problem) {
 }
 
 type loader struct {
-	ctx      context.Context // of the one Load call
+	ctx      context.Context // of one Load call
 	set      *Set
 	problems []Problem
-	roots    []string // the workspace's, without those above them
+	roots    []string // the workspace's roots, without the directories above them
 
-	// Of the place at hand.
+	// State of the current place.
 	at      place
 	files   fs.FS
 	entries int
@@ -125,7 +125,7 @@ func (l *loader) place(p place) {
 	l.skills(path.Join(p.dir, "skills"))
 }
 
-// full returns the absolute path of a name in the place at hand.
+// full returns the absolute path of a name in the current place.
 func (l *loader) full(name string) string { return filepath.Join(l.at.root, filepath.FromSlash(name)) }
 
 func (l *loader) problem(path string, line int, reason string) {
@@ -135,7 +135,7 @@ func (l *loader) problem(path string, line int, reason string) {
 	l.problems = append(l.problems, Problem{Path: path, Line: line, Reason: reason})
 }
 
-// unreadable tells of a file that can not be read, unless it is not there.
+// unreadable reports a file that cannot be read, unless it does not exist.
 func (l *loader) unreadable(path string, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return
@@ -143,10 +143,10 @@ func (l *loader) unreadable(path string, err error) {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err
 	}
-	l.problem(path, 0, "can not be read: "+err.Error())
+	l.problem(path, 0, "cannot be read: "+err.Error())
 }
 
-// readDir lists a directory without its hidden entries.
+// readDir lists a directory without hidden entries.
 func (l *loader) readDir(dir string) []fs.DirEntry {
 	if l.ctx.Err() != nil {
 		return nil
@@ -171,7 +171,7 @@ func (l *loader) readDir(dir string) []fs.DirEntry {
 	return kept
 }
 
-// kind reports whether an entry, or what it links to, is a directory or a file.
+// kind reports whether an entry, or its link's target, is a directory or a file.
 func (l *loader) kind(name string, e fs.DirEntry) (dir, file bool) {
 	mode := e.Type()
 	if mode&fs.ModeSymlink != 0 {
@@ -190,7 +190,7 @@ func (l *loader) badLink(name string) {
 	if _, err := os.Stat(l.full(name)); err == nil && !l.at.trusted {
 		l.problem(l.full(name), 0, "a symbolic link leads out of "+l.at.root+"; it is not followed")
 	} else {
-		l.problem(l.full(name), 0, "this symbolic link leads nowhere")
+		l.problem(l.full(name), 0, "dangling symbolic link")
 	}
 }
 
@@ -203,7 +203,7 @@ func (l *loader) commands(dir, prefix string, depth int) {
 		case isDir && depth < maxDepth:
 			l.commands(name, prefix+e.Name()+":", depth+1)
 		case isDir:
-			l.problem(l.full(name), 0, "is too deep to be looked at")
+			l.problem(l.full(name), 0, "is nested too deeply")
 		case isFile && markdown:
 			l.command(name, prefix+base)
 		}
@@ -229,20 +229,20 @@ func (l *loader) command(file, name string) {
 }
 
 func (l *loader) badName(file, name string) {
-	l.problem(l.full(file), 0, fmt.Sprintf("%q can not be the name of a command; use letters, digits, - and _", name))
+	l.problem(l.full(file), 0, fmt.Sprintf("%q cannot be the name of a command; use letters, digits, - and _", name))
 }
 
-// The fields of front matter. Those of a skill after the second one are for people.
+// Fields of front matter. A skill's fields after the second one are for human readers.
 var (
 	commandFields = []string{"description", "argument-hint"}
 	skillFields   = []string{"name", "description", "license", "compatibility", "metadata", "version", "author"}
 )
 
-// unknown reports the fields of front matter that gjc does not know.
+// unknown reports fields of front matter that gjc does not know.
 func (l *loader) unknown(file string, d *document, known []string) {
 	for _, name := range slices.Sorted(maps.Keys(d.lines)) {
 		if !slices.Contains(known, name) {
-			l.problem(l.full(file), d.lines[name], fmt.Sprintf("there is no field %q%s; it is passed over", name, configfile.Meant(name, known)))
+			l.problem(l.full(file), d.lines[name], fmt.Sprintf("unknown field %q%s; it is ignored", name, configfile.Meant(name, known)))
 		}
 	}
 }
@@ -278,10 +278,10 @@ func (l *loader) skill(dir, base string) {
 	}})
 }
 
-// add takes an entry, unless an earlier place has one of that name.
+// add adds an entry, unless an earlier place has one of that name.
 func (l *loader) add(e *entry) {
 	if l.found[e.Name] {
-		l.problem(e.path, 0, "another file here is called /"+e.Name+" too; that one counts")
+		l.problem(e.path, 0, "another file defines /"+e.Name+" and takes precedence")
 		return
 	}
 	l.found[e.Name] = true
@@ -290,14 +290,14 @@ func (l *loader) add(e *entry) {
 	}
 }
 
-// read reads a file and takes it apart. It reports false, and tells why, for one that can not be used; for one that is
-// not there it tells nothing.
+// read reads and parses a file. It reports false for a file that cannot be used, after reporting the problem unless the
+// file does not exist.
 func (l *loader) read(name string) (document, bool) {
 	full := l.full(name)
 	if l.ctx.Err() != nil {
 		return document{}, false
 	}
-	// Before the reading: what changes in between is seen as a change.
+	// Before reading, so that a concurrent change is noticed.
 	l.set.stamps = append(l.set.stamps, configfile.StampOf(full))
 	info, err := fs.Stat(l.files, name)
 	if err != nil {
@@ -308,7 +308,7 @@ func (l *loader) read(name string) (document, bool) {
 		}
 		return document{}, false
 	}
-	if !info.Mode().IsRegular() { // opening a pipe would wait for ever
+	if !info.Mode().IsRegular() { // opening a pipe would block
 		l.problem(full, 0, "is not a regular file")
 		return document{}, false
 	}
@@ -330,7 +330,7 @@ func (l *loader) read(name string) (document, bool) {
 	return document{}, false
 }
 
-// validStart returns data up to the first byte that is not UTF-8.
+// validStart returns data up to the first invalid UTF-8 byte.
 func validStart(data []byte) string {
 	at := 0
 	for at < len(data) {

@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/agent/commands"
 )
 
-// Opening a pipe that nobody writes to waits for ever.
+// Opening a pipe without a writer blocks.
 func TestLoad_DoesNotWaitForPipes(t *testing.T) {
 	dir := tree(t, map[string]string{"commands/a.md": "a", "skills/s/notes.md": "n"})
 	for _, name := range []string{"commands/pipe.md", "skills/s/SKILL.md"} {

@@ -13,10 +13,11 @@ import (
 	"github.com/gajae-code/gjc/agent/approval"
 )
 
-// errSkillFile is wrapped by the error for a file of a skill that can not be read.
-var errSkillFile = errors.New("this file of the skill can not be read")
+// errSkillFile is wrapped by the error for a skill's file that cannot be read.
+var errSkillFile = errors.New("this file of the skill cannot be read")
 
-// ReadSkill returns the text of a skill, without front matter, or a file that lies at a path below its directory, with slashes.
+// ReadSkill returns the text of a skill without front matter, or the content of a file at a slash-separated path below
+// its directory.
 func (s *Set) ReadSkill(name, file string) ([]byte, error) {
 	e := s.byName[SkillPrefix+name]
 	if e == nil {
@@ -55,7 +56,7 @@ func (s *Set) ReadSkill(name, file string) ([]byte, error) {
 		return nil, fail("leads to a file that holds secrets")
 	case err != nil:
 		return nil, fail("leads out of the workspace, or can not be reached")
-	case !info.Mode().IsRegular(): // opening a pipe would wait for ever
+	case !info.Mode().IsRegular(): // opening a pipe would block
 		return nil, fail("is not a regular file")
 	case info.Size() > maxSkillFile:
 		return nil, fail(fmt.Sprintf("is larger than %d KiB", maxSkillFile>>10))

@@ -1,12 +1,12 @@
-// Package hooks has programs of the user's and of workspaces take part in a session: before and behind each tool call, around
-// turns and compactions, and where a session begins and ends.
+// Package hooks runs programs of users and workspaces at events of a session: before and after tool calls, around turns
+// and compactions, and at the start and end of sessions.
 //
-// A hook is a program. It gets an [Input] as JSON on its standard input and may answer with an [Answer] on its standard output.
-// Hooks are in ".gjc/hooks/*.yml" (*.yaml, *.json) and ".gjc/hooks.yml" of each root of a workspace, and in "hooks/" and
-// "hooks.yml" of the agent directory. Those of a workspace run only with the user's trust, which is for the contents of the file
-// and of the programs and scripts that it names.
+// A hook is a program. It receives an [Input] as JSON on its standard input and may write an [Answer] to its standard
+// output. Hooks are defined in ".gjc/hooks/*.yml" (*.yaml, *.json) and ".gjc/hooks.yml" of each workspace root, and in
+// "hooks/" and "hooks.yml" of the agent directory. A workspace's hooks run only if the user trusts them; trust covers
+// the contents of the file and of the programs and scripts that it names.
 //
-// A hook can forbid a call; nothing that it says allows one.
+// A hook can reject a call. It cannot allow one that is otherwise refused.
 package hooks
 
 import (
@@ -22,12 +22,12 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// Event is what a hook is run for.
+// Event is an event at which hooks run.
 type Event string
 
 // The events.
 const (
-	// SessionStart comes with the first prompt of a session that was begun or opened.
+	// SessionStart precedes the first prompt after a session was created or opened.
 	SessionStart  Event = "session_start"
 	Prompt        Event = "prompt"
 	ToolCall      Event = "tool_call"
@@ -43,24 +43,24 @@ func Events() []Event {
 	return []Event{SessionStart, Prompt, ToolCall, ToolResult, TurnEnd, BeforeCompact, AfterCompact, SessionEnd}
 }
 
-// Hook is one hook.
+// Hook is a configured hook.
 type Hook struct {
 	Name   string
 	Events []Event
-	// Tools are globs for the names of tools; empty for all.
+	// Tools are globs for tool names; empty for all.
 	Tools []string
 	// Command is the program and its arguments.
 	Command []string
 	Timeout time.Duration
-	// Blocking hooks of [ToolCall] that fail forbid the call.
+	// Blocking makes a failure of a [ToolCall] hook reject the call.
 	Blocking bool
-	// At is where the hook stands: "file:line". Dir is what a relative path of its program is relative to.
+	// At is the hook's position, "file:line". Dir is the directory for relative paths of its program.
 	At, Dir string
-	// Project says that it is a workspace's own.
+	// Project reports that the hook belongs to a workspace.
 	Project bool
 }
 
-// For reports whether the hook is for an event; tool is empty for what is about no call.
+// For reports whether the hook runs at an event. tool is empty for events without a call.
 func (h *Hook) For(ev Event, tool string) bool {
 	is := false
 	for _, e := range h.Events {
@@ -77,7 +77,7 @@ func (h *Hook) For(ev Event, tool string) bool {
 	return false
 }
 
-// Input is what a hook is told. Members that an event does not have are left out.
+// Input is the data of an event. Fields that an event does not have are empty.
 type Input struct {
 	Event     Event    `json:"event"`
 	Hook      string   `json:"hook"`
@@ -85,13 +85,13 @@ type Input struct {
 	Cwd       string   `json:"cwd"`
 	Roots     []string `json:"roots"`
 	Mode      string   `json:"mode,omitzero"`
-	// Tool is the call, as it runs: of [ToolCall] and [ToolResult].
+	// Tool is the call as it runs, for [ToolCall] and [ToolResult].
 	Tool *ToolInput `json:"tool,omitzero"`
-	// Result is what came of it: of [ToolResult].
+	// Result is the call's result, for [ToolResult].
 	Result *ResultInput `json:"result,omitzero"`
 	// Prompt is the text of a prompt.
 	Prompt string `json:"prompt,omitzero"`
-	// Reason is why a turn ended, or why a conversation is compacted.
+	// Reason is the reason why a turn ended or a conversation is compacted.
 	Reason string `json:"reason,omitzero"`
 }
 
@@ -101,36 +101,35 @@ type ToolInput struct {
 	Name   string    `json:"name"`
 	Kind   string    `json:"kind"`
 	Input  jsonx.Raw `json:"input"`
-	// Paths are the files that the call is known to touch, absolute.
+	// Paths are the absolute paths of files that the call affects, as far as known.
 	Paths []string `json:"paths"`
 }
 
-// ResultInput is the result of a call, as the model gets it.
+// ResultInput is the result of a call, as the model receives it.
 type ResultInput struct {
 	Text    string `json:"text"`
 	IsError bool   `json:"isError"`
 }
 
-// Answer is what a hook says.
+// Answer is the output of a hook.
 type Answer struct {
-	// Block forbids the call; of [ToolCall] alone. Reason is told to the model.
+	// Block rejects the call, for [ToolCall] only. The model receives Reason.
 	Block  bool   `json:"block"`
 	Reason string `json:"reason"`
-	// Context is told to the model too.
+	// Context is added to what the model receives.
 	Context string `json:"context"`
 }
 
 const (
-	// maxOutput is how much a hook may print, in bytes, maxWords how much of a text in its answer is used.
+	// maxOutput is the maximum output of a hook, in bytes, and maxWords the maximum length of a text in its answer.
 	maxOutput = 64 << 10
 	maxWords  = 16 << 10
-	// blockCode is the exit code that forbids a call.
+	// blockCode is the exit code that rejects a call.
 	blockCode = 2
 )
 
-// ParseAnswer reads what a hook printed and how it ended. A hook that printed nothing and ended with 0 has nothing to say; one
-// that ended with 2 forbids the call, for the reason that it printed to standard error. Anything else that is no answer is an
-// error.
+// ParseAnswer parses a hook's output and exit code. A hook without output and with exit code 0 has no opinion. Exit
+// code 2 rejects the call, with standard error as the reason. Anything else that is not a valid answer is an error.
 func ParseAnswer(stdout []byte, code int, stderr string) (Answer, error) {
 	if len(stdout) > maxOutput {
 		return Answer{}, fmt.Errorf("it printed more than %d KiB", maxOutput>>10)
@@ -142,10 +141,10 @@ func ParseAnswer(stdout []byte, code int, stderr string) (Answer, error) {
 		if raw := jsonx.Raw(text); raw.Kind() != '{' {
 			said = false
 			if code != blockCode {
-				return Answer{}, errors.New("what it printed is no JSON object")
+				return Answer{}, errors.New("its output is not a JSON object")
 			}
 		} else if err := jsonx.Unmarshal(raw, &a); err != nil {
-			return Answer{}, fmt.Errorf("what it printed is no answer: %w", err)
+			return Answer{}, fmt.Errorf("its output is not a valid answer: %w", err)
 		}
 	}
 	switch {
@@ -173,14 +172,14 @@ func words(s string) string {
 
 // Runner runs programs.
 type Runner interface {
-	// LookPath returns the absolute path of the program called name.
+	// LookPath returns the absolute path of a program.
 	LookPath(name string) (string, error)
-	// Run runs a program to its end, and its children with it when ctx ends. It returns what it printed, at most limit bytes, and
-	// its exit code. An error is for one that did not start or was ended.
+	// Run runs a program and waits for it. It kills the program and its children when ctx ends. It returns at most
+	// limit bytes of the output, and the exit code. It returns an error for a program that did not start or was killed.
 	Run(ctx context.Context, path string, args []string, dir string, stdin []byte, limit int) (stdout []byte, code int, stderr string, err error)
 }
 
-// Run runs the hook. An error says that it failed: nothing is known of what it wanted.
+// Run runs the hook. On an error the hook's decision is unknown.
 func (h *Hook) Run(ctx context.Context, r Runner, in Input) (Answer, error) {
 	in.Hook = h.Name
 	stdin, err := jsonx.Marshal(in)
@@ -193,7 +192,7 @@ func (h *Hook) Run(ctx context.Context, r Runner, in Input) (Answer, error) {
 	}
 	dir := in.Cwd
 	if h.Project {
-		dir = h.Dir // what its arguments name is what was looked at for trust
+		dir = h.Dir // the file that its arguments name was checked for trust
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, h.Timeout, errTimeout)
 	defer cancel()
@@ -202,7 +201,7 @@ func (h *Hook) Run(ctx context.Context, r Runner, in Input) (Answer, error) {
 	case ctx.Err() != nil:
 		return Answer{}, context.Cause(ctx)
 	case errors.Is(context.Cause(limited), errTimeout) && err != nil:
-		return Answer{}, fmt.Errorf("it took longer than %v and was ended", h.Timeout)
+		return Answer{}, fmt.Errorf("it timed out after %v", h.Timeout)
 	case err != nil:
 		return Answer{}, err
 	}

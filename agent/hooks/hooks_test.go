@@ -36,7 +36,7 @@ func names(list []*hooks.Hook) string {
 	return strings.Join(all, " ")
 }
 
-// A script that a line for a shell or an option names is part of what is trusted, and the question shows where words end.
+// Trust covers a script that a shell command line or an option names, and the question shows the boundaries of words.
 func TestLoad_TrustOfScripts(t *testing.T) {
 	for command, want := range map[string][]string{
 		`[sh, -c, "scripts/a.sh --all && ./scripts/b.py"]`: {`theirs: sh -c "scripts/a.sh --all && ./scripts/b.py"`, "scripts/a.sh", "scripts/b.py"},
@@ -58,8 +58,8 @@ func TestLoad_TrustOfScripts(t *testing.T) {
 	}
 }
 
-// Hooks of the user run; those of a workspace only with trust, which is for the contents of the file and of the scripts that it
-// names.
+// The user's hooks run; a workspace's hooks run only with trust, which covers the contents of the file and of the
+// scripts that it names.
 func TestLoad_Trust(t *testing.T) {
 	user, dir := t.TempDir(), t.TempDir()
 	write(t, user, map[string]string{"hooks.yml": "hooks:\n- {name: mine, event: prompt, command: x}\n", "hooks/b.json": `{"hooks":[{"event":["tool_call"],"command":["x"],"timeout":1.5}]}`})
@@ -109,7 +109,7 @@ func TestLoad_Trust(t *testing.T) {
 	}
 }
 
-// What is not understood is told with its line and left out.
+// Invalid hooks are reported with their lines and left out.
 func TestLoad_BadInput(t *testing.T) {
 	user := t.TempDir()
 	write(t, user, map[string]string{
@@ -162,11 +162,11 @@ func TestParseAnswer(t *testing.T) {
 		{`{"block":true}`, "", 7, hooks.Answer{Block: true}, ""},
 		{"", "bad", 1, hooks.Answer{}, "exit code 1: bad"},
 		{`{"context":"x"}`, "", 1, hooks.Answer{}, "exit code 1"},
-		{"hello", "", 0, hooks.Answer{}, "no JSON object"},
-		{"[]", "", 0, hooks.Answer{}, "no JSON object"},
-		{`{"block":"yes"}`, "", 0, hooks.Answer{}, "no answer"},
-		{`{"block":true`, "", 2, hooks.Answer{}, "no answer"},
-		{`{} {}`, "", 0, hooks.Answer{}, "no answer"},
+		{"hello", "", 0, hooks.Answer{}, "not a JSON object"},
+		{"[]", "", 0, hooks.Answer{}, "not a JSON object"},
+		{`{"block":"yes"}`, "", 0, hooks.Answer{}, "not a valid answer"},
+		{`{"block":true`, "", 2, hooks.Answer{}, "not a valid answer"},
+		{`{} {}`, "", 0, hooks.Answer{}, "not a valid answer"},
 		{strings.Repeat(" ", 65<<10), "", 0, hooks.Answer{}, "more than 64 KiB"},
 	} {
 		got, err := hooks.ParseAnswer([]byte(tt.stdout), tt.code, tt.stderr)
@@ -176,7 +176,7 @@ func TestParseAnswer(t *testing.T) {
 	}
 }
 
-// Whatever a hook prints, a code other than 0 and 2 is never an agreement, and 2 never one either.
+// An exit code other than 0 and 2 never means consent, whatever the output, and neither does 2.
 func FuzzParseAnswer(f *testing.F) {
 	f.Add([]byte(`{"block":true,"reason":"x"}`), 0, "")
 	f.Add([]byte(`{"block":null}`), 2, "x")
@@ -192,7 +192,7 @@ func FuzzParseAnswer(f *testing.F) {
 	})
 }
 
-// slow is a program that ends when it is told to.
+// slow is a program that runs until it is canceled.
 type slow struct{ err error }
 
 func (s slow) LookPath(string) (string, error) { return "/bin/slow", s.err }
@@ -203,7 +203,7 @@ func (s slow) Run(ctx context.Context, _ string, _ []string, _ string, _ []byte,
 
 func TestRun_Fails(t *testing.T) {
 	h := &hooks.Hook{Name: "h", Command: []string{"slow"}, Timeout: time.Millisecond}
-	if _, err := h.Run(t.Context(), slow{}, hooks.Input{}); err == nil || !strings.Contains(err.Error(), "longer than 1ms") {
+	if _, err := h.Run(t.Context(), slow{}, hooks.Input{}); err == nil || !strings.Contains(err.Error(), "timed out after 1ms") {
 		t.Errorf("a timeout: %v", err)
 	}
 	if _, err := h.Run(t.Context(), slow{os.ErrNotExist}, hooks.Input{}); !errors.Is(err, os.ErrNotExist) {
@@ -218,7 +218,7 @@ func TestRun_Fails(t *testing.T) {
 	}
 }
 
-// where takes note of the directory that a program is run in.
+// where records the directory in which a program runs.
 type where struct{ dir string }
 
 func (*where) LookPath(string) (string, error) { return "/bin/sh", nil }
@@ -227,7 +227,7 @@ func (w *where) Run(_ context.Context, _ string, _ []string, dir string, _ []byt
 	return nil, 0, "", nil
 }
 
-// A workspace's hook runs where the files lie that were looked at for trust, which may be another root than the first.
+// A workspace's hook runs in the root whose files were checked for trust, which may not be the first one.
 func TestRun_Directory(t *testing.T) {
 	for _, tt := range []struct {
 		project bool

@@ -19,34 +19,34 @@ import (
 const (
 	defaultTimeout = 60 * time.Second
 	maxTimeout     = 600 * time.Second
-	// maxFiles and maxHooks bound what is read of one place.
+	// maxFiles and maxHooks limit what is read from one place.
 	maxFiles = 200
 	maxHooks = 500
 )
 
-// Options says where to look and what to trust. Every field is optional.
+// Options adjusts [Load]. Every field is optional.
 type Options struct {
 	// UserDir is the agent directory.
 	UserDir string
-	// Roots are the workspace's, the working directory first.
+	// Roots are the workspace's roots, starting with the working directory.
 	Roots []string
-	// Trust has the user's answers. If nil, nothing is trusted.
+	// Trust stores the user's decisions. If nil, nothing is trusted.
 	Trust *trust.Session
 }
 
-// Set is the hooks there are at one time, as [Load] found them.
+// Set holds the hooks at one time, as returned by [Load].
 type Set struct {
-	// Hooks are those that may run, the user's first.
+	// Hooks are the hooks that may run, starting with the user's.
 	Hooks []*Hook
-	// Untrusted are those of workspaces that the user has not said yes to.
+	// Untrusted are workspace hooks that the user has not trusted.
 	Untrusted []*Hook
-	// Problems are what was left out, with the place.
+	// Problems are the hooks that were left out, with their positions.
 	Problems []string
 	subjects []*trust.Subject
 	opts     Options
 }
 
-// Load reads the hooks. It reads all files each time: what runs is what was looked at.
+// Load reads the hooks. It reads all files each time, so that what runs is what was checked.
 func Load(opts Options) *Set {
 	s := &Set{opts: opts}
 	seen := make(map[string]bool)
@@ -93,7 +93,7 @@ func (s *Set) trusts(sub *trust.Subject) bool {
 	return err == nil && v.State == trust.Trusted
 }
 
-// Subject returns what the user is to be asked about of a workspace's hooks, trusted or not; nil for nothing.
+// Subject returns what the user must trust for a workspace's hooks to run, whether trusted or not; nil for none.
 func (s *Set) Subject(root string) *trust.Subject {
 	for _, sub := range s.subjects {
 		if sub.Path == root {
@@ -103,16 +103,16 @@ func (s *Set) Subject(root string) *trust.Subject {
 	return nil
 }
 
-// Question is a workspace that the user is to be asked about.
+// Question asks the user to trust a workspace's hooks.
 type Question struct {
-	// Lines say in plain text what trust would allow.
+	// Lines describe what trust would allow, in plain text.
 	Lines []string
 
 	sub   *trust.Subject
 	trust *trust.Session
 }
 
-// Question returns what is to be asked about first; nil where there is nothing, or an answer to all already.
+// Question returns the next question; nil if there is none.
 func (s *Set) Question() *Question {
 	if s.opts.Trust == nil {
 		return nil
@@ -127,8 +127,8 @@ func (s *Set) Question() *Question {
 	return nil
 }
 
-// Answer takes the user's answer: for good, or for this session. Where keeping it fails it holds for this session, and the error
-// says why.
+// Answer stores the user's decision, permanently or for this session. If storing fails, the decision applies to this
+// session, and Answer returns an error.
 func (q *Question) Answer(ctx context.Context, trusted, remember bool) error {
 	state := trust.Denied
 	if trusted {
@@ -137,7 +137,7 @@ func (q *Question) Answer(ctx context.Context, trusted, remember bool) error {
 	return q.trust.Answer(ctx, q.sub, state, remember)
 }
 
-// readPlace reads the files of hooks in a directory.
+// readPlace reads the hook files in a directory.
 func readPlace(dir, within string, project bool, seen map[string]bool) []*configfile.File {
 	var all []*configfile.File
 	names := []string{"hooks.yml", "hooks.yaml", "hooks.json"}
@@ -159,7 +159,7 @@ func readPlace(dir, within string, project bool, seen map[string]bool) []*config
 	return all
 }
 
-// parse reads one file. A hook that is not understood is left out, with a problem.
+// parse parses one file. It leaves out invalid hooks and reports them as problems.
 func (s *Set) parse(f *configfile.File, dir string, project bool) (hooks []*Hook) {
 	defer func() { s.Problems = append(s.Problems, f.Problems...) }()
 	if f.Data == nil {
@@ -192,7 +192,7 @@ func (s *Set) parse(f *configfile.File, dir string, project bool) (hooks []*Hook
 	return hooks
 }
 
-// read takes the members of a hook. It returns what is wrong, and where.
+// read parses the members of a hook. It returns the first error and its position.
 func (h *Hook) read(item *configfile.Node) (line int, why string) {
 	if item.Kind != configfile.Object {
 		return item.Line, "a hook must be a mapping with event and command"
@@ -257,7 +257,7 @@ func (h *Hook) read(item *configfile.Node) (line int, why string) {
 	return 0, ""
 }
 
-// texts are those of a list, or the one.
+// texts returns the texts of a list, or the single one.
 func texts(n *configfile.Node) []string {
 	if n.Kind == configfile.Text {
 		return []string{n.Text}

@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/internal/trust"
 )
 
-// shownCommand shows people where each word of a command ends.
+// shownCommand formats a command so that the boundaries of its words are visible.
 func shownCommand(words []string) string {
 	shown := make([]string, len(words))
 	for i, word := range words {
@@ -28,7 +28,8 @@ func shownCommand(words []string) string {
 	return strings.Join(shown, " ")
 }
 
-// program finds the hook's program: an absolute path, one relative to the root or the agent directory, or a name on PATH.
+// program returns the path of the hook's program: an absolute path, one relative to the root or the agent directory, or
+// a name on PATH.
 func (h *Hook) program(r Runner) (string, error) {
 	name := h.Command[0]
 	switch {
@@ -41,7 +42,8 @@ func (h *Hook) program(r Runner) (string, error) {
 	}
 }
 
-// words are those of the command, and what of each could be a path: behind "=", and in a line for a shell.
+// words returns the words of a command and the parts of them that could be paths: after "=", and in a command line for
+// a shell.
 func (h *Hook) words() []string {
 	words := slices.Clone(h.Command)
 	for _, word := range h.Command {
@@ -50,8 +52,8 @@ func (h *Hook) words() []string {
 	return words
 }
 
-// scripts adds to a subject the files of the root that commands name: the program, or a script for an interpreter. What is
-// trusted is what runs, and a change of it is asked about. Hooks whose files cannot be looked at are left out.
+// scripts adds to a subject the files of the root that commands name: the program, or a script for an interpreter.
+// Trust covers what runs, so a change of these files is asked about. Hooks whose files cannot be read are left out.
 func (s *Set) scripts(sub *trust.Subject, root string, hooks []*Hook) []*Hook {
 	seen := make(map[string]bool)
 	return slices.DeleteFunc(hooks, func(h *Hook) bool {
@@ -64,7 +66,7 @@ func (s *Set) scripts(sub *trust.Subject, root string, hooks []*Hook) []*Hook {
 			if err != nil || !filepath.IsLocal(rel) || rel == "." || seen[rel] {
 				continue
 			}
-			info, err := os.Stat(path) // also behind links: that is what runs
+			info, err := os.Stat(path) // following links, since their targets run
 			if err != nil || !info.Mode().IsRegular() {
 				continue
 			}
@@ -84,7 +86,7 @@ func (s *Set) scripts(sub *trust.Subject, root string, hooks []*Hook) []*Hook {
 	})
 }
 
-// maxScript is how large a program of the workspace may be to be looked at.
+// maxScript is the maximum size of a workspace's program, in bytes.
 const maxScript = 16 << 20
 
 func sumOf(path string) (string, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// lineError is what is wrong at a line of a file.
+// lineError is an error at a line of a file.
 type lineError struct {
 	line int
 	text string
@@ -24,12 +24,12 @@ func faultf(line int, format string, args ...any) error {
 	return &lineError{line, fmt.Sprintf(format, args...)}
 }
 
-// field is one value of the front matter.
+// field is a value in the front matter.
 type field struct {
 	line int
-	// texts are the items of a list, or the one value.
+	// texts are the items of a list, or the single value.
 	texts []string
-	// text is set for one value that is text, truth for true and false.
+	// text is set for a single text, truth for true and false.
 	text  bool
 	truth bool
 }
@@ -85,7 +85,7 @@ func (d *document) readFields(head string) error {
 				f.texts = append(f.texts, item.Text)
 			}
 			if len(f.texts) == 0 && len(m.Value.List) > 0 {
-				f.texts = []string{""} // no list of texts; who wants one says so
+				f.texts = []string{""} // not a list of texts; callers that need one report it
 			}
 		case configfile.Text:
 			f.text, f.texts = true, []string{m.Value.Text}
@@ -99,7 +99,7 @@ func (d *document) readFields(head string) error {
 	return nil
 }
 
-// readLines takes lines "key: value" and reports whether there are only such.
+// readLines parses lines "key: value". It reports false if there are others.
 func (d *document) readLines(head string) bool {
 	fields := make(map[string]field)
 	at := 1
@@ -131,7 +131,7 @@ func (d *document) readLines(head string) bool {
 	return true
 }
 
-// pick returns the first of the fields that there is.
+// pick returns the first of the fields that exists.
 func (d *document) pick(names ...string) (field, string, bool) {
 	for _, n := range names {
 		if f, ok := d.fields[n]; ok {
@@ -141,20 +141,20 @@ func (d *document) pick(names ...string) (field, string, bool) {
 	return field{}, "", false
 }
 
-// fieldNames are the fields of a rule, with their other spellings. The last ones are for people.
+// fieldNames are the fields of a rule, with other spellings. The last ones are for human readers.
 var fieldNames = []string{
 	"description", "globs", "applyTo", "paths", "alwaysApply", "condition", "ttsr_trigger", "ttsrTrigger", "scope", "interruptMode",
 	"name", "title", "version", "author",
 }
 
 const (
-	// maxDescription bounds a description, in characters.
+	// maxDescription is the maximum length of a description, in characters.
 	maxDescription = 300
-	// maxQuoted bounds a value that an error text quotes, in characters.
+	// maxQuoted is the maximum length of a value in an error text, in characters.
 	maxQuoted = 80
 )
 
-// rule makes a rule of the document. always says whether its text is for every prompt where the file does not say.
+// rule converts the document to a rule. always is the default of Always.
 func (d *document) rule(always bool) (*Rule, error) {
 	r := &Rule{Text: d.body}
 	if f, name, ok := d.pick("description"); ok {
@@ -192,7 +192,7 @@ func (d *document) rule(always bool) (*Rule, error) {
 	return r, d.trigger(r)
 }
 
-// trigger reads what has the rule given to a model that says something.
+// trigger parses the fields of the rule's trigger, if any.
 func (d *document) trigger(r *Rule) error {
 	f, name, ok := d.pick("condition", "ttsr_trigger", "ttsrTrigger")
 	if !ok {
@@ -224,7 +224,7 @@ func (d *document) trigger(r *Rule) error {
 	return nil
 }
 
-// splitGlobs splits a list with commas, but not within braces or parentheses.
+// splitGlobs splits a list at commas, but not within braces or parentheses.
 func splitGlobs(s string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		depth, from := 0, 0

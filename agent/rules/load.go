@@ -20,38 +20,38 @@ import (
 )
 
 const (
-	// maxFile is how large a file may be, in bytes.
+	// maxFile is the maximum size of a file, in bytes.
 	maxFile = 64 << 10
-	// maxFiles bounds how many files of one directory are read.
+	// maxFiles is the maximum number of files that are read from one directory.
 	maxFiles = 500
 )
 
-// Options says where to look. Every field is optional.
+// Options adjusts loading. Every field is optional.
 type Options struct {
 	// UserDir is the agent directory.
 	UserDir string
-	// Roots are the workspace's, the working directory first. The directories above one are looked through too, up to the top
-	// of the repository that it lies in.
+	// Roots are the workspace's roots, starting with the working directory. The directories above a root are searched
+	// too, up to the top of its repository.
 	Roots []string
 }
 
-// place is where rules of one kind are.
+// place is a location of rules of one kind.
 type place struct {
-	// root is what symbolic links must not lead out of; at is below it, with slashes: a directory, or a file if file is set.
+	// root bounds symbolic links; at is a slash-separated path below it, of a directory or, if file is set, of a file.
 	root, at string
 	file     bool
 	endings  []string
-	// name is that of the rule in a file.
+	// name is the name of the rule in a file.
 	name string
-	// always says that rules there are for every prompt unless they say otherwise.
+	// always is the default of Always for the place's rules.
 	always bool
-	// trusted places are the user's own: links may lead anywhere, and globs are for every root.
+	// trusted places are the user's own: links may lead anywhere, and globs apply to every root.
 	trusted bool
-	// own places are gjc's. The front matter of other programs' rules may have fields that gjc does not know.
+	// own places are gjc's. Rules of other programs may have unknown fields.
 	own bool
 }
 
-// places are all that are looked at, those that count more first.
+// places returns all places, in order of precedence.
 func (o *Options) places() []place {
 	roots := configfile.Upwards(o.Roots...)
 	var list []place
@@ -74,8 +74,8 @@ func (o *Options) places() []place {
 	return list
 }
 
-// Load reads all rules. What can not be used is left out and told as a problem; places that are not there are none. Should ctx
-// end, the book holds what was read until then.
+// Load reads all rules. It leaves out invalid files and reports them as problems, and ignores missing places. If ctx
+// ends, the book has what was read until then.
 func Load(ctx context.Context, opts Options) (*Book, []Problem) {
 	l := &loader{ctx: ctx, book: new(Book)}
 	if opts.UserDir != "" {
@@ -89,7 +89,7 @@ func Load(ctx context.Context, opts Options) (*Book, []Problem) {
 }
 
 type loader struct {
-	ctx      context.Context // of the one Load call
+	ctx      context.Context // of one Load call
 	book     *Book
 	problems []Problem
 }
@@ -98,7 +98,7 @@ func (l *loader) problem(path string, line int, reason string) {
 	l.problems = append(l.problems, Problem{path, line, reason})
 }
 
-// unreadable tells of a file that can not be read, unless it is not there.
+// unreadable reports a file that cannot be read, unless it does not exist.
 func (l *loader) unreadable(path string, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return
@@ -106,7 +106,7 @@ func (l *loader) unreadable(path string, err error) {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err
 	}
-	l.problem(path, 0, "can not be read: "+err.Error())
+	l.problem(path, 0, "cannot be read: "+err.Error())
 }
 
 func (l *loader) instructions(path string) {
@@ -121,7 +121,7 @@ func (l *loader) place(p *place) {
 		return
 	}
 	full := filepath.Join(p.root, filepath.FromSlash(p.at))
-	// Before the reading: what changes in between is seen as a change.
+	// Before reading, so that a concurrent change is noticed.
 	seen := configfile.StampOf(full)
 	l.book.stamps = append(l.book.stamps, seen)
 	link, err := os.Lstat(full)
@@ -130,7 +130,7 @@ func (l *loader) place(p *place) {
 		return
 	}
 	if link.Mode()&fs.ModeSymlink == 0 && link.IsDir() == p.file {
-		return // ".clinerules" is the one or the other
+		return // ".clinerules" is a file or a directory
 	}
 	var files fs.FS
 	if p.trusted {
@@ -184,7 +184,7 @@ func cutEnding(name string, endings []string) (string, bool) {
 	return "", false
 }
 
-// rule reads one rule. One whose name is taken is left out.
+// rule reads one rule. It leaves out a rule whose name is in use.
 func (l *loader) rule(p *place, files fs.FS, file, name string) {
 	full := filepath.Join(p.root, filepath.FromSlash(file))
 	name = text.Truncate(text.OneLine(name), 100)
@@ -212,7 +212,7 @@ func (l *loader) rule(p *place, files fs.FS, file, name string) {
 		if p.own {
 			for _, name := range slices.Sorted(maps.Keys(d.fields)) {
 				if !slices.Contains(fieldNames, name) {
-					l.problem(full, d.fields[name].line, fmt.Sprintf("there is no field %q%s; it is passed over", name, configfile.Meant(name, fieldNames)))
+					l.problem(full, d.fields[name].line, fmt.Sprintf("unknown field %q%s; it is ignored", name, configfile.Meant(name, fieldNames)))
 				}
 			}
 		}
@@ -224,7 +224,8 @@ func (l *loader) rule(p *place, files fs.FS, file, name string) {
 	}
 }
 
-// read reads a file. It reports false, and tells why, for one that can not be used; for one that is not there it tells nothing.
+// read reads a file. It reports false for a file that cannot be used, after reporting the problem unless the file does
+// not exist.
 func (l *loader) read(files fs.FS, name, full string) (string, bool) {
 	if l.ctx.Err() != nil {
 		return "", false
@@ -239,7 +240,7 @@ func (l *loader) read(files fs.FS, name, full string) (string, bool) {
 		}
 		return "", false
 	}
-	if !info.Mode().IsRegular() { // opening a pipe would wait for ever
+	if !info.Mode().IsRegular() { // opening a pipe would block
 		l.problem(full, 0, "is not a regular file")
 		return "", false
 	}
@@ -257,6 +258,6 @@ func (l *loader) read(files fs.FS, name, full string) (string, bool) {
 	return "", false
 }
 
-// Stale reports whether [Load] would find something else by now. It reads no file: it looks at the times and sizes of those that
-// were read and of the directories that they stand in. When ctx ends it reports false.
+// Stale reports whether [Load] would return something else now. It reads no file: it compares the times and sizes of
+// the files and directories that were read. It reports false when ctx ends.
 func (b *Book) Stale(ctx context.Context) bool { return configfile.Stale(ctx, b.stamps) }

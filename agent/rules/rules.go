@@ -1,13 +1,13 @@
-// Package rules finds the rules that users and workspaces write as files, for a model to keep to, and watches what a model
-// says for those that have a condition.
+// Package rules loads the rules that users and workspaces define in files for models to follow, and matches a model's
+// output against the rules that have a condition.
 //
-// A rule is a Markdown file, and may begin with front matter. Rules are in ".gjc/rules" (*.md, *.mdc) of a root, in "rules" of
-// the agent directory, in ".cursor/rules" (*.mdc, *.md), ".clinerules" (a file, or a directory of *.md),
-// ".github/copilot-instructions.md" and ".github/instructions" (*.instructions.md). A rule is known by its name, that of its
-// file; of two with one name the first counts, in that order.
+// A rule is a Markdown file, optionally with front matter. Rules are in ".gjc/rules" (*.md, *.mdc) of a root, in
+// "rules" of the agent directory, in ".cursor/rules" (*.mdc, *.md), ".clinerules" (a file, or a directory of *.md),
+// ".github/copilot-instructions.md" and ".github/instructions" (*.instructions.md). A rule is identified by the name of
+// its file; the first rule with a name, in that order, wins.
 //
-// Files of a workspace come from whoever wrote the workspace. So a symbolic link there that leads out of its root is not
-// followed: its target would go to a model.
+// Files of a workspace are untrusted, so a symbolic link there that leads out of its root is not followed: its target
+// would be sent to a model.
 package rules
 
 import (
@@ -25,24 +25,24 @@ import (
 // Rule is one rule.
 type Rule struct {
 	Name string
-	// Path is that of its file, absolute.
+	// Path is the absolute path of the file.
 	Path        string
 	Description string
-	// Text is the file without its front matter.
+	// Text is the content of the file without front matter.
 	Text string
-	// Always has the text in every prompt.
+	// Always includes the text in every prompt.
 	Always bool
-	// Globs are the files that the rule is about, relative to Root, or to any root where Root is empty.
+	// Globs match the files that the rule applies to, relative to Root, or to any root if Root is empty.
 	Globs []string
 	Root  string
-	// Trigger has the rule given to a model that says something. Nil for most.
+	// Trigger sends the rule to a model whose output matches. Most rules have none.
 	Trigger *Trigger
 }
 
-// A Problem is a file that was left out, or a part of one that was not understood.
+// A Problem reports a file that was left out or not fully understood.
 type Problem struct {
 	Path string
-	// Line is 1-based; zero for the file as a whole.
+	// Line is 1-based; zero for the whole file.
 	Line   int
 	Reason string
 }
@@ -54,7 +54,7 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Reason)
 }
 
-// Book is the rules of one workspace, as [Load] found them. It does not change. A nil Book has none.
+// Book holds the rules of one workspace, as returned by [Load]. It is immutable. A nil Book has no rules.
 type Book struct {
 	rules  []*Rule // by name
 	stamps []configfile.Stamp
@@ -70,7 +70,7 @@ func (b *Book) All() []*Rule {
 	return b.rules
 }
 
-// Instructions returns the user's own AGENTS.md of the agent directory; empty for none.
+// Instructions returns the content of AGENTS.md in the agent directory, or "".
 func (b *Book) Instructions() (path, text string) {
 	if b == nil {
 		return "", ""
@@ -78,7 +78,8 @@ func (b *Book) Instructions() (path, text string) {
 	return b.userPath, b.userText
 }
 
-// Find returns the rule called name; nil for none, and for one with a trigger: a model is not told of those beforehand.
+// Find returns the rule with a name; nil for none, and for a rule with a trigger, which a model receives only after a
+// match.
 func (b *Book) Find(name string) *Rule {
 	for _, r := range b.All() {
 		if r.Name == name && r.Trigger == nil {
@@ -88,7 +89,7 @@ func (b *Book) Find(name string) *Rule {
 	return nil
 }
 
-// Names are those that [Book.Find] knows.
+// Names returns the names that [Book.Find] knows.
 func (b *Book) Names() []string {
 	var names []string
 	for _, r := range b.All() {
@@ -99,7 +100,7 @@ func (b *Book) Names() []string {
 	return names
 }
 
-// About returns the rules with globs that a file matches and that are not in the prompt already. file is absolute; roots are
+// About returns the rules whose globs match a file and that are not always in the prompt. file is absolute; roots are
 // those of the workspace.
 func (b *Book) About(file string, roots []string) []*Rule {
 	var list []*Rule
@@ -126,8 +127,8 @@ func (r *Rule) about(file string, roots []string) bool {
 	})
 }
 
-// matchGlob matches a path with slashes. A glob without a slash is for files of that name anywhere; one that ends with a slash
-// is for all below.
+// matchGlob matches a slash-separated path. A glob without a slash matches files of that name anywhere; one that ends
+// with a slash matches all files below.
 func matchGlob(glob, rel string) bool {
 	glob = strings.TrimPrefix(strings.TrimPrefix(glob, "./"), "/")
 	if strings.HasSuffix(glob, "/") {

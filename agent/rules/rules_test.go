@@ -26,8 +26,8 @@ func write(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// told are the problems without the directory.
-func told(dir string, problems []rules.Problem) []string {
+// problemTexts returns the problems without the directory.
+func problemTexts(dir string, problems []rules.Problem) []string {
 	var all []string
 	for _, p := range problems {
 		all = append(all, strings.ReplaceAll(strings.ReplaceAll(p.String(), dir, ""), `\`, "/"))
@@ -35,7 +35,7 @@ func told(dir string, problems []rules.Problem) []string {
 	return all
 }
 
-// Rules of all kinds are found, those that count more win, and each file says how it is used.
+// Rules of all kinds are found, in order of precedence, with the settings of their files.
 func TestLoad(t *testing.T) {
 	dir, user := t.TempDir(), t.TempDir()
 	work := filepath.Join(dir, "sub")
@@ -55,7 +55,7 @@ func TestLoad(t *testing.T) {
 		".cursor/rules/no-log.mdc": "---\ncondition: console\\.log\\(\n---\nUse the logger.",
 	})
 	book, problems := rules.Load(t.Context(), rules.Options{UserDir: user, Roots: []string{work}})
-	if got := told(dir, problems); got != nil {
+	if got := problemTexts(dir, problems); got != nil {
 		t.Errorf("problems: %q", got)
 	}
 	var got []string
@@ -111,7 +111,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// What cannot be used is told with its place and left out; the rest counts.
+// Invalid rules are reported with their positions and left out; the others are loaded.
 func TestLoad_BadInput(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{
@@ -141,12 +141,12 @@ func TestLoad_BadInput(t *testing.T) {
 		`/.gjc/rules/list.md:2: the front matter must be lines "key: value"; the rule is left out`,
 		"/.gjc/rules/mode.md:3: interruptMode must be always, never, prose-only or tool-only; the rule is left out",
 		`/.gjc/rules/open.md:1: the front matter is not closed by a line "---"; the rule is left out`,
-		"/.gjc/rules/regex.md:2: the condition \"a(\" is no RE2 pattern: error parsing regexp: missing closing ): `a(`; the rule is left out",
+		"/.gjc/rules/regex.md:2: the condition \"a(\" is not an RE2 pattern: error parsing regexp: missing closing ): `a(`; the rule is left out",
 		`/.gjc/rules/scope.md:2: a scope must be text, thinking, tool, tool:NAME or tool:NAME(glob), not "everywhere"; the rule is left out`,
 		"/.gjc/rules/type.md:3: alwaysApply must be true or false; the rule is left out",
 		"/.gjc/rules/utf16.md: is not UTF-8 text; it is left out",
 	}
-	got := told(dir, problems)
+	got := problemTexts(dir, problems)
 	if i := len(got) - 1; i >= 0 && strings.HasPrefix(got[i], "/.gjc/rules/yaml.md:") {
 		got = got[:i]
 	} else {
@@ -160,7 +160,7 @@ func TestLoad_BadInput(t *testing.T) {
 	}
 }
 
-// Links that lead out of the workspace are not followed, those within are.
+// Links out of the workspace are not followed, links within it are.
 func TestLoad_Links(t *testing.T) {
 	dir, out := t.TempDir(), t.TempDir()
 	write(t, out, map[string]string{"secret.md": "Secret.", "rules/x.md": "X."})
@@ -177,13 +177,13 @@ func TestLoad_Links(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "style"}, book.Names()); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
-	if got := strings.Join(told(dir, problems), "\n"); !strings.Contains(got, "/.gjc/rules/out.md: a symbolic link leads out") ||
+	if got := strings.Join(problemTexts(dir, problems), "\n"); !strings.Contains(got, "/.gjc/rules/out.md: a symbolic link leads out") ||
 		!strings.Contains(got, "/.gjc/rules/loop.md") || !strings.Contains(got, "/.cursor/rules: a symbolic link leads out") {
 		t.Errorf("problems:\n%s", got)
 	}
 }
 
-// Whatever a file says, it makes a rule or a problem, and a rule has text.
+// Any file results in a rule or a problem, and a rule has a text.
 func FuzzLoad(f *testing.F) {
 	f.Add("---\nglobs: *.ts\ncondition: [a, b]\nscope: tool:edit(*.go)\n---\nText")
 	f.Add("---\n---\n")
@@ -204,7 +204,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// streamRule makes a book with one rule with a condition.
+// streamRule returns a book with one rule with a condition.
 func streamRule(t *testing.T, head string) *rules.Book {
 	t.Helper()
 	dir := t.TempDir()
@@ -218,7 +218,7 @@ func streamRule(t *testing.T, head string) *rules.Book {
 
 func yes(*rules.Rule) bool { return true }
 
-// How an answer is cut into pieces makes no difference to what matches.
+// The division of an answer into pieces does not affect what matches.
 func TestWatch_Pieces(t *testing.T) {
 	for _, tt := range []struct {
 		head, text string
@@ -251,7 +251,7 @@ func TestWatch_Pieces(t *testing.T) {
 	}
 }
 
-// A scope says where is looked; the arguments of calls are looked at as what their strings say.
+// A scope selects where to match; the arguments of calls are matched as decoded strings.
 func TestWatch_Scopes(t *testing.T) {
 	for _, tt := range []struct {
 		head string

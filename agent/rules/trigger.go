@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// Source is a kind of what a model says.
+// Source is a kind of model output.
 type Source int
 
 // The sources.
@@ -20,19 +20,19 @@ const (
 	Tool
 )
 
-// Trigger says what a model has to say to be given a rule.
+// Trigger is the condition under which a model receives a rule.
 type Trigger struct {
-	// Conditions are RE2 patterns; one of them is enough.
+	// Conditions are RE2 patterns, any of which must match.
 	Conditions []*regexp.Regexp
-	// Mode says where a match breaks an answer off.
+	// Mode selects the sources in which a match interrupts the answer.
 	Mode   InterruptMode
 	scopes []scope
 }
 
-// InterruptMode says which matches break an answer off. The others have the rule given behind the answer.
+// InterruptMode selects the matches that interrupt an answer. Other matches add the rule after the answer.
 type InterruptMode string
 
-// The modes. The empty one is [InterruptAlways].
+// The modes. The empty mode is [InterruptAlways].
 const (
 	InterruptAlways InterruptMode = "always"
 	InterruptNever  InterruptMode = "never"
@@ -45,7 +45,7 @@ func interruptModes() []InterruptMode {
 	return []InterruptMode{InterruptAlways, InterruptNever, InterruptProse, InterruptTool}
 }
 
-// Interrupts reports whether a match in a source breaks the answer off.
+// Interrupts reports whether a match in a source interrupts the answer.
 func (t *Trigger) Interrupts(from Source) bool {
 	switch t.Mode {
 	case InterruptNever:
@@ -59,14 +59,15 @@ func (t *Trigger) Interrupts(from Source) bool {
 	}
 }
 
-// scope is where a trigger looks: prose, or the arguments of calls, of one tool and about some files if that is said.
+// scope is the output that a trigger matches: prose, or the arguments of calls, optionally of one tool and for some
+// files.
 type scope struct {
 	from Source
-	// tool is a glob; empty for all. path is one for the file that the call names; empty for any.
+	// tool is a glob for tools; empty for all. path is a glob for the call's file; empty for any.
 	tool, path string
 }
 
-// parseScope reads "text", "thinking", "tool", "tool:NAME" or "tool:NAME(glob)".
+// parseScope parses "text", "thinking", "tool", "tool:NAME" or "tool:NAME(glob)".
 func parseScope(word string) (scope, error) {
 	switch word {
 	case "text":
@@ -89,13 +90,13 @@ func parseScope(word string) (scope, error) {
 		}
 	}
 	if s.tool == "" || !doublestar.ValidatePattern(s.tool) || !doublestar.ValidatePattern(s.path) {
-		return scope{}, fmt.Errorf("the scope %q has no tool, or a glob that is none", text.Truncate(word, maxQuoted))
+		return scope{}, fmt.Errorf("the scope %q has no tool, or an invalid glob", text.Truncate(word, maxQuoted))
 	}
 	return s, nil
 }
 
-// looksAt reports whether a trigger looks at a source. file is the one that a call names; empty where that is not known.
-func (t *Trigger) looksAt(from Source, tool, file string) bool {
+// covers reports whether a trigger applies to a source. file is the call's file, or "" if it is unknown.
+func (t *Trigger) covers(from Source, tool, file string) bool {
 	for _, s := range t.scopes {
 		if s.from != from {
 			continue
@@ -112,13 +113,14 @@ func (t *Trigger) looksAt(from Source, tool, file string) bool {
 	return false
 }
 
-// looksLikeGlob reports whether a condition names files ("*.ts", "src/**/*.go") and is no pattern for text.
+// looksLikeGlob reports whether a condition is a glob for files ("*.ts", "src/**/*.go") and not a pattern.
 func looksLikeGlob(s string) bool {
 	return !strings.ContainsAny(s, ` \()|^$[]+`) && (strings.HasPrefix(s, "*") || strings.Contains(s, "/*") || strings.Contains(s, "**")) &&
 		!strings.Contains(s, ".*") && doublestar.ValidatePattern(s)
 }
 
-// newTrigger reads the front matter's condition and scope. A condition that names files is for calls that change such files.
+// newTrigger parses the condition and scope of the front matter. A condition that is a glob matches calls that change
+// such files.
 func newTrigger(conditions, scopes []string, mode InterruptMode) (*Trigger, error) {
 	t := &Trigger{Mode: mode}
 	for _, c := range conditions {
@@ -128,7 +130,7 @@ func newTrigger(conditions, scopes []string, mode InterruptMode) (*Trigger, erro
 		}
 		re, err := regexp.Compile(c)
 		if err != nil {
-			return nil, fmt.Errorf("the condition %q is no RE2 pattern: %w", text.Truncate(c, maxQuoted), err)
+			return nil, fmt.Errorf("the condition %q is not an RE2 pattern: %w", text.Truncate(c, maxQuoted), err)
 		}
 		t.Conditions = append(t.Conditions, re)
 	}

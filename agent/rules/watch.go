@@ -10,22 +10,23 @@ import (
 )
 
 const (
-	// window is how much of what was said a pattern sees, in bytes. A match of up to half of that is found wherever it begins.
+	// window is the number of bytes of output that a pattern is matched against. A match of up to half of that is found
+	// wherever it starts.
 	window = 4 << 10
-	// maxPath bounds how far into a call's arguments its path is looked for.
+	// maxPath is the number of bytes of a call's arguments in which its path is searched.
 	maxPath = 64 << 10
 )
 
-// Match is a rule that a model has run into.
+// Match is a rule that matched.
 type Match struct {
 	*Rule
 	From Source
-	// Call is the id of the call, for [Tool].
+	// Call is the ID of the call, for [Tool].
 	Call string
 }
 
-// Watch looks at one answer while it comes. How the answer is cut into pieces makes no difference: what stands at the end of
-// what has come is not taken for a match before more has come, or the end.
+// Watch matches one answer as it arrives. The division of the answer into pieces does not matter: a match at the end of
+// the text counts only when more has arrived, or at the end of the answer.
 type Watch struct {
 	rules []*Rule
 	done  map[string]bool
@@ -34,20 +35,20 @@ type Watch struct {
 	calls []*callStream
 }
 
-// stream is what has come of one source.
+// stream is the received text of one source.
 type stream struct{ b []byte }
 
-// callStream is the arguments of one call.
+// callStream is the received arguments of one call.
 type callStream struct {
 	stream
 	id, tool string
 	json     jsonText
-	// raw is the beginning of it as it came, until file is known: the one that the call names.
+	// raw is the start of the arguments, kept until the call's file is known.
 	raw  strings.Builder
 	file string
 }
 
-// NewWatch returns a watch for the rules with a trigger that eligible says yes to; nil for none.
+// NewWatch returns a watch for the rules with a trigger for which eligible returns true; nil for none.
 func NewWatch(b *Book, eligible func(*Rule) bool) *Watch {
 	w := &Watch{done: make(map[string]bool)}
 	for _, r := range b.All() {
@@ -61,7 +62,7 @@ func NewWatch(b *Book, eligible func(*Rule) bool) *Watch {
 	return w
 }
 
-// Prose takes more of a text or of thinking and returns the rules that match.
+// Prose adds a piece of text or thinking and returns the rules that match.
 func (w *Watch) Prose(from Source, piece string) []Match {
 	if w == nil || piece == "" {
 		return nil
@@ -73,14 +74,14 @@ func (w *Watch) Prose(from Source, piece string) []Match {
 	return w.add(s, from, piece, nil)
 }
 
-// Begin takes note of a call.
+// Begin starts a call.
 func (w *Watch) Begin(id, tool string) {
 	if w != nil {
 		w.calls = append(w.calls, &callStream{id: id, tool: tool})
 	}
 }
 
-// Input takes more of a call's arguments.
+// Input adds a piece of a call's arguments and returns the rules that match.
 func (w *Watch) Input(id, piece string) []Match {
 	if w == nil {
 		return nil
@@ -98,7 +99,7 @@ func (w *Watch) Input(id, piece string) []Match {
 	return nil
 }
 
-// End returns what matches at the end of the answer.
+// End returns the rules that match at the end of the answer.
 func (w *Watch) End() []Match {
 	if w == nil {
 		return nil
@@ -111,7 +112,7 @@ func (w *Watch) End() []Match {
 	return found
 }
 
-// add takes a piece in parts, so that a long one is seen whole.
+// add splits a long piece, so that each part fits the window.
 func (w *Watch) add(s *stream, from Source, piece string, c *callStream) []Match {
 	var found []Match
 	for {
@@ -128,7 +129,8 @@ func (w *Watch) add(s *stream, from Source, piece string, c *callStream) []Match
 	}
 }
 
-// start is a place near at where a text can be cut: behind a line's end if there is one close to it, and at a character.
+// start returns a position near at where the text can be cut: after the end of a line if one is close, and at a
+// character boundary.
 func start(b []byte, at int) int {
 	for i := at; i > 0 && i > at-window/4; i-- {
 		if b[i-1] == '\n' {
@@ -141,7 +143,7 @@ func start(b []byte, at int) int {
 	return at
 }
 
-// find looks for rules in what has come; call is nil for prose.
+// find matches the rules; call is nil for prose.
 func (w *Watch) find(s *stream, from Source, call *callStream, ended bool) []Match {
 	var found []Match
 	id, tool, file := "", "", ""
@@ -149,12 +151,12 @@ func (w *Watch) find(s *stream, from Source, call *callStream, ended bool) []Mat
 		id, tool, file = call.id, call.tool, call.file
 	}
 	for _, r := range w.rules {
-		if w.done[r.Name] || !r.Trigger.looksAt(from, tool, file) {
+		if w.done[r.Name] || !r.Trigger.covers(from, tool, file) {
 			continue
 		}
 		for _, re := range r.Trigger.Conditions {
 			at := re.FindIndex(s.b)
-			// What ends where the text ends may become another one with the next piece.
+			// A match at the end of the text may change with the next piece.
 			if at == nil || !ended && at[1] == len(s.b) || len(s.b) == 0 {
 				continue
 			}
@@ -168,7 +170,7 @@ func (w *Watch) find(s *stream, from Source, call *callStream, ended bool) []Mat
 
 var inputPath = lazyregexp.New(`"(?:path|file_path|filePath)"\s*:\s*("(?:[^"\\]|\\.)*")`)
 
-// pathIn finds the file that the arguments of a call name; empty where they do not, or not yet.
+// pathIn returns the file in a call's arguments, or "" if there is none, or none yet.
 func pathIn(input string) string {
 	m := inputPath().FindStringSubmatch(input)
 	if m == nil {
@@ -181,7 +183,7 @@ func pathIn(input string) string {
 	return s
 }
 
-// jsonText undoes the escapes of JSON, in pieces: a pattern is for what a string says.
+// jsonText decodes the escapes of JSON piecewise, because patterns apply to the decoded strings.
 type jsonText struct{ held string }
 
 func (j *jsonText) add(piece string) string {

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Rules for what of the environment is a secret.
+// Rules that select secrets in the environment.
 const (
-	// minEnv is how long a value must be, in bytes.
+	// minEnv is the minimum length of a value, in bytes.
 	minEnv = 8
-	// secretNames are what one of the words of a name must end in: API_KEY, GITHUB_TOKEN, PGPASSWORD, but not AUTHOR or
+	// secretNames are the suffixes of words in names of secrets: API_KEY, GITHUB_TOKEN, PGPASSWORD, but not AUTHOR or
 	// KEYBOARD.
 	secretNames = "KEY SECRET TOKEN PASSWORD PASS AUTH CREDENTIAL PRIVATE OAUTH"
-	// commonWords are values that some variables of such names have and that stand in many texts.
+	// commonWords are values that are too common in texts to be secrets.
 	commonWords = "disabled enabled required optional automatic password passwords changeme undefined development production " +
 		"localhost anonymous username example testing internal external default defaults keychain keyring secretservice"
-	// roots are what paths begin with; a key can begin with a slash too.
+	// roots are prefixes of paths. A key can start with a slash, too.
 	roots = "Applications Library System Users Volumes app bin data dev etc home lib lib64 mnt nix opt private proc root run sbin snap srv " +
 		"tmp usr var workspace workspaces"
 )
@@ -27,8 +27,8 @@ var (
 	number = regexp.MustCompile(`^[0-9.,:_ -]+$`)
 )
 
-// FromEnv returns the secrets of an environment, given as NAME=value, in the order of their names: values of variables
-// whose names say so, but for paths, addresses without a password, numbers and common words.
+// FromEnv returns the secrets of an environment, given as NAME=value, sorted by name: the values of variables whose
+// names indicate a secret, except paths, addresses without a password, numbers and common words.
 func FromEnv(environ []string) []Entry {
 	var entries []Entry
 	for _, kv := range slices.Sorted(slices.Values(environ)) {

@@ -14,7 +14,7 @@ func TestFromEnv(t *testing.T) {
 		{"ANTHROPIC_API_KEY=sk-ant-0123456789", true},
 		{"openai_apikey=sk-0123456789", true},
 		{"AWS_ACCESS_KEY_ID=AKIAIOSFODNN7EXAMPLE", true},
-		{"AWS_SECRET_ACCESS_KEY=/wJalrXUtnFEMI/K7MDENG", true}, // begins like a path
+		{"AWS_SECRET_ACCESS_KEY=/wJalrXUtnFEMI/K7MDENG", true}, // starts like a path
 		{"PGPASSWORD=correct horse battery", true},
 		{"DB_PASS=hunter2hunter2", true},
 		{"BASIC_AUTH=user:password1", true},

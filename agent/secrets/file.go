@@ -11,11 +11,11 @@ import (
 	"github.com/gajae-code/gjc/internal/configfile"
 )
 
-// A fileError is what is wrong with a file of secrets. It quotes nothing of the file.
+// A fileError describes an error in a file of secrets. It quotes nothing of the file.
 type fileError struct {
 	Path string
 	Line int
-	// Field is the member of the entry; empty for what is about the whole of it.
+	// Field is the member of the entry; empty for the whole entry.
 	Field  string
 	Reason string
 }
@@ -27,8 +27,8 @@ func (e *fileError) Error() string {
 	return fmt.Sprintf("%s:%d: %s: %s", e.Path, e.Line, e.Field, e.Reason)
 }
 
-// ReadFiles reads files of secrets, of which each counts over the ones behind it: an entry of the same type and content
-// there is left out. A file that is not there has none.
+// ReadFiles reads files of secrets. An earlier file has precedence: later entries with the same type and content are
+// left out. A missing file has no entries.
 func ReadFiles(paths ...string) ([]Entry, error) {
 	var entries []Entry
 	for _, path := range paths {
@@ -59,7 +59,7 @@ func same(a, b *Entry) bool {
 	return a.Regexp.String() == b.Regexp.String()
 }
 
-// parse reads a file of secrets: a list of mappings.
+// parse parses a file of secrets: a list of mappings.
 func parse(path string, data []byte) ([]Entry, error) {
 	file, err := configfile.ParseYAML(data)
 	if err != nil {
@@ -89,7 +89,7 @@ func parse(path string, data []byte) ([]Entry, error) {
 	return entries, nil
 }
 
-// fields are those of an entry.
+// fields are the fields of an entry.
 var fields = []string{"type", "content", "mode", "replacement", "flags"}
 
 func parseEntry(path string, n *configfile.Node) (Entry, error) {
@@ -154,16 +154,16 @@ func parseEntry(path string, n *configfile.Node) (Entry, error) {
 	return e, nil
 }
 
-// jsFlags are the flags that an expression can have; those without a meaning here change nothing: all matches count in any
-// case, and texts are Unicode.
+// jsFlags are the flags that an expression may have. Some have no effect here: all matches count anyway, and texts are
+// Unicode.
 const (
 	jsFlags   = "dgimsuvy"
 	ourFlags  = "ims"
 	idleFlags = "gu"
 )
 
-// compile returns the expression that content says, or which field is wrong and why. A content of the form /expression/flags
-// has its flags with it.
+// compile compiles the expression in content, or returns the invalid field and the reason. Content of the form
+// /expression/flags includes its flags.
 func compile(content, flags string, flagged bool) (expr *regexp.Regexp, field, reason string) {
 	field = "flags"
 	if body, ok := strings.CutPrefix(content, "/"); ok {
@@ -190,7 +190,7 @@ func compile(content, flags string, flagged bool) (expr *regexp.Regexp, field, r
 	}
 	expr, err := regexp.Compile(content)
 	if err != nil {
-		// What the compiler says quotes the expression.
+		// The compiler's errors quote the expression.
 		return nil, "content", "is no regular expression of RE2, which has no lookahead, no lookbehind and no backreferences"
 	}
 	if expr.MatchString("") {

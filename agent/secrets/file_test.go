@@ -21,7 +21,7 @@ func put(t *testing.T, path, text string) string {
 	return path
 }
 
-// What the documentation of the format shows is taken.
+// The examples of the documentation are valid.
 func TestReadFiles(t *testing.T) {
 	path := put(t, filepath.Join(t.TempDir(), "secrets.yml"), `# comment
 - type: plain
@@ -71,7 +71,7 @@ func TestReadFiles(t *testing.T) {
 	}
 }
 
-// An entry of the first file counts over the one of the same content in the second.
+// An entry of the first file has precedence over one with the same content in the second.
 func TestReadFiles_ProjectOverUser(t *testing.T) {
 	dir := t.TempDir()
 	user := put(t, filepath.Join(dir, "secrets.yml"), "- {type: plain, content: shared-secret}\n- {type: regex, content: ab+c}\n- {type: plain, content: mine-alone}")
@@ -82,7 +82,7 @@ func TestReadFiles_ProjectOverUser(t *testing.T) {
 	}
 }
 
-// Mistakes are told with file, line and field, and without a word of the content.
+// Errors have the file, line and field, and nothing of the content.
 func TestReadFiles_Mistakes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "secrets.yml")
 	for _, tt := range []struct{ text, want string }{
@@ -114,7 +114,7 @@ func TestReadFiles_Mistakes(t *testing.T) {
 	}
 }
 
-// The key is made once, for its owner alone, also by several at once.
+// The key is created once, for its owner only, also by concurrent processes.
 func TestLoad(t *testing.T) {
 	dir, work := t.TempDir(), t.TempDir()
 	put(t, filepath.Join(dir, "secrets.yml"), "- {type: plain, content: file-secret}\n- {type: plain, content: both-secret, mode: replace}")
@@ -131,7 +131,7 @@ func TestLoad(t *testing.T) {
 				return
 			}
 			hidden[i] = s.Hide(text)
-			if got := s.Restore(hidden[i]); got != text { // the environment's entry counts first
+			if got := s.Restore(hidden[i]); got != text { // the environment's entry has precedence
 				t.Errorf("restored %q", got)
 			}
 		})

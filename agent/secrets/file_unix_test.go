@@ -13,7 +13,8 @@ import (
 	"github.com/gajae-code/gjc/internal/configfile"
 )
 
-// A workspace can have anything under the name of the file; a session begins all the same, and says that the secrets are not known.
+// A workspace can have any kind of file under this name; the session starts anyway and reports that secrets cannot be
+// loaded.
 func TestReadFiles_Endless(t *testing.T) {
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe.yml")

@@ -12,13 +12,14 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// form is one way in which a secret can stand in a text.
+// form is one encoding of a secret in a text.
 type form struct {
 	text  string
 	entry int
 }
 
-// finder finds secrets in one pass over a text: four bytes at a time, in a table that nearly all of them are not in.
+// finder finds secrets in one pass over a text: it looks up four bytes at a time in a table, and nearly all lookups
+// fail.
 type finder struct {
 	forms   []form
 	regexps []int // entries
@@ -55,7 +56,7 @@ func newFinder(entries []Entry) *finder {
 		for _, text := range escaped(e.Content) {
 			add(text, i)
 		}
-		// A key of several lines is read with numbers before them.
+		// A multi-line key can be read with line numbers.
 		if lines := strings.Split(e.Content, "\n"); len(lines) > 1 {
 			for _, line := range lines {
 				if line = strings.TrimSpace(line); len(line) >= minLine && !strings.HasPrefix(line, "-----") {
@@ -67,11 +68,10 @@ func newFinder(entries []Entry) *finder {
 	return f
 }
 
-// minLine is how long a line of a secret must be to be one by itself.
+// minLine is the minimum length of a secret's line to count by itself.
 const minLine = 16
 
-// escaped are the ways in which a value can stand in JSON, and in JSON that is a string of JSON, where they are others than
-// the value.
+// escaped returns the encodings of a value in JSON, and in JSON inside a JSON string, that differ from the value.
 func escaped(value string) []string {
 	once := inJSON(value)
 	all := once
@@ -83,8 +83,8 @@ func escaped(value string) []string {
 	return all
 }
 
-// inJSON are the ways in which writers of JSON put a value between quotes: as it is, without the signs of HTML, with a
-// backslash before slashes; and all that in ASCII alone, with hexadecimal digits of both kinds.
+// inJSON returns the encodings of a value that JSON encoders write: unchanged, with HTML characters escaped, with
+// slashes escaped, and each of these in ASCII only, with lower-case and upper-case hexadecimal digits.
 func inJSON(value string) []string {
 	quoted := string(jsonx.AppendString(nil, value))
 	plain := quoted[1 : len(quoted)-1]
@@ -98,7 +98,7 @@ func inJSON(value string) []string {
 	return all
 }
 
-// inASCII escapes what is not ASCII in the text of a JSON string.
+// inASCII escapes the characters of a JSON string that are not ASCII.
 func inASCII(text string) string {
 	if !strings.ContainsFunc(text, func(c rune) bool { return c >= 0x7f }) {
 		return text
@@ -118,14 +118,14 @@ func inASCII(text string) string {
 	return out.String()
 }
 
-// upperHex writes the escapes in the text of a JSON string with capital digits.
+// upperHex converts the hexadecimal digits of escapes in a JSON string to upper case.
 func upperHex(text string) string {
 	out := []byte(text)
 	for i := 0; i+1 < len(out); i++ {
 		if out[i] != '\\' {
 			continue
 		}
-		i++ // what is escaped, which may be another backslash
+		i++ // the escaped character, which may be another backslash
 		if out[i] == 'u' && i+5 <= len(out) {
 			copy(out[i+1:i+5], bytes.ToUpper(out[i+1:i+5]))
 			i += 4
@@ -140,7 +140,7 @@ func fourth(s string, i int) uint32 {
 
 func hash(v uint32) uint32 { return (v * 2654435761) >> 16 }
 
-// span is a part of a text that must not be seen, and the entry that says so.
+// span is a part of a text to hide, with its entry.
 type span struct {
 	from, to int
 	entry    int
@@ -148,7 +148,7 @@ type span struct {
 	size int
 }
 
-// plain calls fn for each place of a form, in the order of their beginnings. It ends when fn returns false.
+// plain calls fn for each occurrence of a form, in order of their start, until fn returns false.
 func (f *finder) plain(text string, fn func(from, to, entry int) bool) {
 	if len(text) < minLength || len(f.forms) == 0 {
 		return
@@ -167,7 +167,7 @@ func (f *finder) plain(text string, fn func(from, to, entry int) bool) {
 	}
 }
 
-// any reports whether a value of the set is in text. Expressions do not count.
+// any reports whether text has a value of the set. It ignores expressions.
 func (f *finder) any(text string) bool {
 	found := false
 	f.plain(text, func(int, int, int) bool {
@@ -177,7 +177,7 @@ func (f *finder) any(text string) bool {
 	return found
 }
 
-// all returns what must not be seen of a text, in order. What overlaps is one.
+// all returns the spans of a text to hide, in order. Overlapping ones are merged.
 func (f *finder) all(text string) []span {
 	var spans []span
 	f.plain(text, func(from, to, entry int) bool {
@@ -194,7 +194,7 @@ func (f *finder) all(text string) []span {
 	return merged(spans)
 }
 
-// merged joins spans that overlap. The longest match of a span says what becomes of it, of two the first entry's.
+// merged merges overlapping spans. The entry of the longest match applies, or the first of several.
 func merged(spans []span) []span {
 	if len(spans) < 2 {
 		return spans

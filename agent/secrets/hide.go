@@ -8,10 +8,10 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// literal is the entry of a text that only looks like a placeholder.
+// literal is the entry for a text that looks like a placeholder but is none.
 const literal = -1
 
-// hide puts placeholders into text. own says that those in it are the set's own.
+// hide replaces secrets in text by placeholders. own reports whether placeholders in the text are the set's own.
 func (s *Set) hide(text string, own bool) string {
 	spans := s.find.all(text)
 	hashes := strings.IndexByte(text, '#') >= 0
@@ -29,7 +29,7 @@ func (s *Set) hide(text string, own bool) string {
 		if len(faults) == 0 {
 			return out
 		}
-		// What makes a fault becomes part of what is hidden. That comes to an end: at the latest, all of the text is.
+		// A fault extends the hidden part. This terminates: at the latest, when the whole text is hidden.
 		grown := merged(append(slices.Clone(spans), faults...))
 		if slices.Equal(grown, spans) {
 			return out
@@ -38,7 +38,7 @@ func (s *Set) hide(text string, own bool) string {
 	}
 }
 
-// aroundTokensLocked leaves the set's own placeholders whole: an expression may match what is in them, or a part.
+// aroundTokensLocked keeps the set's own placeholders intact: an expression may match all or part of one.
 func (s *Set) aroundTokensLocked(text string, spans []span) []span {
 	var kept []span
 	var tokens []int
@@ -73,7 +73,7 @@ func (s *Set) aroundTokensLocked(text string, spans []span) []span {
 	return merged(kept)
 }
 
-// place is where a span of a text stands in what it became.
+// place is the position of a span of a text in its result.
 type place struct {
 	span
 	at, end int
@@ -109,8 +109,8 @@ func (s *Set) renderLocked(text string, spans []span, own bool) (string, []place
 	return out.String(), places
 }
 
-// faultsLocked finds in what a text has become what would be taken for something else: a placeholder that is none of the
-// places, and a secret that came to be where a placeholder meets the text beside it. They are spans of the text.
+// faultsLocked returns the spans of a text whose result would be misread: a placeholder that is not one of the places,
+// or a secret that arises where a placeholder adjoins the text next to it.
 func (s *Set) faultsLocked(out string, places []place, own bool) []span {
 	var faults []span
 	next := 0
@@ -131,7 +131,7 @@ func (s *Set) faultsLocked(out string, places []place, own bool) []span {
 			continue
 		}
 		if apart := !touches(places, i, i+tokenSize); own && apart {
-			i += tokenSize - 1 // a model's
+			i += tokenSize - 1 // a placeholder from a model
 			continue
 		}
 		faults = append(faults, back(places, i, i+tokenSize, literal))
@@ -160,7 +160,7 @@ func touches(places []place, from, to int) bool {
 	return len(overlapping(places, from, to)) > 0
 }
 
-// overlapping are the places, which are in order, that have something of what stands from from to to.
+// overlapping returns the places, which are in order, that overlap [from, to).
 func overlapping(places []place, from, to int) []place {
 	first, _ := slices.BinarySearchFunc(places, from, func(p place, from int) int { return cmp.Compare(p.end, from+1) })
 	last := first
@@ -170,18 +170,19 @@ func overlapping(places []place, from, to int) []place {
 	return places[first:last]
 }
 
-// back is the part of the text that became what stands from from to to, whole places alone.
+// back returns the part of the text whose result is [from, to), extended to whole places.
 func back(places []place, from, to, entry int) span {
 	sp := span{origin(places, from, false), origin(places, to, true), entry, to - from}
 	for _, p := range overlapping(places, from, to) {
 		if entry == literal || p.size >= sp.size {
-			sp.entry, sp.size = p.entry, max(p.size, sp.size) // the place says what becomes of the whole
+			sp.entry, sp.size = p.entry, max(p.size, sp.size) // the place determines the whole
 		}
 	}
 	return sp
 }
 
-// origin is where something stood before there were places. In the middle of one it is the place's beginning, or its end.
+// origin returns the original position of a position in the result. Within a place it is the start or the end of the
+// place.
 func origin(places []place, at int, end bool) int {
 	behind, _ := slices.BinarySearchFunc(places, at, func(p place, at int) int { return cmp.Compare(p.at, at) })
 	if behind == 0 {
@@ -197,8 +198,8 @@ func origin(places []place, at int, end bool) int {
 	}
 }
 
-// eachString gives all strings of a JSON value to fn, names too, and returns the value with what fn made of them. What is
-// not changed keeps its bytes. What is no JSON stays as it is.
+// eachString applies fn to all strings of a JSON value, including names. Unchanged parts keep their bytes. A value that
+// is not JSON is returned unchanged.
 func eachString(raw jsonx.Raw, fn func(string) string) jsonx.Raw {
 	if len(raw) == 0 || !jsonx.Valid(raw) {
 		return raw

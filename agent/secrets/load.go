@@ -11,11 +11,12 @@ import (
 	"github.com/gajae-code/gjc/internal/configfile"
 )
 
-// Options say where the secrets of a session come from.
+// Options selects the sources of a session's secrets.
 type Options struct {
-	// AgentDir has the user's secrets.yml, and the key that makes the placeholders, which is made when it is not there.
+	// AgentDir is the directory of the user's secrets.yml and of the key for placeholders, which is created if it does
+	// not exist.
 	AgentDir string
-	// Dir is the session's working directory; .gjc/secrets.yml in it counts over the user's.
+	// Dir is the session's working directory; .gjc/secrets.yml in it has precedence over the user's.
 	Dir string
 	// Environ is the environment, as NAME=value.
 	Environ []string
@@ -40,7 +41,7 @@ func Load(opts Options) (*Set, error) {
 // keySize is the length of the key in bytes.
 const keySize = 32
 
-// readKey returns the key in a file. One that is not there is made: two processes that do that at once get the same.
+// readKey returns the key in a file. It creates a missing file; two processes that do so concurrently get the same key.
 func readKey(path string) ([]byte, error) {
 	key, err := configfile.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -49,12 +50,12 @@ func readKey(path string) ([]byte, error) {
 		}
 	}
 	if err == nil && len(key) != keySize {
-		err = fmt.Errorf("%s must have %d bytes; delete it, and a new one is made", path, keySize)
+		err = fmt.Errorf("%s must have %d bytes; delete it to create a new one", path, keySize)
 	}
 	return key, err
 }
 
-// makeKey puts a new key into a file, whole, unless somebody was faster.
+// makeKey writes a new key to a file atomically, unless another process was faster.
 func makeKey(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -63,7 +64,7 @@ func makeKey(path string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(tmp.Name()) }() // it has another name by then
+	defer func() { _ = os.Remove(tmp.Name()) }() // it was linked to its final name
 	key := make([]byte, keySize)
 	_, _ = rand.Read(key) // never fails
 	_, err = tmp.Write(key)
@@ -78,7 +79,7 @@ func makeKey(path string) error {
 	}
 	err = os.Link(tmp.Name(), path)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return os.Rename(tmp.Name(), path) // a file system without links
+		return os.Rename(tmp.Name(), path) // a file system without hard links
 	}
 	return nil
 }

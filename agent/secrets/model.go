@@ -8,10 +8,10 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// Model returns a model that is asked with placeholders. What it says stays as it is.
+// Model returns a model that receives placeholders. Its output is unchanged.
 //
-// Signed thinking is sent as it came: an API refuses what was changed. It was made from placeholders, unless the session
-// had no secrets then.
+// Signed thinking is sent unchanged, because an API refuses modified thinking. It was made from placeholders, unless
+// the session had no secrets at that time.
 func (s *Set) Model(m providers.Model) providers.Model { return hiding{m, s} }
 
 type hiding struct {
@@ -24,20 +24,20 @@ func (h hiding) Stream(ctx context.Context, req *providers.Request) iter.Seq2[pr
 	return h.Model.Stream(ctx, h.set.request(req))
 }
 
-// cacheKey tells the conversations of a session and its helpers apart, and from other requests of theirs.
+// cacheKey distinguishes the conversations of a session and its sub-agents, and their other requests.
 type cacheKey struct {
 	session string
 	tools   bool
 }
 
-// conversation is a request as it came and as it went: the next one is the same but for its end.
+// conversation is a request before and after hiding: the next request usually differs only at its end.
 type conversation struct {
 	in, out providers.Request
 	used    int
 }
 
-// mostCached is how many conversations are kept.
-const mostCached = 4
+// maxCached is the maximum number of cached conversations.
+const maxCached = 4
 
 // request returns a request without secrets. It shares with req what has none.
 func (s *Set) request(req *providers.Request) *providers.Request {
@@ -76,13 +76,13 @@ func (s *Set) request(req *providers.Request) *providers.Request {
 	return &out
 }
 
-// keep remembers a request for the next one, and forgets the one that was not used for longest.
+// keep stores a request for the next one and evicts the least recently used one.
 func (s *Set) keep(key cacheKey, in, out *providers.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.turns++
 	s.cached[key] = &conversation{*in, *out, s.turns}
-	if len(s.cached) <= mostCached {
+	if len(s.cached) <= maxCached {
 		return
 	}
 	oldest := key
@@ -98,7 +98,8 @@ func sameTool(a, b *providers.Tool) bool {
 	return a.Name == b.Name && a.Description == b.Description && string(a.Schema) == string(b.Schema)
 }
 
-// sameParts reports whether two messages have the same parts. Of those that do it looks at no more than where they lie.
+// sameParts reports whether two messages have the same parts. For parts that are the same memory it compares only
+// addresses.
 func sameParts(a, b *providers.Message) bool {
 	if a.Role != b.Role || len(a.Parts) != len(b.Parts) {
 		return false
@@ -132,8 +133,8 @@ func sameBytes(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// parts returns parts of a message without secrets; the same slice if there are none. Only what tools say is foreign to the
-// models: the user may mean a placeholder that they were shown.
+// parts returns the parts of a message without secrets, or the same slice if there are none. Only tool results are
+// foreign to the models: a user may quote a placeholder.
 func (s *Set) parts(role providers.Role, parts []providers.Part) []providers.Part {
 	hide := s.Hide
 	if role == providers.RoleTool {
@@ -175,13 +176,14 @@ func (s *Set) parts(role providers.Role, parts []providers.Part) []providers.Par
 	return out
 }
 
-// Learns implements [agent.Learner]. What expressions find is known once it was seen, all else from the beginning.
+// Learns implements [agent.Learner]. Values that expressions match become known when they are seen, all others are
+// known from the start.
 func (s *Set) Learns() bool { return len(s.find.exprs) > 0 }
 
 // Learn implements [agent.Learner].
 func (s *Set) Learn(m *providers.Message) { s.parts(m.Role, m.Parts) }
 
-// hideInput is the input of a call as a model may see it.
+// hideInput returns the input of a call without secrets.
 func (s *Set) hideInput(input jsonx.Raw) jsonx.Raw {
 	if jsonx.Valid(input) {
 		return eachString(input, s.Hide)

@@ -47,7 +47,7 @@ func everywhere() *providers.Request {
 	}
 }
 
-// Nothing of a request has the secret, the request of the caller is as it was, and the next request begins with the same
+// No part of a request has the secret, the caller's request is unchanged, and the next request starts with the same
 // bytes.
 func TestModel(t *testing.T) {
 	s := newSet(t, plain(hush)...)
@@ -76,7 +76,7 @@ func TestModel(t *testing.T) {
 	if d := cmp.Diff(first.Messages, second.Messages[:4]); d != "" || second.System != first.System {
 		t.Errorf("the prefix has changed:\n%s", d)
 	}
-	// Another conversation under the same name: nothing of the first one is taken.
+	// Another conversation under the same name reuses nothing of the first one.
 	req = everywhere()
 	req.System, req.Messages = "other", []providers.Message{
 		providertest.User("other"), {Role: providers.RoleUser, Parts: []providers.Part{providers.Image{MIMEType: "image/png", Data: []byte("y")}}},
@@ -86,7 +86,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// An API refuses signed thinking that was changed. The field that thinking came in is no signature.
+// An API refuses modified signed thinking. The name of the field that thinking came in is not a signature.
 func TestModel_SignedThinking(t *testing.T) {
 	s := newSet(t, plain(hush)...)
 	signed := providers.Thinking{Text: "I saw " + hush, Signature: "sig"}
@@ -102,7 +102,7 @@ func TestModel_SignedThinking(t *testing.T) {
 	}
 }
 
-// A context of 20,000 messages and 40 MB, with 50 secrets and an expression: the first request, and each one behind it.
+// A context of 20,000 messages and 40 MB, with 50 secrets and an expression: the first request, and each following one.
 func BenchmarkModel(b *testing.B) {
 	var values []string
 	for i := range 50 {

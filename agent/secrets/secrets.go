@@ -1,8 +1,8 @@
-// Package secrets keeps values that nobody outside should see from the models: passwords, keys, tokens. What goes to a model
-// has placeholders in their place, and a tool gets the values back when it runs.
+// Package secrets hides secret values from models: passwords, keys, tokens. Texts for a model have placeholders in
+// their place, and a tool receives the values when it runs.
 //
-// A [Set] belongs to one session. Its placeholders come from the values and a key of the installation alone, so that they
-// are the same in each request and in each process: prompt caches and stored sessions hold.
+// A [Set] belongs to one session. Its placeholders depend only on the values and a key of the installation, so they are
+// the same in every request and process: prompt caches and stored sessions stay valid.
 package secrets
 
 import (
@@ -20,52 +20,52 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// Mode is what happens to a secret.
+// Mode selects how a secret is hidden.
 type Mode string
 
 // The modes.
 const (
-	// Obfuscate puts a placeholder in its place, which is turned back when a tool runs.
+	// Obfuscate replaces it by a placeholder, which is replaced by the value when a tool runs.
 	Obfuscate Mode = "obfuscate"
-	// Replace puts something else in its place, for good.
+	// Replace replaces it permanently.
 	Replace Mode = "replace"
 )
 
-// Entry is one secret, or all that an expression matches.
+// Entry is one secret, or all matches of an expression.
 type Entry struct {
-	// Content is the value; empty for an expression.
+	// Content is the value or, for Expression, unused.
 	Content string
 	Regexp  *regexp.Regexp
 	// Mode is [Obfuscate] if empty.
 	Mode Mode
-	// Replacement stands in the place of a secret of mode [Replace]. If empty, letters and digits of the same number do.
+	// Replacement replaces a secret of mode [Replace]. If empty, random letters and digits of the same length do.
 	Replacement string
-	// Source says in words where the secret comes from, without it: "the environment variable GITHUB_TOKEN".
+	// Source describes the origin of the secret in words, without its value: "the environment variable GITHUB_TOKEN".
 	Source string
 }
 
-// minLength is how long a value must be, in bytes. Shorter ones are in every text.
+// minLength is the minimum length of a value, in bytes. Shorter ones are too common.
 const minLength = 4
 
-// A Set knows the secrets of a session. It is safe for concurrent use.
+// A Set holds the secrets of a session. It is safe for concurrent use.
 type Set struct {
 	entries []Entry
 	find    *finder
 	key     []byte
 
 	mu sync.Mutex // guards the fields below
-	// places are the placeholders by the value that they stand for, values the other way round. sources are the entries that
-	// values come from.
+	// places maps values to placeholders, values the reverse. sources are the entries of the values.
 	places, values map[string]string
 	sources        map[string]int
-	// literal are texts of a placeholder's form that were seen as texts, and so never become one.
+	// literal holds texts that have the form of a placeholder and were seen as ordinary text; they are never used as
+	// placeholders.
 	literal map[string]bool
 	cached  map[cacheKey]*conversation
 	turns   int
 }
 
-// New returns the set of entries, of which the first counts where two have the same content. The key makes the
-// placeholders: without it they tell nothing of the values. Errors name an entry by its source and quote no content.
+// New returns the set of entries. Of several with the same content the first wins. Placeholders are derived from key,
+// without which they reveal nothing about the values. Errors name an entry by its source and quote no content.
 func New(entries []Entry, key []byte) (*Set, error) {
 	s := &Set{
 		key: slices.Clone(key), places: make(map[string]string), values: make(map[string]string), sources: make(map[string]int),
@@ -92,7 +92,7 @@ func New(entries []Entry, key []byte) (*Set, error) {
 			return nil, fmt.Errorf("%s: %w", e.Source, errReplacement)
 		}
 	}
-	// In this order, so that two values that would get the same placeholder get theirs alike in each process.
+	// In this order, so that colliding values get the same placeholders in every process.
 	forms := slices.Clone(s.find.forms)
 	slices.SortFunc(forms, func(a, b form) int { return strings.Compare(a.text, b.text) })
 	for _, f := range forms {
@@ -104,7 +104,7 @@ func New(entries []Entry, key []byte) (*Set, error) {
 }
 
 var (
-	errShort       = fmt.Errorf("a secret must have at least %d bytes, or it is in every text", minLength)
+	errShort       = fmt.Errorf("a secret must have at least %d bytes; shorter ones are too common", minLength)
 	errEmptyMatch  = errors.New("the expression matches the empty text; make it match at least one character")
 	errReplacement = errors.New("the replacement must hold no secret, and nothing that looks like #AB12#")
 )
@@ -134,16 +134,16 @@ func hasPlaceholder(s string) bool {
 	return false
 }
 
-// mostTries bounds the search for a placeholder that is free.
-const mostTries = 1 << 12
+// maxTries is the maximum number of attempts to find an unused placeholder.
+const maxTries = 1 << 12
 
-// placeLocked returns the placeholder of a value of an entry.
+// placeLocked returns the placeholder of a value.
 func (s *Set) placeLocked(value string, entry int) string {
 	if p, ok := s.places[value]; ok {
 		return p
 	}
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-	for try := range mostTries {
+	for try := range maxTries {
 		sum := s.digest(value, try)
 		n := binary.BigEndian.Uint64(sum)
 		p := []byte("#....#")
@@ -153,7 +153,7 @@ func (s *Set) placeLocked(value string, entry int) string {
 			p[i], n = c, n/36
 			digit, letter = digit || c <= '9', letter || c >= 'A'
 		}
-		// With both, it is less like a word that somebody has written.
+		// With a letter and a digit it is less likely to occur in a text.
 		token := string(p)
 		if _, taken := s.values[token]; taken || !digit || !letter || s.literal[token] || s.find.any(token) {
 			continue
@@ -164,14 +164,14 @@ func (s *Set) placeLocked(value string, entry int) string {
 	return s.replacement(value, "") // there are more than a million others
 }
 
-// digest is what a value becomes with the key.
+// digest returns a hash of the value with the key.
 func (s *Set) digest(value string, try int) []byte {
 	mac := hmac.New(sha256.New, s.key)
 	_, _ = fmt.Fprintf(mac, "%d:%s", try, value) // never fails
 	return mac.Sum(nil)
 }
 
-// replacement is what stands in the place of a value for good.
+// replacement returns the permanent replacement of a value.
 func (s *Set) replacement(value, given string) string {
 	if given != "" {
 		return given
@@ -179,10 +179,10 @@ func (s *Set) replacement(value, given string) string {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
 	n := utf8.RuneCountInString(value)
 	out := make([]byte, 0, n)
-	for try := range mostTries {
+	for try := range maxTries {
 		out = out[:0]
 		for part := 0; len(out) < n; part++ {
-			for _, b := range s.digest(value, -1-try-part*mostTries) {
+			for _, b := range s.digest(value, -1-try-part*maxTries) {
 				if len(out) < n {
 					out = append(out, letters[int(b)%len(letters)])
 				}
@@ -195,14 +195,14 @@ func (s *Set) replacement(value, given string) string {
 	return string(out)
 }
 
-// Hide returns text as a model may see it. Placeholders in it stay what they are: it may be a model's own text.
+// Hide returns text for a model. Placeholders in it are kept, since the text may come from a model.
 func (s *Set) Hide(text string) string { return s.hide(text, true) }
 
-// HideForeign is Hide for a text that no model has written, as a file's: what looks like a placeholder in it is text, and
-// [Set.Restore] gives it back as it was.
+// HideForeign is like Hide, for text that does not come from a model, such as a file: text in it that looks like a
+// placeholder is literal, and [Set.Restore] returns it unchanged.
 func (s *Set) HideForeign(text string) string { return s.hide(text, false) }
 
-// Restore puts the values back into a text.
+// Restore replaces placeholders in a text by their values.
 func (s *Set) Restore(text string) string {
 	if strings.IndexByte(text, '#') < 0 {
 		return text
@@ -233,10 +233,10 @@ func (s *Set) restoreLocked(text string) string {
 	return out.String()
 }
 
-// RestoreInput puts the values back into all strings of a tool call's input. What is no JSON stays as it is.
+// RestoreInput replaces placeholders in all strings of a tool call's input. Input that is not JSON is unchanged.
 func (s *Set) RestoreInput(input jsonx.Raw) jsonx.Raw { return eachString(input, s.Restore) }
 
-// Explain says for people what the placeholders in a text stand for, a line each, without the values; empty for none.
+// Explain describes the placeholders in a text for users, one a line, without their values; "" for none.
 func (s *Set) Explain(text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -33,7 +33,7 @@ func plain(values ...string) []secrets.Entry {
 
 var token = regexp.MustCompile(`#[A-Z0-9]{4}#`)
 
-// The same value has the same placeholder in each process, whatever else there is; another key makes another one.
+// A value has the same placeholder in every process, independent of other values; another key gives another one.
 func TestPlaceholders(t *testing.T) {
 	a := newSet(t, plain("sk-proj-abc123def456")...)
 	b := newSet(t, plain("another-secret", "sk-proj-abc123def456")...)
@@ -110,7 +110,7 @@ func TestHide(t *testing.T) {
 	}
 }
 
-// What looks like a placeholder and is text comes back as text; what a model has written is a placeholder.
+// Literal text that looks like a placeholder is restored unchanged; a placeholder from a model is replaced.
 func TestHide_Literal(t *testing.T) {
 	s := newSet(t, plain("the-secret-value")...)
 	p := s.Hide("the-secret-value")
@@ -122,7 +122,7 @@ func TestHide_Literal(t *testing.T) {
 	if got := s.Hide("use " + p); got != "use "+p || s.Restore(got) != "use the-secret-value" {
 		t.Errorf("a model's own: %q", got)
 	}
-	// Beside a placeholder, text can make another one.
+	// Text next to a placeholder can form another one.
 	two := newSet(t, plain("first-secret", "second-secret")...)
 	a := two.Hide("first-secret")
 	for _, text := range []string{a[:5] + "second-secret", "second-secret" + a[1:], a[:5] + "second-secret" + a[1:]} {
@@ -141,7 +141,7 @@ func TestHide_Expressions(t *testing.T) {
 	if strings.Contains(once, "Bearer") || strings.Contains(once, "AKIA") || len(token.FindAllString(once, -1)) != 2 {
 		t.Errorf("%q", once)
 	}
-	if again := s.Hide(once); again != once { // the last expression matches what is in a placeholder
+	if again := s.Hide(once); again != once { // the last expression matches part of a placeholder
 		t.Errorf("hidden twice: %q", again)
 	}
 	key := s.Hide("sk-secret-1")
@@ -192,7 +192,7 @@ func TestRestoreInput(t *testing.T) {
 	}
 }
 
-// No secret is in what a model sees, and what it sees can be turned back, whatever the secrets and the text are.
+// For any secrets and text, no secret reaches the model, and the text can be restored.
 func FuzzRoundTrip(f *testing.F) {
 	f.Add("abcdef\x00defghi\x00#AB1", "abcdefghi #AB12# #AB1", false)
 	f.Add("abc#\x00x#1234", "abcabc#x#1234x#1234", true)
@@ -209,7 +209,7 @@ func FuzzRoundTrip(f *testing.F) {
 		}
 		s := newSet(t, plain(values...)...)
 		if twice {
-			// With the placeholders of the set as text in it.
+			// The text contains the set's placeholders as literal text.
 			hidden := s.HideForeign(text)
 			text = hidden + text
 			for _, v := range values {
@@ -239,7 +239,7 @@ func FuzzRoundTrip(f *testing.F) {
 	})
 }
 
-// simple leaves out what Go writes otherwise than JSON where it keeps to ASCII.
+// simple excludes characters that Go and JSON escape differently.
 func simple(c rune) rune {
 	if c < ' ' || c == '"' || c == '\\' || c == 0x7f || c > 0xffff || c == utf8.RuneError {
 		return -1
@@ -247,7 +247,7 @@ func simple(c rune) rune {
 	return c
 }
 
-// One-way replacements hold no secret either.
+// Permanent replacements contain no secret either.
 func FuzzReplace(f *testing.F) {
 	f.Add("abcdef\x00aaaa", "aaaaaabcdefaaa", "")
 	f.Add("a***\x00secret", "asecret", "********")

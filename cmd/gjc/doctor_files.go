@@ -64,7 +64,7 @@ func examineFiles(ctx context.Context, h *host, opts *options, dir, cwd string, 
 	if path, text := book.Instructions(); text != "" {
 		add("ok", "rules", "%s", path)
 	}
-	agents.New(agents.Options{UserDir: dir, ProjectDirs: roots, Home: home, Tell: func(p agents.Problem) { add("warning", "agents", "%s", p) }}).Helpers(ctx)
+	agents.New(agents.Options{UserDir: dir, ProjectDirs: roots, Home: home, Report: func(p agents.Problem) { add("warning", "agents", "%s", p) }}).Helpers(ctx)
 }
 
 func examineConfig(cfg *config, add func(state, what, format string, args ...any)) {

@@ -139,8 +139,8 @@ func TestDoctor_Files(t *testing.T) {
 	for _, want := range []string{
 		filepath.Join(dir, "config.yml") + ":1: retry.maxRetries: ", filepath.Join(dir, "config.yml") + ":2: theme: this is no setting of gjc's", overlay,
 		filepath.Join(work, ".gjc", "config.yml") + ":1: bash.sandbox: can be set only in the user's", `mcp.json:1: mcpServers.x.enabld: there is no such field; did you mean "enabled"?`,
-		"hooks.yml:2: ", filepath.Join(dir, "secrets.yml") + ":1: ", filepath.Join(work, ".gjc", "secrets.yml") + ":1: ", `c.md:2: there is no field "model"`,
-		`r.md:2: there is no field "glob"; did you mean "globs"?`, "a.md:4: output: ", "problem  trust ", "models.yml:1: providers.x.baseUrl", `dap.json:1: unknown field "comand"`,
+		"hooks.yml:2: ", filepath.Join(dir, "secrets.yml") + ":1: ", filepath.Join(work, ".gjc", "secrets.yml") + ":1: ", `c.md:2: unknown field "model"`,
+		`r.md:2: unknown field "glob"; did you mean "globs"?`, "a.md:4: output: ", "problem  trust ", "models.yml:1: providers.x.baseUrl", `dap.json:1: unknown field "comand"`,
 	} {
 		if strings.Count(string(out), want) != 1 {
 			t.Errorf("%q is there %d times in\n%s", want, strings.Count(string(out), want), out)

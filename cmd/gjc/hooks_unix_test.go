@@ -98,7 +98,7 @@ func TestHooks_Timeout(t *testing.T) {
 	id := p.session("auto")
 	m, before := p.answer(p.prompt(id, "!bash echo $((40+2))x"))
 	told := strings.Join(lines(before), "\n")
-	if m.Error != nil || !strings.Contains(told, "it took longer than 1s and was ended") || strings.Contains(told, "42x") {
+	if m.Error != nil || !strings.Contains(told, "it timed out after 1s") || strings.Contains(told, "42x") {
 		t.Errorf("%s\n%s", m.line, told)
 	}
 	started, err := os.ReadFile(filepath.Join(p.work, "started"))

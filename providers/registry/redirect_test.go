@@ -378,7 +378,7 @@ func TestLogout(t *testing.T) {
 	broken := newWorld(t)
 	path = broken.write("auth.json", `{"anthropic":`, 0o600)
 	if err := broken.registry().Logout(); err == nil {
-		t.Error("a file that can not be read was logged out of")
+		t.Error("a file that cannot be read was logged out of")
 	}
 	if data, _ := os.ReadFile(path); string(data) != `{"anthropic":` {
 		t.Errorf("the file was changed to %q", data)
