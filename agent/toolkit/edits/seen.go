@@ -133,7 +133,7 @@ const staleLines = 3
 
 // Parts of messages about a text that changed.
 const (
-	ByOthers         = "by somebody else or by a command"
+	ByOthers         = "by another program or a command"
 	RightThere       = "right where the edit goes"
 	ChangedElsewhere = "The file has changed since you read it, but not where the edit goes."
 )

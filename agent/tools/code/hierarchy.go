@@ -87,7 +87,7 @@ func runCallHierarchy(ctx context.Context, c *lspCall) (*agent.Result, error) {
 		directions: [2]string{"incoming", "outgoing"},
 		methods:    [2]string{"callHierarchy/incomingCalls", "callHierarchy/outgoingCalls"},
 		headlines:  [2]string{"called by", "calls"},
-		none:       "No function to tell the calls of here",
+		none:       "No function whose calls could be listed here",
 		entries: func(raw jsonx.Raw) ([]hierarchyEntry, error) {
 			calls, err := decodeList[struct {
 				From       jsonx.Raw  `json:"from"`
@@ -123,7 +123,7 @@ func runTypeHierarchy(ctx context.Context, c *lspCall) (*agent.Result, error) {
 		directions: [2]string{"supertypes", "subtypes"},
 		methods:    [2]string{"typeHierarchy/supertypes", "typeHierarchy/subtypes"},
 		headlines:  [2]string{"supertypes", "subtypes"},
-		none:       "No type to tell the hierarchy of here",
+		none:       "No type whose hierarchy could be listed here",
 		entries: func(raw jsonx.Raw) ([]hierarchyEntry, error) {
 			items, err := decodeItems(raw)
 			var list []hierarchyEntry

@@ -99,7 +99,7 @@ func runSignature(ctx context.Context, c *lspCall) (*agent.Result, error) {
 		return nil, err
 	}
 	if b.Len() == 0 {
-		return c.result(ctx, "No signature here. Give line and symbol of a function where it is called; hover tells of it elsewhere."), nil
+		return c.result(ctx, "No signature here. Give line and symbol of a function where it is called; hover describes it elsewhere."), nil
 	}
 	return c.result(ctx, b.String()), nil
 }

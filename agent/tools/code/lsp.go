@@ -198,7 +198,7 @@ func (c *lspCall) within(ctx context.Context, fn func(ctx context.Context) error
 		if c.asked != "" {
 			on = " on " + c.asked
 		}
-		return fmt.Errorf("LSP %s timed out after %gs%s. The server may still be loading the project: try again, with a longer timeout (up to %g) if need be; the action status tells what it is doing",
+		return fmt.Errorf("LSP %s timed out after %gs%s. The server may still be loading the project: try again, with a longer timeout (up to %g) if need be; the action status shows what it is doing",
 			c.in.Action, seconds, on, maxLSPTimeout)
 	}
 	if re, ok := errors.AsType[*lsp.ResponseError](err); ok {

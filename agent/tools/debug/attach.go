@@ -87,7 +87,7 @@ func (st *debugStart) processes() error {
 func attachable(pid int) error {
 	switch {
 	case pid == os.Getpid():
-		return fmt.Errorf("process %d is gjc itself, which can not debug itself", pid)
+		return fmt.Errorf("process %d is gjc itself, which cannot debug itself", pid)
 	case slices.Contains(ancestors(), pid):
 		return fmt.Errorf("process %d is the one that has started gjc: it would stand still, and gjc with it", pid)
 	}
@@ -95,7 +95,7 @@ func attachable(pid int) error {
 }
 
 func noProcess(pid int) error {
-	return fmt.Errorf("there is no process %d: it has ended, or the id is wrong. Look for it anew", pid)
+	return fmt.Errorf("there is no process %d: it has ended, or the id is wrong. Look up its id again", pid)
 }
 
 func foreignProcess(pid int) error {

@@ -233,7 +233,7 @@ func runExceptionBreakpoints(ctx context.Context, c *debugCall) (*agent.Result, 
 	kind := &dap.Breakpoint{Kind: dap.ExceptionBreakpoint}
 	switch {
 	case c.session == nil && in.Filters == nil:
-		return c.result(ctx, "Which exceptions there are, the adapter tells once a program is launched. Common ones: raised, uncaught (debugpy); cpp_throw, cpp_catch (lldb-dap); all, uncaught (js-debug). filters keeps some for the next launch."), nil
+		return c.result(ctx, "The adapter lists its exceptions once a program is launched. Common ones: raised, uncaught (debugpy); cpp_throw, cpp_catch (lldb-dap); all, uncaught (js-debug). filters keeps some for the next launch."), nil
 	case c.session == nil:
 		for _, b := range c.debugger.Planned() {
 			if b.Kind == dap.ExceptionBreakpoint {

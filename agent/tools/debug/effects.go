@@ -134,7 +134,7 @@ func (c *debugCall) again() sideEffect {
 	}
 	name := text.VisibleLine(toolkit.Display(&c.call.Workspace, st.Program))
 	e := approval.Effect{Action: approval.ActionDebug, Path: program, Subject: st.Subject, Covers: st.Covers, Title: "Restart " + name}
-	return sideEffect{e, "Start " + name + " anew, as it is now."}
+	return sideEffect{e, "Start " + name + " again, as it is now."}
 }
 
 // typeNames matches a list of exception types, which some adapters take as a condition.

@@ -133,11 +133,11 @@ func failureHint(text string) string {
 	case has("connection refused", "econnrefused"):
 		return "Nothing listens there: start the program with its debug server first, or give the right port"
 	case has("no such process", "process does not exist"):
-		return "The process has ended: look for its id anew"
+		return "The process has ended: look up its id again"
 	case has("permission denied", "exec format error", "not an executable", "is not executable"):
 		return "It is no program for this machine, or not executable: build it, or give its source or package"
 	case has("memoryreference", "memory reference"):
-		return "variables (mem=…) and evaluate tell the memory references that there are: give one of those"
+		return "variables (mem=…) and evaluate return memory references: give one of those"
 	case has("build error", "failed to build", "could not build"):
 		return "Fix what the compiler says and launch again"
 	default:

@@ -348,7 +348,7 @@ func TestDebug_WithoutASession(t *testing.T) {
 	toolstest.Contains(t, runAction(t, p.World, "set_breakpoint", toolstest.Input{"function": "f"}), "Function breakpoints:\n- f: kept for the next launch")
 	toolstest.Contains(t, runAction(t, p.World, "set_exception_breakpoints", toolstest.Input{"filters": []string{"raised"}}), "- raised: kept for the next launch")
 	toolstest.Contains(t, runAction(t, p.World, "set_exception_breakpoints", toolstest.Input{"filters": []string{"uncaught"}}), "Exception breakpoints:\n- uncaught: kept")
-	toolstest.Contains(t, runAction(t, p.World, "set_exception_breakpoints", nil), "the adapter tells once a program is launched")
+	toolstest.Contains(t, runAction(t, p.World, "set_exception_breakpoints", nil), "The adapter lists its exceptions once a program is launched")
 	toolstest.Contains(t, runAction(t, p.World, "sessions", nil), "No debug sessions.", "Kept for the next launch:")
 	toolstest.Contains(t, actionFails(t, p.World, "set_breakpoint", toolstest.Input{"file": "mian.x", "line": 3}), "did you mean main.x?")
 	toolstest.Contains(t, runAction(t, p.World, "remove_breakpoint", toolstest.Input{"function": "f"}), "Function breakpoints:\n(none)")
@@ -415,7 +415,7 @@ func TestDebug_Actions(t *testing.T) {
 		{"source", toolstest.Input{"source_reference": 5}, []string{"made\tup"}},
 		{"modules", nil, []string{"ID  Name  Path          Symbols  Range\n1   libc  /lib/libc.so  none     0x1-0x2\n… 2 more modules; start_module 1 shows them"}},
 		{"loaded_sources", nil, []string{"- main.x\n- eval [source_reference="}},
-		{"read_memory", toolstest.Input{"memory_reference": "0x1000", "count": 30}, []string{"0x000000001000  68 65 6c 6c 6f 2c 20 77  6f 72 6c 64 21 21 21 31  |hello, world!!!1|\n0x000000001010  32 33 ", "|23|\n(4 bytes behind this cannot be read)"}},
+		{"read_memory", toolstest.Input{"memory_reference": "0x1000", "count": 30}, []string{"0x000000001000  68 65 6c 6c 6f 2c 20 77  6f 72 6c 64 21 21 21 31  |hello, world!!!1|\n0x000000001010  32 33 ", "|23|\n(4 bytes after this cannot be read)"}},
 		{"write_memory", toolstest.Input{"memory_reference": "0x1000", "data": "AAE="}, []string{"Memory write completed.\nBytes written: 2"}},
 		{"disassemble", toolstest.Input{"instruction_count": 2}, []string{"  0x0fff  90        nop\n→ 0x1000  48 89 e5  mov rbp, rsp  <main>"}},
 		{"data_breakpoint_info", toolstest.Input{"name": "x"}, []string{"Data ID: d1\nDescription: x\nAccess types: read, write\nPersistent: yes"}},

@@ -194,7 +194,7 @@ func (c launcher) launchable(ctx context.Context, path string) (isDir bool, err 
 	case errors.Is(err, fs.ErrNotExist):
 		return false, &debugError{err, "launch program not found: " + toolkit.Missing(ctx, c.call, path).Error()}
 	case err != nil:
-		return false, fmt.Errorf("the program %s can not be launched: %w", c.place(path, 0, 0), toolkit.Reason(err))
+		return false, fmt.Errorf("the program %s cannot be launched: %w", c.place(path, 0, 0), toolkit.Reason(err))
 	}
 	return info.IsDir(), nil
 }
@@ -313,7 +313,7 @@ func (c launcher) startEffects(st *debugStart, dir, title string) ([]approval.Ef
 		}
 		args, err := jsonx.Marshal(arguments)
 		if err != nil {
-			return nil, fmt.Errorf("%w for debug: the arguments can not be sent: %w", agent.ErrBadInput, err)
+			return nil, fmt.Errorf("%w for debug: the arguments cannot be sent: %w", agent.ErrBadInput, err)
 		}
 		a := st.start.Adapter
 		e.Subject = fmt.Sprintf("exact %q %q %q %q %q %q %q %s", a.Name, a.Path, a.Args, a.Env, st.start.Address, st.start.Request, dir, args)
@@ -355,7 +355,7 @@ func (c launcher) startText(st *debugStart) (string, error) {
 	if c.in.Configuration != "" || c.in.Arguments != "" {
 		args, err := jsonx.Marshal(maskEnv(start.Arguments))
 		if err != nil {
-			return "", fmt.Errorf("%w for debug: the arguments can not be sent: %w", agent.ErrBadInput, err)
+			return "", fmt.Errorf("%w for debug: the arguments cannot be sent: %w", agent.ErrBadInput, err)
 		}
 		raw := jsonx.Raw(args)
 		if err := raw.Indent(); err != nil {

@@ -89,7 +89,7 @@ func runReadMemory(ctx context.Context, c *debugCall) (*agent.Result, error) {
 		text = "No memory can be read at " + m.Address + ".\n"
 	}
 	if m.Unreadable > 0 {
-		text += fmt.Sprintf("(%s behind this cannot be read)\n", toolkit.Count(m.Unreadable, "byte"))
+		text += fmt.Sprintf("(%s after this cannot be read)\n", toolkit.Count(m.Unreadable, "byte"))
 	}
 	return c.result(ctx, text), nil
 }

@@ -132,7 +132,7 @@ func runPause(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	case c.turn.Err() != nil:
 		return nil, context.Cause(c.turn)
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("the program has not paused within %ss; it may be in a call that the debugger can not interrupt. Try again, or terminate", toolkit.Seconds(c.seconds))
+		return nil, fmt.Errorf("the program has not paused within %ss; it may be in a call that the debugger cannot interrupt. Try again, or terminate", toolkit.Seconds(c.seconds))
 	case err != nil:
 		return nil, err
 	}

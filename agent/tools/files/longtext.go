@@ -45,7 +45,7 @@ func readLong(ctx context.Context, call *agent.Call, name string, t *target) (*a
 	}
 	lines, enc, err := newLongLines(ctx, f)
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be shown: %w (%s); a command such as file or xxd can tell more", name, toolkit.Reason(err), toolkit.Size(info.Size()))
+		return nil, fmt.Errorf("%s cannot be shown: %w (%s); a command such as file or xxd can show more", name, toolkit.Reason(err), toolkit.Size(info.Size()))
 	}
 	w := toolkit.Window{Name: name, Lines: lines, Raw: t.sel.Raw, Long: toolkit.Size(info.Size())}
 	if err := w.Show(t.sel.Ranges); err != nil {

@@ -204,7 +204,7 @@ func showText(name string, data []byte, sel toolkit.Selector) (*agent.Result, er
 	invalid := errors.Is(err, toolkit.ErrNotUTF8) || errors.Is(err, toolkit.ErrHalves)
 	notes := toolkit.EncodingNotes(enc, invalid)
 	if err != nil && !invalid {
-		return nil, fmt.Errorf("%s cannot be shown: %w (%s); a command such as file or xxd can tell more", name, err, toolkit.Size(int64(len(data))))
+		return nil, fmt.Errorf("%s cannot be shown: %w (%s); a command such as file or xxd can show more", name, err, toolkit.Size(int64(len(data))))
 	}
 	if text == "" {
 		return &agent.Result{Text: "(" + path.Base(name) + " is empty)"}, nil

@@ -146,7 +146,7 @@ func (p *undoPlan) untouched(ctx context.Context, call *agent.Call) error {
 		}
 		file, err := edits.OpenText(ctx, call, o.Path)
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s was deleted since; write it anew if it is wanted", toolkit.Display(&call.Workspace, o.Path))
+			return fmt.Errorf("%s was deleted since; write it again if it is needed", toolkit.Display(&call.Workspace, o.Path))
 		}
 		if err != nil {
 			return err

@@ -88,7 +88,7 @@ func (m *member) open(ctx context.Context, call *agent.Call) (a *archive.Archive
 	case err != nil:
 		return nil, nil, fmt.Errorf("%s cannot be read: %w", name, toolkit.Reason(err))
 	case info.Size() > maxArchive:
-		return nil, nil, fmt.Errorf("%s has %s, too much to write anew; use a command", name, toolkit.Size(info.Size()))
+		return nil, nil, fmt.Errorf("%s has %s, too much to rewrite; use a command", name, toolkit.Size(info.Size()))
 	}
 	data, err := call.FS.ReadFile(ctx, m.path)
 	if err != nil {

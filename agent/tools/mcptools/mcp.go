@@ -179,7 +179,7 @@ func addMCPPart(out *agent.Result, part mcp.Part) {
 		text(p.Text)
 	case mcp.Image:
 		if !picture(p.Data) {
-			text(fmt.Sprintf("[A picture of a kind that can not be shown: %s, %s]", p.MIMEType, toolkit.Size(int64(len(p.Data)))))
+			text(fmt.Sprintf("[A picture of a kind that cannot be shown: %s, %s]", p.MIMEType, toolkit.Size(int64(len(p.Data)))))
 		}
 	case mcp.Audio:
 		text(fmt.Sprintf("[Sound: %s, %s]", p.MIMEType, toolkit.Size(int64(len(p.Data)))))

@@ -165,7 +165,7 @@ func TestMCP_Result(t *testing.T) {
 	want := []agent.Content{
 		agent.TextContent{Text: "one"},
 		agent.ImageContent{Image: picture},
-		agent.TextContent{Text: "[A picture of a kind that can not be shown: image/svg+xml, 6 bytes]"},
+		agent.TextContent{Text: "[A picture of a kind that cannot be shown: image/svg+xml, 6 bytes]"},
 		agent.TextContent{Text: "[Sound: audio/wav, 4 bytes]"},
 		agent.LinkContent{URI: "kit://a", Name: "The A"},
 		agent.LinkContent{URI: "kit://b", Name: "kit://b"},

@@ -74,7 +74,7 @@ func (r *taskRun) receipt(ctx context.Context, report *taskReport) string {
 			question = toolkit.CutBytes(question, maxInline) + " [The rest was cut off.]"
 		}
 		text = strings.TrimSpace("The helper needs an answer: " + question +
-			"\n\n[It has ended, and nobody has seen the question. Ask the user, or answer it yourself where you can; then give the work to a new helper, with the answer.]\n\n" + text)
+			"\n\n[It has ended, and the user has not seen the question. Ask the user, or answer it yourself where you can; then give the work to a new helper, with the answer.]\n\n" + text)
 	case done.OverBudget && done.Stop != agent.StopEndTurn:
 		text += "\n\n[The helper was stopped: it had used its token budget, and went on when it was told to finish. Its work is not complete.]"
 	case done.OverBudget:
