@@ -35,8 +35,6 @@ var unread = []string{
 	"agent/approval",
 	"agent/approval/shell",
 	"agent/transcript",
-	"cmd/bench",
-	"cmd/checksize",
 	"cmd/gjc",
 	"conformance",
 	"internal/archive",

@@ -11,15 +11,16 @@ import (
 	"github.com/gajae-code/gjc/acp/acptest"
 )
 
-// caller has the offline model call tools in one session, and measures the prompts.
+// caller makes the offline model call tools in one session, and measures the prompts.
 type caller struct {
 	ctx     context.Context //nolint:containedctx // that of one measurement
 	agent   *acptest.Agent
 	session *acp.NewSessionResponse
-	ended   *acp.ToolCallUpdate // the end of the last call
+	ended   *acp.ToolCallUpdate // the text of the last completed call
 }
 
-// newCaller starts a gjc with a session in work; programs in bin come first on its PATH. The caller ends the agent.
+// newCaller starts a gjc with a session in work. The programs in bin come first on its PATH. The caller of newCaller
+// ends the agent.
 func newCaller(ctx context.Context, binary, dir, work, bin string) (*caller, error) {
 	c := &caller{ctx: ctx}
 	agent, _, err := startOffline(ctx, binary, dir, acptest.EditorOptions{
@@ -42,7 +43,7 @@ func newCaller(ctx context.Context, binary, dir, work, bin string) (*caller, err
 	return c, nil
 }
 
-// call measures one prompt, whose call must end with a text that has want in it.
+// call measures one prompt, whose call must end with a text that contains want.
 func (c *caller) call(prompt, want string) (time.Duration, error) {
 	begin := time.Now()
 	if _, err := c.agent.Prompt(c.ctx, c.session.SessionID, prompt); err != nil {
@@ -55,7 +56,7 @@ func (c *caller) call(prompt, want string) (time.Duration, error) {
 	return took, nil
 }
 
-// textOf is the text of a call's end.
+// textOf returns the text of a completed call.
 func textOf(u *acp.ToolCallUpdate) string {
 	var text strings.Builder
 	if u == nil {

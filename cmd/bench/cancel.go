@@ -15,12 +15,12 @@ import (
 	"github.com/gajae-code/gjc/acp/acptest"
 )
 
-// cancels measures how soon a turn ends that is cancelled: to the response while a model streams, and to the end of the
-// process while a command runs.
+// cancels measures the time from a cancellation to the end of the turn: to the response while a model streams, and to
+// the end of the process while a command runs.
 func cancels(ctx context.Context, binary, dir string) ([]measure, error) {
 	chunk := make(chan struct{}, 1)
 	agent, work, err := startOffline(ctx, binary, filepath.Join(dir, "cancel"), acptest.EditorOptions{
-		Capabilities: &acp.ClientCapabilities{}, // commands are gjc's own children then
+		Capabilities: &acp.ClientCapabilities{}, // then commands are gjc's own children
 		Updated:      onChunk(chunk),
 	})
 	if err != nil {
@@ -57,7 +57,7 @@ func cancels(ctx context.Context, binary, dir string) ([]measure, error) {
 	}
 	all := []measure{{step: "cancel of a model that streams", took: time.Since(begin)}}
 
-	// What a command costs beyond its shell: the first one, and the mean of some more.
+	// The cost of a command beyond its shell: of the first one, and the mean of later ones.
 	const several = 20
 	alone, err := repeat(several, func() error { return exec.CommandContext(ctx, "bash", "-c", "true").Run() })
 	if err != nil {
@@ -102,7 +102,7 @@ func cancels(ctx context.Context, binary, dir string) ([]measure, error) {
 	return all, <-done
 }
 
-// onChunk returns a handler of updates that signals on chunk, which has room for one signal, when text of the model arrives.
+// onChunk returns a handler of updates that signals on chunk when text of the model arrives. chunk has a buffer of one.
 func onChunk(chunk chan<- struct{}) func(*acp.SessionNotification) {
 	return func(n *acp.SessionNotification) {
 		if _, ok := n.Update.(*acp.AgentMessageChunk); ok {
@@ -114,7 +114,7 @@ func onChunk(chunk chan<- struct{}) func(*acp.SessionNotification) {
 	}
 }
 
-// repeat does something n times, and returns how long it took on average.
+// repeat calls fn n times, and returns the mean duration.
 func repeat(n int, do func() error) (time.Duration, error) {
 	begin := time.Now()
 	for range n {
@@ -125,7 +125,7 @@ func repeat(n int, do func() error) (time.Duration, error) {
 	return time.Since(begin) / time.Duration(n), nil
 }
 
-// closes measures how soon gjc ends when its editor goes away in the middle of an answer.
+// closes measures the time that gjc needs to end when its editor disconnects in the middle of a response.
 func closes(ctx context.Context, binary, dir string) ([]measure, error) {
 	chunk := make(chan struct{}, 1)
 	agent, work, err := startOffline(ctx, binary, dir, acptest.EditorOptions{Updated: onChunk(chunk)})
@@ -155,7 +155,7 @@ func closes(ctx context.Context, binary, dir string) ([]measure, error) {
 	return []measure{{step: "stdin closed inside a prompt", took: took}}, nil
 }
 
-// readPID waits for a command to say its process id.
+// readPID waits for a command to write its process ID.
 func readPID(ctx context.Context, path string) (int, error) {
 	for ctx.Err() == nil {
 		data, err := os.ReadFile(path)
@@ -170,7 +170,7 @@ func readPID(ctx context.Context, path string) (int, error) {
 	return 0, context.Cause(ctx)
 }
 
-// alive reports whether a process is there and no zombie. Only Linux tells; elsewhere it is gone at once.
+// alive reports whether a process exists and is not a zombie. Elsewhere than on Linux it returns false at once.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -19,8 +19,8 @@ func main() {
 }
 `
 
-// debugging measures dlv in a loop, through the tool: a launch, a step with its snapshot, an expression, and a call that asks
-// the adapter nothing, which is what the others have on top of dlv's own time. There is one gjc for all rounds.
+// debugging measures dlv in a loop, through the tool: a launch, a step with its snapshot, an expression, and a call
+// that sends the adapter nothing, which is the overhead of the others. All rounds share one gjc.
 func debugging(ctx context.Context, binary, dir string, rounds int) ([]measure, error) {
 	dlv, err := output(ctx, "", "go", "tool", "-modfile=tools/go.mod", "-n", "dlv")
 	if err != nil {
@@ -56,7 +56,7 @@ func debugging(ctx context.Context, binary, dir string, rounds int) ([]measure, 
 		}
 		for _, s := range []struct {
 			step, prompt, want string
-			times              int // the mean of some calls: one alone measures the clock
+			times              int // the mean of several calls, because one is too short for the clock
 		}{
 			{"debug launch of a binary by dlv, to a breakpoint", "!debug launch program=loop mode=exec", "Location: main.go:6", 1},
 			{"debug step by dlv with its snapshot", "!debug step_over", "Step over stopped at main.go", several},

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// languages measures gopls over a copy of this repository: an edit up to the end of its tool call, which has the
-// diagnostics, and a definition. There is one gjc and one gopls for all rounds, and the first calls do not count: it is
-// the warm server that is measured.
+// languages measures gopls on a copy of this repository: an edit up to the end of its tool call, which has the
+// diagnostics, and a definition. All rounds share one gjc and one gopls, and the first calls do not count, because the
+// warm server is measured.
 func languages(ctx context.Context, binary, dir string, rounds int) ([]measure, error) {
 	gopls, err := output(ctx, "", "go", "tool", "-modfile=tools/go.mod", "-n", "gopls")
 	if err != nil {
@@ -41,7 +41,7 @@ func languages(ctx context.Context, binary, dir string, rounds int) ([]measure, 
 	breaks := `!edit ` + file + ` func noSuchServer( => func noSuchServerX(`
 	mends := `!edit ` + file + ` func noSuchServerX( => func noSuchServer(`
 	asks := `!lsp definition ` + file + ` symbol=Workspace`
-	// The project is loaded, and everything checked once.
+	// Load the project, and check everything once.
 	for _, prompt := range []string{"!lsp diagnostics " + file + " timeout=60", breaks, mends} {
 		if _, err := agent.Prompt(ctx, session.SessionID, prompt); err != nil {
 			return nil, err
@@ -61,7 +61,7 @@ func languages(ctx context.Context, binary, dir string, rounds int) ([]measure, 
 			all = append(all, measure{step: c.step, took: took})
 		}
 	}
-	// Late diagnostics are listened to for some seconds; then nothing is left to do.
+	// gjc listens for late diagnostics for some seconds; after that it has nothing to do.
 	time.Sleep(idleBehind)
 	for range rounds {
 		before := processorTime(agent.Process.PID())
@@ -71,15 +71,17 @@ func languages(ctx context.Context, binary, dir string, rounds int) ([]measure, 
 	return all, nil
 }
 
-// idleBehind is how long a session may be busy with itself behind its last prompt, idleFor how long it is watched then.
+// idleBehind is the time that a session may work after its last prompt, idleFor the time that it is observed after
+// that.
 const (
 	idleBehind = 6 * time.Second
 	idleFor    = 200 * time.Millisecond
 )
 
-// processorTime is how much a process has computed so far, in all its threads; zero where the system does not tell.
+// processorTime returns the processor time that a process has used so far, in all its threads; zero if the system does
+// not report it.
 func processorTime(pid int) time.Duration {
-	paths, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid)) // a fixed pattern
+	paths, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid)) // the pattern is valid
 	var sum time.Duration
 	for _, path := range paths {
 		data, err := os.ReadFile(path)

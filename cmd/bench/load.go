@@ -28,11 +28,11 @@ func load(ctx context.Context, binary, dir string) (all []measure, err error) {
 	return all, nil
 }
 
-// compactEvery is after how many bytes the session was compacted: about what the window of a model holds.
+// compactEvery is the number of bytes between two compactions: about the context window of a model.
 const compactEvery = 1 << 20
 
-// loadOf measures the replay of a session whose file has at least size bytes: a third each of prompts, answers with a call, and
-// results, and a compaction now and then.
+// loadOf measures the replay of a session whose file has at least size bytes: a third each of prompts, answers with a
+// call, and results, with compactions in between.
 func loadOf(ctx context.Context, binary, dir string, size int64) (m measure, err error) {
 	store := sessions.NewStore(filepath.Join(dir, "agent", "sessions"), &sessions.StoreOptions{Sync: sessions.SyncNever})
 	log, err := store.Create(ctx, sessions.Header{Cwd: filepath.Join(dir, "work")})
@@ -86,7 +86,8 @@ func loadOf(ctx context.Context, binary, dir string, size int64) (m measure, err
 	return measure{took: took, memory: memory(agent.Process.PID()), rate: float64(bytes.Load()-before) / 1e6 / took.Seconds()}, nil
 }
 
-// list measures the list of many sessions, page by page: by the first process that has ever seen them, by the next one, and again.
+// list measures the list of many sessions, page by page: by the first process that sees them, by the next one, and a
+// second time by that one.
 func list(ctx context.Context, binary, dir string) (all []measure, err error) {
 	const many, projects = 10_000, 20
 	agentDir := filepath.Join(dir, "agent")
@@ -106,7 +107,7 @@ func list(ctx context.Context, binary, dir string) (all []measure, err error) {
 			return nil, err
 		}
 	}
-	// The sessions of other days: a directory that has just changed is read again.
+	// The directories must look old: one that has just changed is read again.
 	entries, err := os.ReadDir(filepath.Join(agentDir, "sessions"))
 	if err != nil {
 		return nil, err
@@ -117,7 +118,7 @@ func list(ctx context.Context, binary, dir string) (all []measure, err error) {
 			return nil, err
 		}
 	}
-	// pages asks for the list page by page, and measures the first one alone and all of them.
+	// pages requests the list page by page, and measures the first page and all of them.
 	pages := func(agent *acptest.Agent, step string) (time.Duration, error) {
 		begin, req, n := time.Now(), &acp.ListSessionsRequest{}, 0
 		for {

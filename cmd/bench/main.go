@@ -1,5 +1,5 @@
-// Command bench measures gjc from outside: it builds the binary, drives it over pipes as an editor does, with a model
-// that is served from here, and prints what each step took and how much memory it left. "./task bench" runs it.
+// Command bench measures gjc from outside: it builds the binary, drives it over pipes as an editor does, with a
+// scripted model server, and prints the duration of each step and the memory in use after it. "./task bench" runs it.
 package main
 
 import (
@@ -28,7 +28,7 @@ func main() {
 	}
 	rounds := flag.Int("rounds", 15, "how often to measure; the table has medians")
 	binary := flag.String("binary", "", "measure this gjc instead of building one")
-	before := flag.String("before", "", "measure this older gjc too, in turn with the other one")
+	before := flag.String("before", "", "also measure this older gjc, alternating with the other")
 	only := flag.String("only", "", "parts to measure, separated by commas: "+strings.Join(partNames(), ", ")+" (default: all)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -43,7 +43,7 @@ func main() {
 type part struct {
 	name    string
 	measure func(ctx context.Context, binary, dir string, rounds int) ([]measure, error)
-	// warm is set where all rounds share one gjc and its servers, so that the part runs once.
+	// warm is set if all rounds share one gjc and its servers, so that the part runs once.
 	warm bool
 }
 
@@ -107,7 +107,7 @@ func run(ctx context.Context, rounds int, binary, before, only string) (err erro
 	}
 	for n := range rounds {
 		for i := range binaries {
-			i = (i + n) % len(binaries) // neither is always the first
+			i = (i + n) % len(binaries) // neither binary is always the first
 			for _, p := range chosen {
 				if p.warm && n > 0 {
 					continue
@@ -129,7 +129,7 @@ func run(ctx context.Context, rounds int, binary, before, only string) (err erro
 	return report(os.Stdout, results, rounds)
 }
 
-// report prints the table. The first results are those of the binary that is measured, the second, if there are any, of the older one.
+// report prints the table. The first results are the measured binary's, the second, if any, the older binary's.
 func report(out io.Writer, results []map[string][]measure, rounds int) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', tabwriter.AlignRight)
 	old := len(results) > 1
@@ -180,7 +180,7 @@ type measure struct {
 	step   string
 	took   time.Duration
 	memory memoryUse
-	// rate is in MB/s, of a step that is about one.
+	// rate is in MB/s, for a step that has one.
 	rate float64
 }
 

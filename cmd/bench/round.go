@@ -15,13 +15,13 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// deltas is how many pieces the long answer has.
+// deltas is the number of deltas of the long response.
 const deltas = 5000
 
-// manySessions is how many sessions are opened at once.
+// manySessions is the number of concurrent sessions.
 const manySessions = 10
 
-// steps lists the measured steps with their aims, in milliseconds and megabytes on a machine with two cores.
+// steps lists the measured steps with their aims, in milliseconds and megabytes, on a machine with two cores.
 var steps = []struct {
 	name                   string
 	aim, memory, anonymous float64
@@ -70,7 +70,7 @@ var steps = []struct {
 	{"debug terminate", 0, 0, 0},
 }
 
-// replayStep has a rate; minReplay is the least of it, in MB/s.
+// replayStep has a rate; minReplay is its aim, in MB/s.
 const (
 	replayStep = "session/load of 10 MB"
 	minReplay  = 50
@@ -91,7 +91,7 @@ func round(ctx context.Context, binary, dir string) (_ []measure, err error) {
 		providertest.Step{providertest.Text("done")},
 	)
 	defer model.Close()
-	// A title is a request that no round counts with.
+	// A title would need a request that the rounds do not count.
 	env := proc.Environ(os.Environ(), "GJC_NO_TITLE=1", "GJC_CODING_AGENT_DIR="+filepath.Join(dir, "agent"),
 		"ANTHROPIC_API_KEY=sk-ant-bench", "ANTHROPIC_BASE_URL="+model.AnthropicURL())
 
@@ -115,7 +115,7 @@ func round(ctx context.Context, binary, dir string) (_ []measure, err error) {
 			err = fmt.Errorf("%w\n%s", err, agent.Process.Stderr())
 		}
 		agent.Process.Kill()
-		_ = agent.Close() // the measuring is over
+		_ = agent.Close() // the measurement is over
 	}()
 	var all []measure
 	take := func(step string, took time.Duration) {
@@ -168,11 +168,11 @@ func round(ctx context.Context, binary, dir string) (_ []measure, err error) {
 	return all, nil
 }
 
-// benchModel is any model of the catalogue; what it says comes from the scripted server.
+// benchModel is any model of the catalogue; the scripted server answers for it.
 const benchModel = "anthropic/claude-sonnet-5-5"
 
-// memoryUse holds a process's proportional set size and its share of anonymous pages, in MB. Both are 0 where the
-// system does not report them.
+// memoryUse holds a process's proportional set size and its share of anonymous pages, in MB. Both are 0 if the system
+// does not report them.
 type memoryUse struct{ pss, anonymous float64 }
 
 func (m memoryUse) minus(other memoryUse) memoryUse {

@@ -15,7 +15,7 @@ import (
 	"github.com/gajae-code/gjc/internal/proc"
 )
 
-// serverVariable makes this program an MCP server on stdin and stdout.
+// serverVariable is the environment variable that makes this program an MCP server on stdin and stdout.
 const serverVariable = "GJC_BENCH_MCP"
 
 func serveMCP(ctx context.Context) error {
@@ -45,10 +45,10 @@ func startOffline(ctx context.Context, binary, dir string, opts acptest.EditorOp
 
 func end(agent *acptest.Agent) {
 	agent.Process.Kill()
-	_ = agent.Close() // the measuring is over
+	_ = agent.Close() // the measurement is over
 }
 
-// servers measures what MCP servers cost a session's start, and sessions that work side by side.
+// servers measures how MCP servers slow down a session's start, and sessions that run concurrently.
 func servers(ctx context.Context, binary, dir string) ([]measure, error) {
 	agent, work, err := startOffline(ctx, binary, filepath.Join(dir, "servers"), acptest.EditorOptions{})
 	if err != nil {
@@ -59,7 +59,7 @@ func servers(ctx context.Context, binary, dir string) ([]measure, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := agent.NewSession(ctx, work); err != nil { // reads the models
+	if _, err := agent.NewSession(ctx, work); err != nil { // loads the models
 		return nil, err
 	}
 	var all []measure

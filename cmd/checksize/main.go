@@ -1,5 +1,5 @@
-// Command checksize checks the budgets of the built binary: its size, the time that package initialisation takes, and
-// that nothing has switched off the linker's dead-code elimination. "./task budget" runs it.
+// Command checksize checks the budgets of the built binary: its size, the time of package initialisation, and that the
+// linker's dead-code elimination is on. "./task budget" runs it.
 package main
 
 import (
@@ -17,14 +17,14 @@ import (
 	"strings"
 )
 
-// The budgets; docs/design/budgets.md says where they come from.
+// The budgets; docs/design/budgets.md explains them.
 const (
 	maxSizeMB = 35
 	maxInitMS = 3
-	// initRuns is how often initialisation is measured. The fastest run counts: the others had company.
+	// initRuns is the number of measurements of initialisation. The fastest counts, as the least disturbed one.
 	initRuns = 25
-	// standardMS is what the packages of the standard library take of it on the machine for which the budget holds. Where they
-	// take longer, because the machine is slower or busy, all is taken to be slower by as much.
+	// standardMS is the initialisation time of the standard library's packages on the machine for which the budget
+	// holds. On a slower or busy machine they take longer, and the budget grows in proportion.
 	standardMS = 0.6
 )
 
@@ -65,7 +65,7 @@ func checkSize(binary string) error {
 	return nil
 }
 
-// checkInit adds up what GODEBUG=inittrace=1 tells of each package.
+// checkInit adds up the times that GODEBUG=inittrace=1 reports for each package.
 func checkInit(ctx context.Context, binary string) error {
 	type cost struct {
 		pkg string
@@ -119,8 +119,8 @@ func checkInit(ctx context.Context, binary string) error {
 	return nil
 }
 
-// checkDeadCode looks for functions that find methods by a name which the linker cannot know. One that is reached
-// makes it keep every exported method of every type.
+// checkDeadCode looks for functions that find methods by a name which the linker cannot know. If one is reachable, the
+// linker keeps every exported method of every type.
 func checkDeadCode(deps *bytes.Buffer) error {
 	var bad []string
 	s := bufio.NewScanner(deps)

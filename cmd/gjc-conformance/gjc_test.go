@@ -17,7 +17,7 @@ var known = map[string]string{
 	"schema.stable": "a prompt's response has usage, which is unstable and not gated: clients show it",
 }
 
-// gjc is conformant, with nothing skipped that it advertises.
+// gjc is conformant, and no check of an advertised feature is skipped.
 func TestGJC(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the prompts' commands are those of a POSIX shell")
@@ -31,7 +31,7 @@ func TestGJC(t *testing.T) {
 	options := conformance.Options{
 		Command: []string{agent, "acp", "--model", "offline/demo"}, Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin"},
 		Prompts: conformance.GJCPrompts(), Strict: true,
-		// The machine is busy with the rest. How long gjc takes to end is for its own tests to say.
+		// Other tests keep the machine busy. gjc's own tests check how long it takes to end.
 		Patience: 10 * time.Second, Timeout: 3 * time.Minute, Quiet: 500 * time.Millisecond,
 	}
 	report, err := conformance.Run(t.Context(), options)

@@ -1,8 +1,8 @@
-// Command gjc-conformance holds any ACP agent to version 1 of the protocol:
+// Command gjc-conformance checks any ACP agent against version 1 of the protocol:
 //
 //	gjc-conformance [flags] -- <agent command>
 //
-// It exits with code 0 if the agent is conformant, 1 if it is not, 2 for a wrong call. See docs/conformance.md.
+// It exits with code 0 if the agent is conformant, 1 if it is not, 2 after a usage error. See docs/conformance.md.
 package main
 
 import (
@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// errNotConformant is the one error that is about the agent.
+// errNotConformant is the only error that is about the agent.
 var errNotConformant = errors.New("the agent is not conformant")
 
 // flags are the command line's.
@@ -53,8 +53,8 @@ func run(ctx context.Context, args, env []string, stdout, stderr io.Writer) erro
 	var f flags
 	cmd := &cobra.Command{
 		Use:   "gjc-conformance [flags] -- <agent command>",
-		Short: "Hold an ACP agent to the protocol",
-		Long: "Starts the agent's command, talks to it over stdin and stdout as clients do, good ones and bad ones, and\n" +
+		Short: "Check an ACP agent against the protocol",
+		Long: "Starts the agent's command, talks to it over stdin and stdout as good and bad clients do, and\n" +
 			"reports which requirements of the Agent Client Protocol, version 1, it meets.",
 		Example:       "  gjc-conformance --prompts gjc -- gjc acp --model offline/demo\n  gjc-conformance --run '^cancel' -- my-agent --acp",
 		SilenceUsage:  true,
@@ -66,16 +66,16 @@ func run(ctx context.Context, args, env []string, stdout, stderr io.Writer) erro
 	}
 	set := cmd.Flags()
 	set.SetInterspersed(false)
-	set.StringVar(&f.prompts, "prompts", "", `what makes the agent's model do things: a YAML or JSON file by purpose, or "gjc"; default: plain English`)
+	set.StringVar(&f.prompts, "prompts", "", `prompts that make the agent's model act: a YAML or JSON file by purpose, or "gjc"; default: plain English`)
 	set.StringVar(&f.run, "run", "", "run only the checks whose id matches this regular expression")
 	set.StringVar(&f.json, "json", "", `write the report as JSON to this file, or to stdout for "-"`)
-	set.StringVar(&f.home, "home", "", "home directory for the agent, which else gets empty ones; for credentials that live there")
+	set.StringVar(&f.home, "home", "", "home directory for the agent, for its credentials; default: empty ones")
 	set.BoolVar(&f.list, "list", false, "list the checks and run none")
-	set.BoolVar(&f.options.Strict, "strict", false, "a check that could not be tried fails, unless the agent does not advertise its part")
-	set.BoolVar(&f.quiet, "quiet", false, "print only what did not pass")
-	set.IntVar(&f.options.Parallel, "parallel", 0, "how many checks run at once; default: one for each processor")
-	set.DurationVar(&f.options.Timeout, "timeout", time.Minute, "how long one check may take")
-	set.DurationVar(&f.options.Patience, "patience", 2*time.Second, "how long the agent may take for what should happen at once: to end, to cancel")
+	set.BoolVar(&f.options.Strict, "strict", false, "fail checks that could not run, unless the agent does not advertise their part")
+	set.BoolVar(&f.quiet, "quiet", false, "print only the checks that did not pass")
+	set.IntVar(&f.options.Parallel, "parallel", 0, "number of concurrent checks; default: one per processor")
+	set.DurationVar(&f.options.Timeout, "timeout", time.Minute, "time limit of one check")
+	set.DurationVar(&f.options.Patience, "patience", 2*time.Second, "time limit for what should happen at once, such as exit and cancellation")
 	cmd.SetArgs(args)
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
@@ -94,7 +94,7 @@ func (f *flags) check(ctx context.Context, command []string, stdout, stderr io.W
 		return list(f.options.Select, stdout)
 	}
 	if len(command) == 0 {
-		return errors.New("no agent to check: give its command behind --")
+		return errors.New("no agent to check: give its command after --")
 	}
 	if err := f.complete(command); err != nil {
 		return err
@@ -116,10 +116,10 @@ func (f *flags) check(ctx context.Context, command []string, stdout, stderr io.W
 	return nil
 }
 
-// complete resolves what the options need from this machine.
+// complete resolves the options that depend on this machine.
 func (f *flags) complete(command []string) error {
 	name := command[0]
-	if filepath.Base(name) != name { // a path is taken from here, as a shell does
+	if filepath.Base(name) != name { // a relative path is relative to this directory, as in a shell
 		var err error
 		if name, err = filepath.Abs(name); err != nil {
 			return fmt.Errorf("the agent: %w", err)
@@ -158,7 +158,7 @@ func list(selected *regexp.Regexp, w io.Writer) error {
 	return nil
 }
 
-// write writes the report: as text, and as JSON where that is asked for.
+// write writes the report: as text, and as JSON if requested.
 func (f *flags) write(report *conformance.Report, text, stdout io.Writer) error {
 	if err := report.WriteText(text, f.quiet); err != nil {
 		return err

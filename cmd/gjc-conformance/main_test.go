@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// What makes the test binary the program, or an agent that ends at once.
+// This variable makes the test binary the program, or an agent that ends at once.
 const (
 	mainVariable = "GJC_CONFORMANCE_MAIN"
 	deafVariable = "GJC_CONFORMANCE_DEAF"
@@ -21,7 +21,7 @@ const (
 
 func TestMain(m *testing.M) {
 	switch {
-	case os.Getenv(deafVariable) != "": // the agent gets the program's environment
+	case os.Getenv(deafVariable) != "": // the agent inherits the program's environment
 		os.Stderr.WriteString("I do not speak this\n")
 		os.Exit(0)
 	case os.Getenv(mainVariable) != "":
@@ -52,7 +52,7 @@ func TestExitCodes(t *testing.T) {
 		{"list", []string{"--list", "--run", `^exit\.eof\.idle$`}, 0, "exit.eof.idle"},
 		{"help", []string{"--help"}, 0, "--prompts"},
 		{"not conformant", []string{"--run", `^init\.`, "--", agent}, 1, "NOT conformant"},
-		{"no command", nil, 2, "give its command behind --"},
+		{"no command", nil, 2, "give its command after --"},
 		{"not on PATH", []string{"--", "no-such-agent"}, 2, "not on the PATH"},
 		{"relative path", []string{"--run", `^init\.`, "--", "./no-such-agent"}, 2, "no such file"},
 		{"no such program", []string{"--", filepath.Join(t.TempDir(), "nothing")}, 2, "no such file"},
@@ -78,7 +78,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// An agent that says nothing has one failure, with what it told on stderr, and the JSON report says the same.
+// An agent that sends nothing gets one failure, with its stderr, and so does the JSON report.
 func TestReport(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.json")
 	var stdout, stderr bytes.Buffer
@@ -105,7 +105,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// With "-" the JSON is all that is on stdout.
+// With "-" only JSON is written to stdout.
 func TestReport_JSONOnStdout(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	err := run(t.Context(), []string{"--json", "-", "--run", `^init\.quick$`, "--", self(t)}, []string{deafVariable + "=1"}, &stdout, &stderr)

@@ -27,9 +27,9 @@ func newACP(h *host, opts *options) *cobra.Command {
 	}
 }
 
-// serve is "gjc acp". It ends without an error when the editor closes stdin, or when ctx ends.
+// serve runs "gjc acp". It returns nil when the editor closes stdin, and when ctx ends.
 func serve(ctx context.Context, h *host, opts *options) error {
-	// Collecting earlier than usual keeps the process small; it waits for a model nearly all the time.
+	// Collecting earlier than usual keeps the process small; nearly all the time it waits for a model.
 	debug.SetGCPercent(60)
 	surviveBrokenPipes()
 	if isTerminal(h.stdin) {
@@ -66,7 +66,7 @@ func serve(ctx context.Context, h *host, opts *options) error {
 	defer models.Close()
 	local := withoutKeys(h.local(ctx), models)
 	local.Sandbox = h.sandbox()
-	home, _ := h.home() // without one there are no helper agents of other programs
+	home, _ := h.home() // without one there are no helper agents from other programs
 	err = server.Serve(ctx, h.stdin, protocol, nil, server.Options{
 		Version: version(), OS: runtime.GOOS, NewID: uuid.NewString, Login: h.loginCommand(opts), Log: log, Trace: trace,
 		Models: server.ModelOptions{
@@ -85,7 +85,7 @@ func serve(ctx context.Context, h *host, opts *options) error {
 			Bridges: h.bridges(local), Environ: local.Environ, Children: h.children,
 			Languages: h.languages(dir, opts, &local), Debugging: h.debugging(dir, opts, &local),
 			MCPServers: func(ctx context.Context) ([]mcp.Server, error) {
-				// Read when a session begins: an error is reported there, and initialize does no I/O.
+				// Read when a session begins: errors are reported there, and initialize does no I/O.
 				if !readConfig(dir, opts.configs, "").discoverMCP {
 					return nil, nil
 				}
@@ -94,12 +94,12 @@ func serve(ctx context.Context, h *host, opts *options) error {
 		},
 	})
 	if ctx.Err() != nil {
-		return nil // a signal: everything is down in good order
+		return nil // a signal ended ctx: this is an orderly end
 	}
 	return err
 }
 
-// isTerminal reports whether a file is a terminal. It leaves the file's mode as it is, which [os.File.Fd] does not.
+// isTerminal reports whether f is a terminal. It leaves the file's mode unchanged, unlike [os.File.Fd].
 func isTerminal(f *os.File) bool {
 	conn, err := f.SyscallConn()
 	if err != nil {
@@ -112,11 +112,12 @@ func isTerminal(f *os.File) bool {
 	return is
 }
 
-// loginCommand is the command line that asks for a key on a terminal, for editors that are told it whole.
+// loginCommand returns the command line that asks for a key on a terminal, for editors that need the whole command
+// line.
 func (h *host) loginCommand(opts *options) []string {
 	program, err := os.Executable()
 	if err != nil {
-		return nil // the method is not offered then
+		return nil // the login method is not offered then
 	}
 	command := []string{program, "acp", server.TerminalAuthFlag}
 	if opts.agentDir != "" {
@@ -125,8 +126,8 @@ func (h *host) loginCommand(opts *options) []string {
 	return command
 }
 
-// takeStdout returns the process's stdout for the protocol alone, and points the descriptor that everything else
-// knows as stdout at stderr: nothing, not even a child or a panic, can write into the protocol then.
+// takeStdout returns the process's stdout, for the protocol alone, and redirects stdout's descriptor to stderr, so that
+// no child process and no panic can write into the protocol.
 func takeStdout(h *host) (*os.File, error) {
 	protocol, err := divertStdout(h.stdout, h.stderr)
 	if err != nil {

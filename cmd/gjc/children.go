@@ -9,12 +9,12 @@ import (
 	"github.com/gajae-code/gjc/internal/proc"
 )
 
-// guardCommand makes gjc the guard of another gjc's child processes; see [proc.RunGuard].
+// guardCommand is the argument that makes gjc the guard of another gjc's child processes; see [proc.RunGuard].
 const guardCommand = "__guard"
 
-// guardedChildren returns the group for all child processes of this one.
+// guardedChildren returns the group for all child processes of this process.
 func guardedChildren(log *zerolog.Logger) *proc.Group {
-	path := "/proc/self/exe" // which is right even after an update has replaced the file
+	path := "/proc/self/exe" // still valid after an update has replaced the file
 	if runtime.GOOS != "linux" {
 		var err error
 		if path, err = os.Executable(); err != nil {

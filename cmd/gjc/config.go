@@ -17,60 +17,62 @@ import (
 	"github.com/gajae-code/gjc/providers/registry"
 )
 
-// config holds the settings of config.yml: the one of the agent directory, then the project's, then those of --config, each
-// over the ones before it. docs/configuration.md describes it. The user's file may hold more, which is for other programs.
+// config holds the settings of config.yml: the file of the agent directory, then the project's, then those of --config.
+// Later files override earlier ones. docs/configuration.md describes them. The user's file may contain settings of
+// other programs.
 type config struct {
-	// discoverMCP gives every session the servers of mcp.json in the agent directory, in addition to those of the editor.
+	// discoverMCP gives every session the servers of the agent directory's mcp.json, in addition to the editor's.
 	discoverMCP bool
 	lsp         lspSettings
 	debug       debugSettings
-	// context is how sessions keep their context. SummaryModels comes from roles.
+	// context holds the settings of compaction and the like. Its SummaryModels come from roles.
 	context agent.Settings
 	retry   retrySettings
-	// models are the settings of models. Their Roles are "provider/id" with an optional ":level", "gjc/role", or part of a name.
+	// models holds the settings of models. Its Roles are "provider/id" with an optional ":level", "gjc/role", or part
+	// of a name.
 	models registry.Settings
-	// generateTitles has a model name the sessions.
+	// generateTitles lets a model name the sessions.
 	generateTitles bool
 	network        networkSettings
 	tools          tools.Settings
-	// permissions are the rules of all files for what may be done.
+	// permissions holds the permission rules of all files.
 	permissions approval.Rules
-	// secrets keeps values of the environment and of secrets.yml from the models.
+	// secrets hides values of the environment and of secrets.yml from the models.
 	secrets bool
 
 	configReading
 }
 
-// debugSettings is the section debug.
+// debugSettings holds the section debug.
 type debugSettings struct {
-	// enabled gives sessions a debugger.
+	// enabled offers sessions a debugger.
 	enabled bool
 }
 
-// lspSettings is the section lsp.
+// lspSettings holds the section lsp.
 type lspSettings struct {
 	// enabled gives sessions language servers.
 	enabled bool
-	// formatOnWrite has them format what the write tool writes.
+	// formatOnWrite lets them format what the write tool writes.
 	formatOnWrite bool
-	// diagnosticsOnWrite and diagnosticsOnEdit report what they say of a changed file.
+	// diagnosticsOnWrite and diagnosticsOnEdit report their diagnostics for a changed file.
 	diagnosticsOnWrite, diagnosticsOnEdit bool
-	// subagents gives them to helper agents too; it is enableLsp of the section task.
+	// subagents gives them to helper agents too. Its setting is task.enableLsp.
 	subagents bool
 }
 
-// onWrite is what is done when a tool changes a file.
+// onWrite returns what language servers do when a tool changes a file.
 func (s *lspSettings) onWrite() lsp.OnWrite {
 	return lsp.OnWrite{Format: s.formatOnWrite, DiagnoseWrites: s.diagnosticsOnWrite, DiagnoseEdits: s.diagnosticsOnEdit}
 }
 
-// retrySettings is the section retry.
+// retrySettings holds the section retry.
 type retrySettings struct {
 	enabled                 bool
 	maxRetries, baseDelayMs int
 }
 
-// policy is what the section says of failed model calls.
+// policy returns the section as the policy for failed model calls.
 func (s *retrySettings) policy() providers.RetryPolicy {
 	if !s.enabled {
 		return providers.RetryPolicy{Attempts: 1}
@@ -78,7 +80,7 @@ func (s *retrySettings) policy() providers.RetryPolicy {
 	return providers.RetryPolicy{Attempts: s.maxRetries + 1, Base: time.Duration(s.baseDelayMs) * time.Millisecond}
 }
 
-// newConfig returns what holds where no file says anything.
+// newConfig returns the defaults.
 func newConfig() *config {
 	return &config{
 		lsp:   lspSettings{enabled: true, diagnosticsOnWrite: true, diagnosticsOnEdit: true},
@@ -94,19 +96,19 @@ func newConfig() *config {
 	}
 }
 
-// section is a section's settings by name; open says that its names are the user's.
+// section holds a section's settings by name. If open is set, the user chooses the names.
 type section struct {
 	settings map[string]setting
 	open     bool
-	// guards says that every name of the section protects something, so that an unknown one may have been meant to.
+	// guards is set if every setting of the section protects something, so that a misspelled one matters.
 	guards bool
 }
 
-// sections are the settings by section and name.
+// sections returns the settings by section and name.
 func (c *config) sections() map[string]section {
 	compaction, branch := &c.context.Compaction, &c.context.BranchSummary
 	all := map[string]map[string]setting{
-		"mcp": {"discover": orStrict(boolean(&c.discoverMCP), &c.discoverMCP, false)}, // give every session the servers of mcp.json, too
+		"mcp": {"discover": orStrict(boolean(&c.discoverMCP), &c.discoverMCP, false)}, // also give every session the servers of mcp.json
 		"lsp": {
 			"enabled":            boolean(&c.lsp.enabled),            // use language servers
 			"formatOnWrite":      boolean(&c.lsp.formatOnWrite),      // format the text that the write tool writes
@@ -120,18 +122,18 @@ func (c *config) sections() map[string]section {
 			"strategy":            oneOf(&compaction.Strategy, contextwindow.Strategies()),                        // context-full: a summary replaces the older part; handoff: a document does; off: nothing
 			"reserveTokens":       number(&compaction.ReserveTokens, 0, mostTokens),                               // tokens of the window to keep free, at most half of it
 			"keepRecentTokens":    number(&compaction.KeepRecentTokens, 0, mostTokens),                            // tokens of the newest conversation that stay as they are
-			"autoContinue":        boolean(&compaction.AutoContinue),                                              // let the model go on if its plan was not done
+			"autoContinue":        boolean(&compaction.AutoContinue),                                              // let the model continue if its plan was not finished
 			"remoteEnabled":       orStrict(boolean(&compaction.RemoteEnabled), &compaction.RemoteEnabled, false), // let remoteEndpoint write the summaries
 			"remoteEndpoint":      orStrict(httpURL(&compaction.RemoteEndpoint), &compaction.RemoteEndpoint, ""),  // gets POST {"systemPrompt", "prompt"} and answers {"summary"}
-			"thresholdPercent":    number(&compaction.ThresholdPercent, -1, 100),                                  // compact above this share of the window; -1: above 85 % of it
-			"thresholdTokens":     number(&compaction.ThresholdTokens, -1, mostTokens),                            // compact above this number of tokens; -1: no such number
+			"thresholdPercent":    number(&compaction.ThresholdPercent, -1, 100),                                  // compact above this percentage of the window; -1: above 85 %
+			"thresholdTokens":     number(&compaction.ThresholdTokens, -1, mostTokens),                            // compact above this number of tokens; -1: no limit
 			"idleEnabled":         boolean(&compaction.IdleEnabled),                                               // compact while a session is idle; this costs money
 			"idleThresholdTokens": number(&compaction.IdleThresholdTokens, 1, mostTokens),                         // tokens from which an idle session is compacted
 			"idleTimeoutSeconds":  number(&compaction.IdleTimeoutSeconds, 1, 7*24*3600),                           // seconds until a session counts as idle
 			"handoffSaveToDisk":   boolean(&compaction.HandoffSaveToDisk),                                         // keep the documents of strategy handoff as artifacts
 		},
 		"branchSummary": {
-			"enabled":       boolean(&branch.Enabled),                     // summarize the branch that is left
+			"enabled":       boolean(&branch.Enabled),                     // summarize the branch that the user leaves
 			"reserveTokens": number(&branch.ReserveTokens, 0, mostTokens), // tokens of the window to keep free for that
 		},
 		"ttsr": {
@@ -144,12 +146,12 @@ func (c *config) sections() map[string]section {
 		"contextPromotion": {"enabled": boolean(&c.context.ContextPromotion)},            // switch to a larger model before compacting
 		"retry": {
 			"enabled":     boolean(&c.retry.enabled),                // repeat failed model calls that may succeed later
-			"maxRetries":  number(&c.retry.maxRetries, 0, 100),      // how often
+			"maxRetries":  number(&c.retry.maxRetries, 0, 100),      // how often to repeat
 			"baseDelayMs": number(&c.retry.baseDelayMs, 1, 600_000), // milliseconds before the first retry; each retry doubles them
 		},
 		"title":        {"generate": boolean(&c.generateTitles)}, // let a model name sessions; false: the first line of the first prompt does
 		"modelRoles":   c.roleSettings(),                         // the model of a role, as provider/id or provider/id:level
-		"modelProfile": {"default": name(&c.models.Profile)},     // the profile that is always in use
+		"modelProfile": {"default": name(&c.models.Profile)},     // the profile to use by default
 		"network":      c.network.settings(),
 		"permissions":  c.permissionSettings(),
 	}
@@ -161,7 +163,7 @@ func (c *config) sections() map[string]section {
 	return sections
 }
 
-// mostTokens is more than any window has.
+// mostTokens exceeds the context window of any model.
 const mostTokens = 100_000_000
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -20,16 +20,16 @@ const mcpName = "mcp.json"
 // mcpFields are the fields of a server.
 var mcpFields = []string{"args", "auth", "command", "cwd", "disabled", "enabled", "env", "headers", "timeout", "type", "url"}
 
-// mcpTypes are the values of the field type. An empty one follows from the other fields.
+// mcpTypes are the values of the field type. Without one, the other fields determine it.
 var mcpTypes = []string{"stdio", "http", "streamable-http", "sse"}
 
-// mcpTimeout is the longest time that the field timeout takes, in milliseconds.
+// mcpTimeout is the largest value of the field timeout, in milliseconds.
 const mcpTimeout = 24 * 3600 * 1000
 
 // mcpReader reads mcp.json.
 type mcpReader struct {
 	path string
-	// getenv and home are for what values name. If run is nil, values that begin with "!" are not computed.
+	// getenv and home expand variables and "~/". If run is nil, values that begin with "!" are not computed.
 	getenv func(string) string
 	home   string
 	run    func(commandLine string) (string, error)
@@ -38,10 +38,10 @@ type mcpReader struct {
 	mistakes []*configError
 }
 
-// mcpServers reads the user's own MCP servers, sorted by name. A server with a mistake is left out; the error lists the mistakes.
-// If run is false, no command of the file is run.
+// mcpServers reads the user's MCP servers, sorted by name. It leaves out a server with a mistake; the error lists the
+// mistakes. If run is false, it runs no command of the file.
 func (h *host) mcpServers(ctx context.Context, agentDir string, run bool) ([]mcp.Server, error) {
-	home, _ := h.home() // without one, ~ stands for nothing
+	home, _ := h.home() // without one, ~ is not expanded
 	r := &mcpReader{path: filepath.Join(agentDir, mcpName), getenv: h.getenv, home: home}
 	if run {
 		r.run = func(line string) (string, error) {
@@ -109,7 +109,7 @@ func (r *mcpReader) read(data []byte) {
 	slices.SortStableFunc(r.servers, func(a, b mcp.Server) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// server reads one server. One that is not enabled is left out; nothing of it is computed then.
+// server reads one server. It ignores a disabled server and computes none of its values.
 func (r *mcpReader) server(m *configfile.Member) {
 	at := "mcpServers." + m.Name
 	before := len(r.mistakes)
@@ -239,7 +239,7 @@ func (r *mcpReader) stdio(s *mcp.Server, at string, fields map[string]*configfil
 	}
 }
 
-// expandHome puts the home directory into a path that begins with "~/".
+// expandHome replaces a leading "~/" by the home directory.
 func (r *mcpReader) expandHome(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok && r.home != "" {
 		return filepath.Join(r.home, rest)
@@ -247,7 +247,8 @@ func (r *mcpReader) expandHome(path string) string {
 	return path
 }
 
-// values reads a mapping of names to texts, sorted by name. A text that begins with "!" is a command whose output is the value.
+// values reads an object of strings and returns its members sorted by name. A value that begins with "!" is a command
+// whose output is the value.
 func (r *mcpReader) values(s *mcp.Server, field string, n *configfile.Node) (all [][2]string) {
 	if n == nil {
 		return nil
@@ -277,7 +278,8 @@ func (r *mcpReader) values(s *mcp.Server, field string, n *configfile.Node) (all
 	return all
 }
 
-// text reads a text and puts variables of the environment into it: ${NAME}, and ${NAME:-value} for a value where X
+// text reads a string and expands variables of the environment in it: ${NAME}, and ${NAME:-value} with a default.
+// Expanded values are secrets of the server, except in a command and a directory.
 func (r *mcpReader) text(s *mcp.Server, field string, n *configfile.Node) string {
 	if n.Kind != configfile.Text {
 		r.mistake(n.Line, field, "must be a string, not %s", n.Kind)
@@ -299,7 +301,7 @@ func (r *mcpReader) text(s *mcp.Server, field string, n *configfile.Node) string
 		rest = tail
 		name, value, hasDefault := strings.Cut(inner, ":-")
 		if !isVariable(name) {
-			r.mistake(n.Line, field, "%s is no variable; write ${NAME} or ${NAME:-value}", configfile.Quote("${"+inner+"}"))
+			r.mistake(n.Line, field, "%s is not a variable; write ${NAME} or ${NAME:-value}", configfile.Quote("${"+inner+"}"))
 			return ""
 		}
 		if set := r.getenv(name); set != "" {

@@ -64,8 +64,8 @@ func TestReadConfig_NotYAML(t *testing.T) {
 		"lsp:\n  enabled: {a: 1\n":    ":2:12: the file is not YAML: could not find flow mapping end token '}'; nothing of the file is used",
 		"SECRET: 1\nb: 1\nSECRET: 2":  ":3:1: the file is not YAML: mapping key already defined at [1:1]; nothing of the file is used",
 		"a:\n  - x\n b: SECRET\nc: 1": "the file is not YAML: ",
-		"network: {proxy: SECRET\n":   "nothing of the file is used, and no model is asked until this is right",
-		"permissions: {deny: [SECR\n": "nothing of the file is used, and every step asks until this is right",
+		"network: {proxy: SECRET\n":   "nothing of the file is used, and no model is asked until this is corrected",
+		"permissions: {deny: [SECR\n": "nothing of the file is used, and every step asks until this is corrected",
 		"- SECRET":                    ":1: the file must be a mapping of settings, not a list; nothing of the file is used",
 	} {
 		dir := t.TempDir()
@@ -131,7 +131,7 @@ func TestReadConfig_Strictest(t *testing.T) {
 		if len(c.mistakes) != 1 || !tt.holds(c) {
 			t.Errorf("%s: %v", tt.text, c.err())
 		}
-		if e := c.err(); e != nil && c.stopped != nil && !strings.Contains(e.Error(), "until this is right") {
+		if e := c.err(); e != nil && c.stopped != nil && !strings.Contains(e.Error(), "until this is corrected") {
 			t.Errorf("%s does not say what it stops: %v", tt.text, e)
 		}
 	}
@@ -163,7 +163,7 @@ func TestReadConfig_UnknownTool(t *testing.T) {
 		`:2: permissions.deny[2]: "Bash(x)": there is no tool or action "Bash"; did you mean "bash"?`,
 		`:5: permissions.ask[0]: "reed(.env)": there is no tool or action "reed"; did you mean "read"?`,
 	} {
-		if i >= len(got) || !strings.HasPrefix(got[i], want) || !strings.HasSuffix(got[i], "; every step asks until this is right") {
+		if i >= len(got) || !strings.HasPrefix(got[i], want) || !strings.HasSuffix(got[i], "; every step asks until this is corrected") {
 			t.Errorf("mistake %d of %q is not %q", i, got, want)
 		}
 	}

@@ -11,17 +11,17 @@ import (
 	"github.com/gajae-code/gjc/providers/registry"
 )
 
-// lists are the settings outside of sections, by name. Path is that of the file.
+// lists returns the settings outside of sections, by name. path is the file's.
 func (c *config) lists(path string) map[string]setting {
 	return map[string]setting{
-		"enabledModels":      orStop(scoped(&c.models.EnabledModels, "models", filepath.Dir(path)), stopsModels),        // list only these models, everywhere or below a path; * stands for any part
+		"enabledModels":      orStop(scoped(&c.models.EnabledModels, "models", filepath.Dir(path)), stopsModels),        // list only these models, everywhere or below a path; * is a wildcard
 		"disabledProviders":  orStop(scoped(&c.models.DisabledProviders, "providers", filepath.Dir(path)), stopsModels), // do not use these providers, everywhere or below a path
 		"modelProviderOrder": words(&c.models.ProviderOrder),                                                            // the provider to prefer for a model that several have
 		"instructions":       c.instructions(path),                                                                      // a text for every prompt, after the agent directory's AGENTS.md
 	}
 }
 
-// roleSettings are the models of roles. The names are the user's; those that were read are listed.
+// roleSettings returns the settings of the roles that have been read; the user chooses their names.
 func (c *config) roleSettings() map[string]setting {
 	all := make(map[string]setting)
 	for name := range c.models.Roles {
@@ -30,7 +30,7 @@ func (c *config) roleSettings() map[string]setting {
 	return all
 }
 
-// role takes a model for a role; an empty one is none.
+// role returns the setting of a role's model; "" is none.
 func (c *config) role(name string) setting {
 	return setting{get: func() any { return c.models.Roles[name] }, take: func(n *configfile.Node) string {
 		if n.Kind != configfile.Text || strings.ContainsAny(n.Text, ",\n\t") {
@@ -41,9 +41,9 @@ func (c *config) role(name string) setting {
 	}}
 }
 
-// scoped takes a list whose items are words, which hold everywhere, and mappings of words to the directories below which
-// they hold: under "path", "paths", "pathPrefix" or "pathPrefixes", with the words under the name what or "values". A
-// relative directory is seen from dir, and ~ is the home directory of whoever reads it.
+// scoped returns the setting of a list whose items are strings, which apply everywhere, and mappings, which apply below
+// directories: "path", "paths", "pathPrefix" or "pathPrefixes" has the directories, and what or "values" the strings.
+// Relative directories are relative to dir, and ~ is the home directory of the user who runs gjc.
 func scoped(to *[]registry.Scoped, what, dir string) setting {
 	get := func() any {
 		list := make([]any, 0, len(*to))
@@ -102,7 +102,7 @@ func scopedItem(item *configfile.Node, what, dir string) (one registry.Scoped, r
 		case what, "values":
 			one.Values = append(one.Values, values...)
 		default:
-			return one, "there is no field of that name; there is path and " + what + configfile.Meant(m.Name, []string{"path", what})
+			return one, "unknown field; the fields are path and " + what + configfile.Meant(m.Name, []string{"path", what})
 		}
 	}
 	if len(one.Paths) == 0 || len(one.Values) == 0 {
@@ -111,7 +111,7 @@ func scopedItem(item *configfile.Node, what, dir string) (one registry.Scoped, r
 	return one, ""
 }
 
-// instructions takes a text for the prompts of all sessions. Those of several files count together.
+// instructions returns the setting of a text for the prompts of all sessions. The texts of several files add up.
 func (c *config) instructions(path string) setting {
 	get := func() any {
 		texts := make([]string, 0, len(c.context.Instructions))
@@ -131,8 +131,8 @@ func (c *config) instructions(path string) setting {
 	}}
 }
 
-// modelSettings returns what the configuration, the environment and the command line say of models. The error is that of the
-// configuration; the settings hold as far as it has none.
+// modelSettings returns the settings of models from the configuration, the environment and the command line. The error
+// lists the mistakes of the configuration; the other settings are valid.
 func (h *host) modelSettings(agentDir string, opts *options) (registry.Settings, error) {
 	cfg := readConfig(agentDir, opts.configs, "")
 	set := cfg.models
@@ -141,13 +141,13 @@ func (h *host) modelSettings(agentDir string, opts *options) (registry.Settings,
 	}
 	set.Overrides = h.roleOverrides(opts)
 	cfg.network.put(&set, agentDir)
-	// A conversation must not go past a proxy, or to a provider that was disabled, because of a mistake.
+	// A mistake must not let a conversation bypass a proxy, or reach a disabled provider.
 	if err := cfg.stop(stopsModels); err != nil {
 		set.HTTP.Unknown = fmt.Sprintf("what the configuration says of them cannot be read: %v", err)
 	}
 	if extra := h.getenv("NODE_EXTRA_CA_CERTS"); filepath.IsAbs(extra) && providers.HasCertificate(extra) {
-		// The variable by which companies tell their own authority to editors and their tools. It is not ours: with a file that
-		// is gone, Node goes on without it.
+		// Companies announce their own certificate authority to editors with this variable of Node. Like Node, gjc
+		// ignores it if the file does not exist.
 		set.HTTP.CAFiles = append(set.HTTP.CAFiles, extra)
 	}
 	home, homeErr := h.home()
@@ -163,12 +163,12 @@ func (h *host) modelSettings(agentDir string, opts *options) (registry.Settings,
 	return set, cfg.err()
 }
 
-// roleVariables are the variables of the environment that name models, by role.
+// roleVariables are the environment variables that name models, by role.
 var roleVariables = map[string]string{
 	registry.RoleSmol: "GJC_SMOL_MODEL", registry.RoleSlow: "GJC_SLOW_MODEL", registry.RolePlan: "GJC_PLAN_MODEL",
 }
 
-// roleOverrides are the models by role that the command line and the environment name.
+// roleOverrides returns the models that the command line and the environment name, by role.
 func (h *host) roleOverrides(opts *options) map[string]string {
 	all := map[string]string{registry.RoleDefault: opts.model}
 	for role, variable := range roleVariables {

@@ -11,13 +11,13 @@ import (
 	"github.com/gajae-code/gjc/providers/registry"
 )
 
-// networkSettings is the section network: how models are reached.
+// networkSettings holds the section network: how to reach models.
 type networkSettings struct {
 	proxy                    string
 	noProxy, caFiles         []string
 	certFile, keyFile        string
 	connect, firstByte, idle int
-	// preconnect has a connection made when a session begins.
+	// preconnect opens a connection when a session begins.
 	preconnect bool
 }
 
@@ -32,18 +32,19 @@ func (s *networkSettings) settings() map[string]setting {
 	protects := func(one setting) setting { return orStop(one, stopsModels|stopsPages) }
 	return map[string]setting{
 		"proxy":                   protects(proxyURL(&s.proxy)),                           // http, https or socks5; if empty, HTTPS_PROXY, HTTP_PROXY and NO_PROXY count
-		"noProxy":                 protects(words(&s.noProxy)),                            // hosts, domains and networks that are reached without the proxy
+		"noProxy":                 protects(words(&s.noProxy)),                            // hosts, domains and networks to reach without the proxy
 		"caFiles":                 protects(words(&s.caFiles)),                            // certificates to trust in addition to the system's, relative to the agent directory
-		"clientCertFile":          protects(name(&s.certFile)),                            // a certificate to show to servers that ask
-		"clientKeyFile":           protects(name(&s.keyFile)),                             // its key, if it is in another file
-		"connectTimeoutSeconds":   number(&s.connect, 1, 600),                             // until a connection stands
-		"firstByteTimeoutSeconds": number(&s.firstByte, 1, 24*3600),                       // until the first byte of an answer
-		"idleTimeoutSeconds":      number(&s.idle, 1, 24*3600),                            // without a byte in an answer
+		"clientCertFile":          protects(name(&s.certFile)),                            // a client certificate for servers that request one
+		"clientKeyFile":           protects(name(&s.keyFile)),                             // the certificate's key, if it is in another file
+		"connectTimeoutSeconds":   number(&s.connect, 1, 600),                             // until a connection is established
+		"firstByteTimeoutSeconds": number(&s.firstByte, 1, 24*3600),                       // until the first byte of a response
+		"idleTimeoutSeconds":      number(&s.idle, 1, 24*3600),                            // between two bytes of a response
 		"preconnect":              orStrict(boolean(&s.preconnect), &s.preconnect, false), // connect when a session begins
 	}
 }
 
-// proxyURL takes the address of a proxy; an empty one is none. It may hold a password, so nothing of it is told.
+// proxyURL returns the setting of a proxy's address; "" is none. The address may contain a password, so the messages do
+// not quote it.
 func proxyURL(to *string) setting {
 	return setting{get: func() any { return redacted(*to) }, take: func(n *configfile.Node) string {
 		if n.Kind != configfile.Text {
@@ -57,7 +58,7 @@ func proxyURL(to *string) setting {
 	}}
 }
 
-// put puts the section into the settings of models. Files are seen from dir.
+// put copies the section into the settings of models. Files are relative to dir.
 func (s *networkSettings) put(set *registry.Settings, dir string) {
 	within := func(file string) string { return withinDir(file, dir) }
 	seconds := func(n int) time.Duration { return time.Duration(n) * time.Second }
@@ -70,8 +71,8 @@ func (s *networkSettings) put(set *registry.Settings, dir string) {
 	set.FirstByteTimeout, set.StallTimeout = seconds(s.firstByte), seconds(s.idle)
 }
 
-// putWeb puts what holds for every server into the settings of fetching pages. A certificate of the user's is not shown to
-// anybody's server.
+// putWeb copies the section into the settings of fetching pages, except for the client certificate, which is for
+// models' servers only.
 func (s *networkSettings) putWeb(set *webclient.Options, dir string) {
 	set.Proxy, set.NoProxy = s.proxy, s.noProxy
 	for _, file := range s.caFiles {
@@ -79,7 +80,7 @@ func (s *networkSettings) putWeb(set *webclient.Options, dir string) {
 	}
 }
 
-// withinDir is a file's path as seen from dir.
+// withinDir returns a path that may be relative to dir; "" stays "".
 func withinDir(file, dir string) string {
 	if file == "" || filepath.IsAbs(file) {
 		return file

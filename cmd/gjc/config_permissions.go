@@ -11,8 +11,8 @@ import (
 	"github.com/gajae-code/gjc/internal/configfile"
 )
 
-// permissionSettings is the section permissions. Rules of several files count together: none takes another away. A rule that
-// cannot be read may have been meant to forbid anything, so every step asks.
+// permissionSettings returns the section permissions. The rules of several files add up: none replaces another. A rule
+// that cannot be read may have forbidden anything, so every step asks.
 func (c *config) permissionSettings() map[string]setting {
 	rules := func(v approval.Verdict) setting {
 		get := func() any {
@@ -54,8 +54,8 @@ func (c *config) permissionSettings() map[string]setting {
 	}
 }
 
-// policy returns what the user and the project have said beforehand of what a session in a directory may do. While a rule
-// cannot be read every step asks, and only the rules that ask and deny count.
+// policy returns a function that returns the user's and the project's permission rules for a directory. While a rule
+// cannot be read, every step asks, and only the rules that ask and deny count.
 func (h *host) policy(agentDir string, opts *options) func(cwd string) approval.Policy {
 	home, err := h.home()
 	if err != nil {

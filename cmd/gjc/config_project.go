@@ -6,8 +6,8 @@ import (
 	"github.com/gajae-code/gjc/internal/configfile"
 )
 
-// projectSettings lists the settings of a project's config.yml: nothing that lets the project's author do more than the user allows.
-// The empty name stands for all of a section's.
+// projectSettings lists the settings that a project's config.yml may have. None lets the project's author do more than
+// the user allows. The empty name stands for all settings of a section.
 var projectSettings = map[string][]string{
 	"modelRoles":   {""},
 	"title":        {"generate"},
@@ -15,8 +15,8 @@ var projectSettings = map[string][]string{
 	"permissions":  {"ask", "deny"},
 }
 
-// allowed reports whether the file may set a section's setting. An empty name asks for the section itself, or for a setting
-// outside of sections.
+// allowed reports whether the file may have a section's setting. An empty name stands for the section itself, or for a
+// setting outside of sections.
 func (r *configReader) allowed(section, name string) bool {
 	if r.source.kind != fromProject {
 		return true
@@ -30,7 +30,8 @@ func (r *configReader) refused(line int, field string) {
 	r.mistake(line, field, "can be set only in the user's config.yml; a project may set modelRoles, title.generate, instructions, permissions.ask and permissions.deny", nil)
 }
 
-// takeProject takes a setting of a project's file. A switch that costs the user something can only be turned off.
+// takeProject sets a setting of a project's file. The project can turn off what costs the user money, and cannot turn
+// it on.
 func (r *configReader) takeProject(m *configfile.Member, field string, s setting) {
 	if field == "title.generate" && m.Value.True() && !r.generateTitles {
 		r.mistake(m.Line, field, "a project cannot turn on what the user has turned off", nil)

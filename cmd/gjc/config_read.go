@@ -15,20 +15,20 @@ import (
 	"github.com/gajae-code/gjc/internal/trust"
 )
 
-// configName is the file of settings in the agent directory, and in .gjc of a project.
+// configName is the file of settings in the agent directory, and in a project's .gjc.
 const configName = "config.yml"
 
 // configReading is the result of reading the files.
 type configReading struct {
-	// files are the files that were read, in their order.
+	// files are the files in the order of reading.
 	files []configSource
-	// mistakes lists the mistakes in them, foreign the names that are not gjc's settings.
+	// mistakes lists the mistakes in them, foreign the names of other programs' settings.
 	mistakes, foreign []*configError
-	// stopped are the mistakes that stop something, by the setting's field.
+	// stopped are the mistakes that stop something, with the setting's field.
 	stopped []stoppedBy
-	// origins say where the settings come from that have not their default, by field.
+	// origins has the source of each setting that differs from its default, by field.
 	origins map[string]origin
-	// ruleOrigins say where the permission rules come from, in their order.
+	// ruleOrigins has the sources of the permission rules, in their order.
 	ruleOrigins []origin
 }
 
@@ -38,7 +38,7 @@ type stoppedBy struct {
 	mistake *configError
 }
 
-// sourceKind says whose a file is, or that a value comes from elsewhere.
+// sourceKind is the kind of a value's source.
 type sourceKind string
 
 // The kinds of sources.
@@ -50,10 +50,10 @@ const (
 	fromEnvironment sourceKind = "environment"
 )
 
-// origin is where a value comes from: a line of a file, a flag or a variable.
+// origin is the source of a value: a line of a file, a flag or a variable.
 type origin struct {
 	Kind sourceKind
-	// Name is the path of a file, or the name of a flag or a variable.
+	// Name is the path of the file, or the name of the flag or variable.
 	Name string
 	Line int
 }
@@ -72,18 +72,18 @@ func (o origin) String() string {
 type configSource struct {
 	path string
 	kind sourceKind
-	// there is false for a file that does not exist and need not.
+	// there is false for a file that does not exist and may be absent.
 	there bool
 }
 
-// A configError is one thing that is wrong in a file of settings. It quotes no value: there may be secrets in the file.
+// configError is one mistake in a file of settings. It quotes no value, which might be a secret.
 type configError struct {
 	Path         string
 	Line, Column int
-	// Field is the setting's name with that of its section; empty for the whole file.
+	// Field is the setting's name, with its section; "" means the whole file.
 	Field  string
 	Reason string
-	// Until says what holds until the mistake is right.
+	// Until describes the effect of the mistake until it is corrected.
 	Until string
 }
 
@@ -117,7 +117,7 @@ func (m configErrors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// err returns the mistakes as an error, nil for none.
+// err returns the mistakes as an error, or nil.
 func (c *config) err() error {
 	if len(c.mistakes) == 0 {
 		return nil
@@ -125,7 +125,7 @@ func (c *config) err() error {
 	return configErrors(c.mistakes)
 }
 
-// stop returns the first mistake that stops one of the effects, nil for none.
+// stop returns the first mistake that stops one of the effects, or nil.
 func (c *config) stop(what effect) error {
 	for _, s := range c.stopped {
 		if s.what&what != 0 {
@@ -135,8 +135,8 @@ func (c *config) stop(what effect) error {
 	return nil
 }
 
-// readConfig reads the configuration of the user, and of the project in cwd if that is not empty. Only a file of --config must
-// exist. A mistake costs the setting that it is in; the error is in the result.
+// readConfig reads the configuration of the user, and of the project in cwd unless cwd is "". Only the files of
+// --config must exist. A mistake leaves its setting unchanged and is recorded in the result.
 func readConfig(agentDir string, overlays []string, cwd string) *config {
 	c := newConfig()
 	own := filepath.Join(agentDir, configName)
@@ -154,7 +154,7 @@ func readConfig(agentDir string, overlays []string, cwd string) *config {
 		s.there = err == nil || !errors.Is(err, fs.ErrNotExist)
 		c.files = append(c.files, s)
 		if !s.there && s.kind != fromFlag {
-			continue // the usual case, which need not build the table of settings
+			continue // the usual case: the table of settings is not needed
 		}
 		r := &configReader{config: c, source: s, data: data, sections: c.sections(), lists: c.lists(s.path)}
 		if err == nil {
@@ -182,7 +182,7 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// configReader puts one file over a configuration.
+// configReader applies one file to a configuration.
 type configReader struct {
 	*config
 	source   configSource
@@ -213,8 +213,8 @@ func (r *configReader) read() {
 	}
 }
 
-// broken records that nothing of the file is used. What the file may have said of protections has its strictest value: of all of
-// them if its text is not known, else of those whose name is in it.
+// broken records that nothing of the file is used. Protections that the file may have set get their strictest values:
+// all of them if its text is unknown, otherwise those whose names it contains.
 func (r *configReader) broken(e *configError, unknown bool) {
 	e.Until = "nothing of the file is used"
 	r.mistakes = append(r.mistakes, e)
@@ -241,13 +241,13 @@ func (r *configReader) broken(e *configError, unknown bool) {
 	}
 }
 
-// mentions reports whether a text has a word, or may have it because it writes characters with escapes.
+// mentions reports whether a text contains a word, or may contain it in an escaped form.
 func mentions(data []byte, word string) bool {
 	text := string(data)
 	return slices.ContainsFunc([]string{`\x`, `\u`, `\U`, word}, func(w string) bool { return strings.Contains(text, w) })
 }
 
-// strictly gives a setting its strictest value because of a mistake, and returns what that stops.
+// strictly sets a setting to its strictest value after a mistake, and returns what that stops.
 func (r *configReader) strictly(field string, s setting, e *configError) effect {
 	if s.strict != nil {
 		s.strict()
@@ -259,7 +259,7 @@ func (r *configReader) strictly(field string, s setting, e *configError) effect 
 	return s.stops
 }
 
-// mistake records what is wrong with a setting, which is nil for a name that is no setting's.
+// mistake records a mistake in a setting; s is nil for an unknown name.
 func (r *configReader) mistake(line int, field, reason string, s *setting) {
 	e := &configError{Path: r.source.path, Line: line, Field: field, Reason: reason}
 	r.mistakes = append(r.mistakes, e)
@@ -270,13 +270,13 @@ func (r *configReader) mistake(line int, field, reason string, s *setting) {
 	case stops != 0:
 		e.Until = stops.String()
 	case s.strict != nil:
-		e.Until = valueText(s.get()) + " holds until this is right"
+		e.Until = valueText(s.get()) + " holds until this is corrected"
 	case s.get != nil:
 		e.Until = valueText(s.get()) + " holds"
 	}
 }
 
-// valueText writes a value for people.
+// valueText formats a value for people.
 func valueText(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -288,14 +288,14 @@ func valueText(v any) string {
 		if len(v) == 0 {
 			return "an empty list"
 		}
-		return "the value before it"
+		return "the previous value"
 	case bool, int, float64:
 		return fmt.Sprint(v)
 	}
-	return "the value before it"
+	return "the previous value"
 }
 
-// member takes one setting or section.
+// member reads one setting or section.
 func (r *configReader) member(m *configfile.Member) {
 	known, isSection := r.sections[m.Name]
 	list, isList := r.lists[m.Name]
@@ -329,7 +329,7 @@ func (r *configReader) take(m *configfile.Member, field string, s setting) {
 	}
 	r.origins[field] = origin{r.source.kind, r.source.path, m.Line}
 	if !s.adds {
-		// What an earlier file had wrong is right now.
+		// This value replaces an earlier file's mistake.
 		r.stopped = slices.DeleteFunc(r.stopped, func(b stoppedBy) bool { return b.field == field })
 	}
 }
@@ -360,7 +360,7 @@ func (r *configReader) section(m *configfile.Member, known section) {
 	}
 }
 
-// wholeSection records a mistake because of which nothing is known of a section.
+// wholeSection records a mistake that hides all settings of a section.
 func (r *configReader) wholeSection(name string, known section, e *configError) {
 	r.mistakes = append(r.mistakes, e)
 	stops := effect(0)
@@ -375,7 +375,7 @@ func (r *configReader) wholeSection(name string, known section, e *configError) 
 	case stops != 0:
 		e.Until = stops.String()
 	case strict:
-		e.Until = "its settings have their strictest values until this is right"
+		e.Until = "its settings have their strictest values until this is corrected"
 	}
 }
 
@@ -401,16 +401,16 @@ func (r *configReader) unknownIn(name string, m *configfile.Member, known sectio
 	case stops != 0:
 		e.Until = stops.String()
 	case s.strict != nil:
-		e.Until = valueText(s.get()) + " holds for " + meant + " until this is right"
+		e.Until = valueText(s.get()) + " holds for " + meant + " until this is corrected"
 	}
 }
 
-// absent are sections that other programs with files like these have, and gjc lacks.
+// absent lists sections that other programs with similar files have and gjc lacks.
 var absent = map[string]string{
 	"memories": "gjc keeps no memories between sessions; remove the section",
 }
 
-// unknown records a name that is no section's. The user's file may have settings of other programs; a project's has none.
+// unknown records an unknown section. The user's file may have settings of other programs; a project's file has none.
 func (r *configReader) unknown(m *configfile.Member) {
 	e := &configError{Path: r.source.path, Line: m.Line, Field: m.Name, Reason: "there is no such setting"}
 	if why, ok := absent[m.Name]; ok && r.source.kind != fromProject {
@@ -424,7 +424,7 @@ func (r *configReader) unknown(m *configfile.Member) {
 			r.mistakes = append(r.mistakes, e)
 			return
 		}
-		e.Reason = "this is no setting of gjc's and is ignored"
+		e.Reason = "not a setting of gjc; ignored"
 		r.foreign = append(r.foreign, e)
 		return
 	}
@@ -441,10 +441,11 @@ func (r *configReader) unknown(m *configfile.Member) {
 	r.wholeSection(meant, r.sections[meant], e)
 }
 
-// foreignSetting is one of another program that may share the file, with a name that is near to ours.
+// foreignSetting is another program's setting that resembles one of gjc's.
 const foreignSetting = "ask"
 
-// meant returns the setting that a name was meant to be, or "" for one of another program. A short one must be nearer: many are.
+// meant returns the setting that the name probably misspells, or "" for another program's. Short names must be closer,
+// because many are.
 func (r *configReader) meant(name string) string {
 	known := append(sortedKeys(r.sections), sortedKeys(r.lists)...)
 	k := text.Near(name, known)

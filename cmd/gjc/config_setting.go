@@ -15,27 +15,27 @@ import (
 	"github.com/gajae-code/gjc/internal/webclient"
 )
 
-// A setting is one name of config.yml.
+// setting is one setting of config.yml.
 type setting struct {
 	// take sets the value, or returns what the value must be.
 	take func(*configfile.Node) string
-	// item, if set, takes the items of a list one by one, so that a mistake in one costs only that one.
+	// item, if not nil, adds one item of a list, so that a mistake affects only that item.
 	item func(*configfile.Node) string
 	// get returns the effective value.
 	get func() any
-	// strict, if set, gives the setting its strictest value when a mistake hides the value that the user wanted.
+	// strict, if not nil, sets the strictest value after a mistake that hides the user's value.
 	strict func()
-	// stops names what a mistake in the setting stops until it is corrected.
+	// stops lists what a mistake in the setting stops until it is corrected.
 	stops effect
-	// adds says that the values of several files count together.
+	// adds is set if the values of several files add up.
 	adds bool
 }
 
-// effect is a set of things that a mistake in the configuration stops.
+// effect is a set of activities that a mistake in the configuration stops.
 type effect uint
 
 const (
-	// stopsModels keeps gjc from asking models, stopsPages from fetching web pages and searching.
+	// stopsModels stops requests to models, stopsPages fetching web pages and searching.
 	stopsModels effect = 1 << iota
 	stopsPages
 	// stopsSteps makes every step ask, in every mode.
@@ -45,11 +45,11 @@ const (
 func (e effect) String() string {
 	switch {
 	case e&stopsSteps != 0:
-		return "every step asks until this is right"
+		return "every step asks until this is corrected"
 	case e&stopsModels != 0:
-		return "no model is asked until this is right"
+		return "no model is asked until this is corrected"
 	case e&stopsPages != 0:
-		return "no page is fetched until this is right"
+		return "no page is fetched until this is corrected"
 	}
 	return ""
 }
@@ -60,7 +60,7 @@ func orStrict[T any](s setting, to *T, value T) setting {
 	return s
 }
 
-// orStop makes a mistake in the setting stop what e says.
+// orStop lets a mistake in the setting stop e.
 func orStop(s setting, e effect) setting {
 	s.stops = e
 	return s
@@ -76,7 +76,7 @@ func boolean(to *bool) setting {
 	}}
 }
 
-// unless is [boolean] for a switch that means the opposite.
+// unless returns a [boolean] setting for a switch with the opposite meaning.
 func unless(to *bool) setting {
 	return setting{get: func() any { return !*to }, take: func(n *configfile.Node) string {
 		var on bool
@@ -88,7 +88,7 @@ func unless(to *bool) setting {
 	}}
 }
 
-// number takes a number from least to most. One for an int is whole.
+// number returns the setting of a number from least to most; an int must be whole.
 func number[T int | float64](to *T, least, most T) setting {
 	return setting{get: func() any { return *to }, take: func(n *configfile.Node) string {
 		f, err := strconv.ParseFloat(n.Text, 64)
@@ -122,7 +122,7 @@ func oneOf[T ~string](to *T, values []T) setting {
 	}}
 }
 
-// httpURL takes an address; an empty one is none.
+// httpURL returns the setting of an HTTP address; "" is none.
 func httpURL(to *string) setting {
 	return setting{get: func() any { return redacted(*to) }, take: func(n *configfile.Node) string {
 		if n.Kind == configfile.Text && n.Text != "" {
@@ -154,7 +154,7 @@ func redacted(address string) string {
 	return u.Redacted()
 }
 
-// name takes a word; an empty one is none.
+// name returns the setting of a word; "" is none.
 func name(to *string) setting {
 	return setting{get: func() any { return *to }, take: func(n *configfile.Node) string {
 		if n.Kind != configfile.Text {
@@ -165,7 +165,7 @@ func name(to *string) setting {
 	}}
 }
 
-// secret is [name] for a value that is not printed.
+// secret returns a [name] setting whose value is not printed.
 func secret(to *string) setting {
 	s := name(to)
 	s.get = func() any { return hidden(*to) }
@@ -200,7 +200,7 @@ func nonNil[T any](list []T) []T {
 	return list
 }
 
-// key takes a key of a search service.
+// key returns the setting of a search service's key.
 func key(to map[webclient.SearchProvider]string, of webclient.SearchProvider) setting {
 	return setting{get: func() any { return hidden(to[of]) }, take: func(n *configfile.Node) string {
 		if n.Kind != configfile.Text {
@@ -214,7 +214,7 @@ func key(to map[webclient.SearchProvider]string, of webclient.SearchProvider) se
 	}}
 }
 
-// discarding takes what becomes of an answer that was broken off: keep or discard.
+// discarding returns the setting for the text of an interrupted answer: keep or discard.
 func discarding(to *bool) setting {
 	get := func() any {
 		if *to {
@@ -234,7 +234,7 @@ func discarding(to *bool) setting {
 
 type contextMode string
 
-// duration takes a number of seconds.
+// duration returns the setting of a number of seconds.
 func duration(to *time.Duration, least, most int) setting {
 	return setting{get: func() any { return int(*to / time.Second) }, take: func(n *configfile.Node) string {
 		var seconds int
@@ -246,7 +246,7 @@ func duration(to *time.Duration, least, most int) setting {
 	}}
 }
 
-// directories takes a list of absolute paths, or of some below the user's home directory: "~/x", which stays so.
+// directories returns the setting of a list of paths that are absolute or begin with "~/". It does not expand "~/".
 func directories(to *[]string) setting {
 	return setting{get: func() any { return nonNil(*to) }, take: func(n *configfile.Node) string {
 		if n.Kind != configfile.List {
@@ -264,7 +264,7 @@ func directories(to *[]string) setting {
 	}}
 }
 
-// interceptRules takes a list of mappings with pattern, tool and message.
+// interceptRules returns the setting of a list of mappings with pattern, tool and message.
 func interceptRules(to *[]shell.InterceptRule) setting {
 	get := func() any {
 		all := make([]map[string]string, 0, len(*to))
@@ -285,7 +285,7 @@ func interceptRules(to *[]shell.InterceptRule) setting {
 				case "pattern":
 					re, err := regexp.Compile(m.Value.Text)
 					if err != nil {
-						return "has a pattern that cannot be read: " + err.Error()
+						return "has an invalid pattern: " + err.Error()
 					}
 					r.Pattern = re
 				case "tool":
@@ -293,7 +293,7 @@ func interceptRules(to *[]shell.InterceptRule) setting {
 				case "message":
 					r.Message = m.Value.Text
 				default:
-					return "has rules with pattern, tool and message, and nothing else" + configfile.Meant(m.Name, []string{"pattern", "tool", "message"})
+					return "may have only pattern, tool and message" + configfile.Meant(m.Name, []string{"pattern", "tool", "message"})
 				}
 			}
 			if r.Pattern == nil || r.Tool == "" || r.Message == "" {

@@ -236,7 +236,7 @@ modelRoles: {default: "anthropic/a:high", smol: openai/b, mine: x/y/z}
 		{"enabledModels: SECRET", "config.yml:1: enabledModels: must be a list"},
 		{"enabledModels: [[SECRET]]", "enabledModels: an item must be"},
 		{"enabledModels: [{path: a}]", "enabledModels: a mapping needs path and models"},
-		{"disabledProviders: [{path: a, models: [SECRET]}]", "disabledProviders: there is no field of that name; there is path and providers"},
+		{"disabledProviders: [{path: a, models: [SECRET]}]", "disabledProviders: unknown field; the fields are path and providers"},
 		{"modelRoles: {smol: {a: b}}", "modelRoles.smol: must be a model"},
 		{"secrets: {enabled: SECRET}", "secrets.enabled: must be true or false"},
 		{"contextPromotion: true", "contextPromotion: must be a mapping"},

@@ -16,11 +16,11 @@ import (
 	"github.com/gajae-code/gjc/providers/registry"
 )
 
-// effective is one setting with its value and where that comes from.
+// effective is one setting with its value and source.
 type effective struct {
 	Name  string `json:"name"`
 	Value any    `json:"value"`
-	// Origin is "default", "user file", "project file", "flag" or "environment"; Source names the file, flag or variable.
+	// Origin is "default", "user file", "project file", "flag" or "environment"; Source is the file, flag or variable.
 	Origin string `json:"origin"`
 	Source string `json:"source,omitzero"`
 	Line   int    `json:"line,omitzero"`
@@ -47,7 +47,7 @@ func newConfigCommand(h *host, opts *options) *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Print the settings that count in this directory, and where each comes from",
+		Short: "Print the effective settings of this directory and their sources",
 		Long: "config prints the settings of a session in this directory: those of config.yml, of .gjc/config.yml here, of the files of --config, of flags and of the environment. " +
 			"Keys and passwords are not printed. The exit status is 1 if a file has a mistake.",
 		Args: usageArgs(cobra.NoArgs),
@@ -74,7 +74,7 @@ func newConfigCommand(h *host, opts *options) *cobra.Command {
 				fmt.Fprintln(h.stderr, "gjc: the configuration has mistakes:")
 				fmt.Fprintln(h.stderr, cfg.err())
 			}
-			return errTold
+			return errReported
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -94,7 +94,8 @@ func (h *host) agentDirSetting(dir string, opts *options) effective {
 	return e
 }
 
-// effective returns the settings that count, sorted by name. A flag or variable that counts more is in the place of a file's value.
+// effective returns the effective settings, sorted by name. A flag or variable that overrides a file's value replaces
+// it.
 func (h *host) effective(cfg *config, opts *options) []effective {
 	values := make(map[string]effective)
 	put := func(name string, value any, from origin) {
@@ -130,7 +131,7 @@ type override struct {
 	from  origin
 }
 
-// overrides are the settings that a flag or the environment sets.
+// overrides returns the settings that a flag or the environment sets.
 func (h *host) overrides(cfg *config, opts *options) map[string]override {
 	all := make(map[string]override)
 	flag := func(name, setting string, value any) {
@@ -159,7 +160,7 @@ func (h *host) overrides(cfg *config, opts *options) map[string]override {
 	if h.getenv(noTitleVariable) != "" {
 		variable(noTitleVariable, "title.generate", false)
 	}
-	// The environment serves where the files say nothing.
+	// The environment applies only if the files set nothing.
 	for _, one := range []struct {
 		setting string
 		is      string

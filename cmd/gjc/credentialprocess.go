@@ -11,14 +11,13 @@ import (
 	"github.com/gajae-code/gjc/internal/proc"
 )
 
-// credentialTimeout bounds a program that makes credentials: it may ask the user to sign in somewhere.
+// credentialTimeout bounds a program that returns credentials; it may ask the user to sign in.
 const credentialTimeout = 2 * time.Minute
 
-// maxCredentials bounds what such a program may print, in bytes.
+// maxCredentials bounds the output of such a program, in bytes.
 const maxCredentials = 64 << 10
 
-// credentialProcess runs the command line that the user's AWS profile names as its credential_process and returns what it
-// prints.
+// credentialProcess runs the command line of the user's AWS profile's credential_process and returns its output.
 func (h *host) credentialProcess(ctx context.Context, commandLine string) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, credentialTimeout, errors.New("it did not end in time"))
 	defer cancel()
@@ -29,8 +28,8 @@ func (h *host) credentialProcess(ctx context.Context, commandLine string) ([]byt
 	return out, nil
 }
 
-// commandOutput runs a command line of the user's own configuration and returns what it prints. The command gets the whole
-// environment: the user has written it for that.
+// commandOutput runs a command line from the user's own configuration and returns its output. Unlike the model's
+// commands, it inherits the whole environment.
 func (h *host) commandOutput(ctx context.Context, commandLine string) ([]byte, error) {
 	shell, args := "/bin/sh", []string{"-c", commandLine}
 	if runtime.GOOS == "windows" {

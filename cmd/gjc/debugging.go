@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/internal/trust"
 )
 
-// debugging returns what tells a session of its debug adapters; nil for none.
+// debugging returns a function that returns a session's debug adapters, or nil if there are none.
 func (h *host) debugging(agentDir string, opts *options, local *bridges.Local) func(roots []string) (server.Debugging, error) {
 	store := trust.Open(filepath.Join(agentDir, "trust.json"))
 	return func(roots []string) (server.Debugging, error) {

@@ -28,7 +28,7 @@ func newDemo(h *host, _ *options) *cobra.Command {
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), h, keep) },
 	}
-	cmd.Flags().BoolVar(&keep, "keep", false, "leave the workspace and the session files behind")
+	cmd.Flags().BoolVar(&keep, "keep", false, "keep the workspace and the session files")
 	return cmd
 }
 
@@ -45,7 +45,7 @@ type demo struct {
 	failed     []string
 	passed     int
 
-	// answer is how the user answers the next question.
+	// answer is the user's answer to the next question.
 	answer acp.PermissionOptionID
 	asked  []string
 }
@@ -64,7 +64,7 @@ func runDemo(ctx context.Context, h *host, keep bool) (err error) {
 	if !keep {
 		defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
 	}
-	// The child has no keys, so the offline model answers, and its sessions stay in the scratch directory.
+	// The child has no keys, so the offline model answers. Its sessions are stored in the scratch directory.
 	d.env = proc.Environ(h.env, "GJC_CODING_AGENT_DIR="+filepath.Join(root, "agent"), "GIT_CONFIG_GLOBAL="+os.DevNull, "GOFLAGS=-buildvcs=false", "GOWORK=off")
 	if err := d.makeWorkspace(ctx); err != nil {
 		return err
@@ -82,7 +82,7 @@ func runDemo(ctx context.Context, h *host, keep bool) (err error) {
 		for _, f := range d.failed {
 			d.say("  - %s", f)
 		}
-		return errTold
+		return errReported
 	}
 	d.say("\nAll %d checks passed.", d.passed)
 	if keep {
@@ -91,7 +91,7 @@ func runDemo(ctx context.Context, h *host, keep bool) (err error) {
 	return nil
 }
 
-// check notes whether something happened that had to.
+// check counts an expectation, and prints it if it is not met.
 func (d *demo) check(ok bool, format string, args ...any) {
 	what := fmt.Sprintf(format, args...)
 	if ok {
@@ -99,10 +99,10 @@ func (d *demo) check(ok bool, format string, args ...any) {
 		return
 	}
 	d.failed = append(d.failed, what)
-	d.say("  !! not so: %s", what)
+	d.say("  !! failed: %s", what)
 }
 
-// play is the whole session.
+// play runs the whole session.
 func (d *demo) play(ctx context.Context, self string) error {
 	begin := time.Now()
 	agent, err := acptest.Start(ctx, acptest.ProcessOptions{Path: self, Args: []string{"acp"}, Dir: d.root, Env: d.env}, acptest.EditorOptions{
@@ -117,7 +117,7 @@ func (d *demo) play(ctx context.Context, self string) error {
 			defer d.mu.Unlock()
 			title := p.ToolCall.Title.Or("")
 			d.asked = append(d.asked, title)
-			d.say("  ?  May it: %s  →  %s", title, d.answer)
+			d.say("  ?  Allow: %s  →  %s", title, d.answer)
 			return acptest.Choose(d.answer), nil
 		},
 	})
@@ -163,7 +163,7 @@ func (d *demo) play(ctx context.Context, self string) error {
 	return nil
 }
 
-// prompt sends one prompt and prints what comes of it.
+// prompt sends one prompt and prints the response.
 func (d *demo) prompt(ctx context.Context, lines ...string) (acp.StopReason, error) {
 	text := strings.Join(lines, "\n")
 	d.say("\n>  %s", strings.ReplaceAll(text, "\n", "\n   "))
@@ -197,13 +197,13 @@ func (d *demo) look(ctx context.Context) error {
 func (d *demo) testRed(ctx context.Context) error {
 	d.answer = "allow_always"
 	_, err := d.prompt(ctx, "!bash go test ./...")
-	d.check(len(d.asked) == 1, "the command was asked for, once")
-	d.check(d.ended[acp.ToolCallStatusFailed] == 1, "the tests are red")
+	d.check(len(d.asked) == 1, "the user was asked about the command, once")
+	d.check(d.ended[acp.ToolCallStatusFailed] == 1, "the tests fail")
 	d.check(count(d.agent.Calls(), acp.MethodTerminalCreate.Name) == 1, "the command ran in the editor's terminal")
 	return err
 }
 
-// debug needs dlv, which not every machine has.
+// debug shows the debugger, if dlv is installed.
 func (d *demo) debug(ctx context.Context) error {
 	if _, err := exec.LookPath("dlv"); err != nil {
 		d.say("\n   (dlv is not on PATH, so the debugger is not shown. To get it: go install github.com/go-delve/delve/cmd/dlv@latest)")
@@ -215,7 +215,7 @@ func (d *demo) debug(ctx context.Context) error {
 		`!debug launch {"program": ".", "mode": "test", "args": ["-test.run", "TestAdd"], "timeout": 120}`,
 		"!debug inspect depth=1", "!debug evaluate expression=a-b", "!debug terminate")
 	shown := d.shown.String()
-	d.check(len(d.asked) == asked+1, "the launch was asked for, and nothing else")
+	d.check(len(d.asked) == asked+1, "the user was asked about the launch only")
 	d.check(strings.Contains(shown, "Location: calc.go:6") && strings.Contains(shown, "- b = 3 (int)"), "the debugger stopped where the bug is")
 	d.check(strings.Contains(shown, "Result: -1"), "an expression was evaluated there")
 	d.check(strings.Contains(shown, "Debug session terminated."), "the debug session was ended")
@@ -227,13 +227,13 @@ func (d *demo) fix(ctx context.Context) error {
 	_, err := d.prompt(ctx, "!edit calc.go return a - b => return a + b", "!bash go test ./...")
 	d.check(len(d.asked) == asked, "the answer \"always\" was remembered")
 	d.check(d.diffs == 1, "the edit was shown as a diff")
-	d.check(d.completed("execute") == green+1, "the tests are green")
+	d.check(d.completed("execute") == green+1, "the tests pass")
 	text, rerr := os.ReadFile(filepath.Join(d.work, "calc.go"))
 	d.check(rerr == nil && strings.Contains(string(text), "return a + b"), "the file was changed")
 	return err
 }
 
-// languages needs gopls, which not every machine has.
+// languages shows diagnostics and a rename, if gopls is installed.
 func (d *demo) languages(ctx context.Context) error {
 	if _, err := exec.LookPath("gopls"); err != nil {
 		d.say("\n   (gopls is not on PATH, so diagnostics and a rename are not shown. To get it: go install golang.org/x/tools/gopls@latest)")
@@ -242,16 +242,16 @@ func (d *demo) languages(ctx context.Context) error {
 	if _, err := d.prompt(ctx, "!edit calc.go return a + b => return a + c"); err != nil {
 		return err
 	}
-	d.check(strings.Contains(d.shown.String(), "undefined: c"), "the language server's diagnostics are behind the edit")
+	d.check(strings.Contains(d.shown.String(), "undefined: c"), "the language server's diagnostics follow the edit")
 	shown, diffs, green := d.shown.Len(), d.diffs, d.completed("execute")
 	_, err := d.prompt(ctx, "!edit calc.go return a + c => return a + b", "!lsp rename calc.go line=5 symbol=Add new_name=Sum", "!bash go test ./...")
-	d.check(strings.Contains(d.shown.String()[shown:], "no problems"), "the mended file has no problems")
+	d.check(strings.Contains(d.shown.String()[shown:], "no problems"), "the corrected file has no problems")
 	d.check(d.diffs == diffs+3, "the rename was shown as the diffs of two files")
 	for name, want := range map[string]string{"calc.go": "func Sum(", "calc_test.go": "got := Sum("} {
 		text, rerr := os.ReadFile(filepath.Join(d.work, name))
 		d.check(rerr == nil && strings.Contains(string(text), want), "%s has the new name", name)
 	}
-	d.check(d.completed("execute") == green+1, "the tests are green under the new name")
+	d.check(d.completed("execute") == green+1, "the tests pass with the new name")
 	return err
 }
 
@@ -267,7 +267,7 @@ func (d *demo) refuse(ctx context.Context) error {
 	d.answer = "reject_once"
 	asked, failed := len(d.asked), d.ended[acp.ToolCallStatusFailed]
 	stop, err := d.prompt(ctx, "!bash rm -rf .git")
-	d.check(len(d.asked) == asked+1, "another command was asked for")
+	d.check(len(d.asked) == asked+1, "the user was asked about another command")
 	d.check(d.ended[acp.ToolCallStatusFailed] == failed+1 && stop == acp.StopReasonEndTurn, "the refused command did not run, the turn went on")
 	_, serr := os.Stat(filepath.Join(d.work, ".git"))
 	d.check(serr == nil, ".git is still there")

@@ -13,21 +13,21 @@ import (
 	"github.com/gajae-code/gjc/acp"
 )
 
-// screen prints what an editor would show. What it counts may be read when a prompt has been answered.
+// screen prints what an editor would show. Its counters may be read once a prompt has been answered.
 type screen struct {
-	// mu is held while something is shown: updates come whenever the agent likes, questions beside them.
+	// mu serializes output: updates and questions arrive concurrently.
 	mu   sync.Mutex
 	out  io.Writer
 	root string
-	// quiet stops the printing of updates, not the counting.
+	// quiet stops printing updates, but not counting them.
 	quiet bool
-	// printed returns what a terminal shows.
+	// printed returns the output of a terminal.
 	printed func(acp.TerminalID) string
 
-	line  strings.Builder // agent text that has no newline yet
+	line  strings.Builder // the agent's text without a final newline
 	kinds map[acp.ToolCallID]acp.ToolKind
 	title map[acp.ToolCallID]string
-	shown strings.Builder // everything that tool calls showed
+	shown strings.Builder // the output of all tool calls
 	plan  int
 	diffs int
 	ended map[acp.ToolCallStatus]int
@@ -35,10 +35,10 @@ type screen struct {
 }
 
 func (s *screen) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(s.out, format+"\n", args...) // a closed screen is the reader's wish
+	_, _ = fmt.Fprintf(s.out, format+"\n", args...) // the reader may close the output
 }
 
-// step prints one call with the time that it took.
+// step prints one call and its duration.
 func (s *screen) step(begin time.Time, method, format string, args ...any) {
 	ms := float64(time.Since(begin).Microseconds()) / 1000
 	s.say("%s", strings.TrimRight(fmt.Sprintf("%9.1f ms  %-16s %s", ms, method, fmt.Sprintf(format, args...)), " "))
@@ -53,7 +53,7 @@ func (s *screen) hush(quiet bool) {
 	s.quiet = quiet
 }
 
-// show prints one update. mu is held.
+// show prints one update. The caller holds mu.
 func (s *screen) show(u acp.SessionUpdate) {
 	if s.kinds == nil {
 		s.kinds, s.title = make(map[acp.ToolCallID]acp.ToolKind), make(map[acp.ToolCallID]string)
@@ -133,7 +133,7 @@ func (s *screen) toolUpdate(u *acp.ToolCallUpdate) {
 	s.say("     → %s", status)
 }
 
-// maxLines is how much of one output is printed.
+// maxLines is the number of lines printed of one output.
 const maxLines = 20
 
 func (s *screen) indent(text string) {
@@ -147,7 +147,7 @@ func (s *screen) indent(text string) {
 	}
 }
 
-// flush prints what the agent said.
+// flush prints the agent's text.
 func (s *screen) flush() {
 	text := strings.TrimSpace(s.line.String())
 	s.line.Reset()
@@ -156,7 +156,7 @@ func (s *screen) flush() {
 	}
 }
 
-// tally is what a conversation looked like, to compare a live one with a loaded one.
+// tally summarizes a conversation, to compare a live one with a loaded one.
 type tally struct {
 	tools, diffs int
 	text         string
@@ -172,7 +172,7 @@ func (s *screen) tally(updates []acp.SessionUpdate) tally {
 		case *acp.ToolCallUpdate:
 			status, _ := u.Status.Get()
 			if status != acp.ToolCallStatusCompleted && status != acp.ToolCallStatusFailed {
-				continue // a replay has no more than what came of the call
+				continue // a replay has only the call's result
 			}
 			content, _ := u.Content.Get()
 			for _, c := range content {

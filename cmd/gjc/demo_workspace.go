@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/internal/proc"
 )
 
-// demoFiles is a Go module with one bug and a test that finds it.
+// demoFiles is a Go module with a bug and a test that finds it.
 var demoFiles = map[string]string{
 	"go.mod": "module example.com/calc\n\ngo 1.21\n",
 	"calc.go": `// Package calc adds.
@@ -46,7 +46,7 @@ func (d *demo) makeWorkspace(ctx context.Context) error {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			return err
 		}
-		// One time for all: what lists files by age shows them in the same order each time.
+		// All files get one time, so that listings by age have the same order each time.
 		if err := os.Chtimes(path, written, written); err != nil {
 			return err
 		}

@@ -15,12 +15,12 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// finding is one thing that doctor looked at.
+// finding is one result of doctor.
 type finding struct {
 	// State is "ok", "warning" or "problem".
 	State string `json:"state"`
 	What  string `json:"what"`
-	// Detail is what was found, and what to do about it.
+	// Detail describes the result and what to do about it.
 	Detail string `json:"detail"`
 }
 
@@ -29,8 +29,8 @@ func newDoctor(h *host, opts *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check this machine's setup",
-		Long: "doctor checks the files, programs and keys that sessions in this directory use, and changes nothing. With --online it also asks each provider " +
-			"that is set up for one word, and reports where the key comes from, where the question went and what came of it. The exit status is 1 if there is a problem.",
+		Long: "doctor checks the files, programs and keys that sessions in this directory use, and changes nothing. With --online it also sends each configured provider " +
+			"one short request, and reports the source of the key, the address and the result. The exit status is 1 if there is a problem.",
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			found, err := waitFor(cmd.Context(), func() []finding { return examine(cmd.Context(), h, opts, online) })
@@ -52,22 +52,22 @@ func newDoctor(h *host, opts *options) *cobra.Command {
 			}
 			for _, f := range found {
 				if f.State == "problem" {
-					return errTold
+					return errReported
 				}
 			}
 			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&online, "online", false, "ask each provider that is set up one small question")
+	cmd.Flags().BoolVar(&online, "online", false, "send each configured provider one short request")
 	return cmd
 }
 
-// endTime is how long doctor's children may take to end behind a signal.
+// endTime is the time that doctor's children have to end after a signal.
 const endTime = 2 * time.Second
 
-// waitFor returns what look finds, or ctx's cause. A look that does not heed ctx, into a file system that hangs, is left
-// behind: the process is about to end.
+// waitFor returns look's result, or ctx's cause. If look ignores ctx, for example on a file system that hangs, its
+// goroutine continues until the process ends.
 func waitFor(ctx context.Context, look func() []finding) ([]finding, error) {
 	done := make(chan []finding, 1)
 	go func() { done <- look() }()
@@ -99,7 +99,7 @@ func examine(ctx context.Context, h *host, opts *options, online bool) []finding
 	}
 	switch info, err := os.Stat(dir); {
 	case errors.Is(err, fs.ErrNotExist):
-		add("ok", "agent dir", "%s (made with the first session)", dir)
+		add("ok", "agent dir", "%s (created with the first session)", dir)
 	case err != nil:
 		add("problem", "agent dir", "%v", err)
 	case !info.IsDir():
@@ -156,7 +156,7 @@ func examine(ctx context.Context, h *host, opts *options, online bool) []finding
 	return all
 }
 
-// writable makes and removes a file.
+// writable creates and removes a file in a directory.
 func writable(dir string) error {
 	f, err := os.CreateTemp(dir, ".doctor-*")
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/gajae-code/gjc/internal/trust"
 )
 
-// examineAdapters looks at the debug adapters of the working directory.
+// examineAdapters checks the debug adapters of the working directory.
 func examineAdapters(ctx context.Context, h *host, opts *options, dir string, add func(state, what, format string, args ...any)) {
 	if cfg := readConfig(dir, opts.configs, ""); !cfg.debug.enabled {
-		add("ok", "debug", "switched off by debug.enabled in config.yml")
+		add("ok", "debug", "disabled by debug.enabled in config.yml")
 		return
 	}
 	cwd, err := os.Getwd()
@@ -25,7 +25,7 @@ func examineAdapters(ctx context.Context, h *host, opts *options, dir string, ad
 	children := proc.NewGroup(nil)
 	defer func() {
 		ended, cancel := context.WithCancel(ctx)
-		cancel() // what is left now is killed at once
+		cancel() // kill remaining processes at once
 		_ = children.Close(ended)
 	}()
 	local := h.local(ctx)
@@ -48,7 +48,7 @@ func examineAdapters(ctx context.Context, h *host, opts *options, dir string, ad
 	versions := adapterVersions(ctx, children, list.Adapters, env, h.neutralDir())
 	for i, s := range list.Adapters {
 		if versions[i] == "" {
-			versions[i] = "of a version that it does not tell"
+			versions[i] = "(unknown version)"
 		}
 		add("ok", "debug", "%s %s: %s", s.Name, versions[i], s.Path)
 		for _, note := range s.Notes {
@@ -61,22 +61,21 @@ func examineAdapters(ctx context.Context, h *host, opts *options, dir string, ad
 			others++
 			continue
 		}
-		add("ok", "debug", "%s can not be used: %s", u.Name, u.Why)
+		add("ok", "debug", "%s cannot be used: %s", u.Name, u.Why)
 	}
 	if others > 0 {
-		add("ok", "debug", "%d more are not installed, and for projects of other kinds than %s", others, cwd)
+		add("ok", "debug", "%d more are not installed; they are for other kinds of projects than %s", others, cwd)
 	}
 	_, problems, err := catalog.Configurations(ctx)
 	if err != nil {
-		return // the caller goes away
+		return // the read ends with its context
 	}
 	for _, p := range problems {
 		add("warning", "debug", "%s", p)
 	}
 }
 
-// versionArgs are the arguments by which an adapter tells its version; nil for one that is not asked, as it would begin to
-// work.
+// versionArgs returns the arguments that make an adapter print its version; nil for one that has no such arguments.
 func versionArgs(s *dap.Spec) []string {
 	switch s.Kind {
 	case "dlv":
@@ -90,7 +89,7 @@ func versionArgs(s *dap.Spec) []string {
 	}
 }
 
-// adapterVersions asks adapters for their versions, side by side; empty where one has no way to tell.
+// adapterVersions returns the versions of adapters, which run concurrently; "" if one reports none.
 func adapterVersions(ctx context.Context, children *proc.Group, adapters []*dap.Spec, env []string, dir string) []string {
 	ctx, cancel := context.WithTimeout(ctx, versionTime)
 	defer cancel()

@@ -32,8 +32,8 @@ func TestDoctor_Adapters(t *testing.T) {
 	}
 	for _, want := range []string{
 		"rdbg 9.8.7: " + filepath.Join(bin, "rdbg"),
-		"gdb can not be used: " + filepath.Join(bin, "gdb") + " is version 13.2, and the Debug Adapter Protocol needs gdb 14 or newer; to get it: ",
-		"netcoredbg can not be used: " + filepath.Join(work, "bin", "netcoredbg") + " is the project's own program and is not run",
+		"gdb cannot be used: " + filepath.Join(bin, "gdb") + " is version 13.2, and the Debug Adapter Protocol needs gdb 14 or newer; to get it: ",
+		"netcoredbg cannot be used: " + filepath.Join(work, "bin", "netcoredbg") + " is the project's own program and is not run",
 		"dap.yaml:5: disabled of adapter \"codelldb\" must be true or false",
 		"dap.yaml: not used, because the workspace is not trusted yet",
 		`launch.json:3: configuration "x" has no type`,

@@ -17,14 +17,14 @@ import (
 	"github.com/gajae-code/gjc/internal/trust"
 )
 
-// examineFiles checks the files that gjc reads in a session in cwd, but those of models, language servers and debug adapters,
-// which have checks of their own. No command that a file names is run.
+// examineFiles checks the files that gjc reads in a session in cwd, except those of models, language servers and debug
+// adapters, which have checks of their own. It runs no command of a file.
 func examineFiles(ctx context.Context, h *host, opts *options, dir, cwd string, add func(state, what, format string, args ...any)) {
 	cfg := readConfig(dir, opts.configs, cwd)
 	examineConfig(cfg, add)
 	examineMCP(ctx, h, cfg, dir, add)
 	if cfg.secrets {
-		// Not secrets.Load, which makes a key.
+		// Not secrets.Load, which creates a key.
 		for _, path := range []string{filepath.Join(cwd, ".gjc", "secrets.yml"), filepath.Join(dir, "secrets.yml")} {
 			if _, err := secrets.ReadFiles(path); err != nil {
 				add("problem", "secrets", "%v", err)

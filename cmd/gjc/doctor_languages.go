@@ -17,21 +17,21 @@ import (
 )
 
 const (
-	// versionTime bounds how long the language servers may take to tell their versions, all together.
+	// versionTime is the time that all language servers together have to print their versions.
 	versionTime = 3 * time.Second
-	// versionBytes is how much of what a server prints is looked at.
+	// versionBytes bounds the output of a server that is read, in bytes.
 	versionBytes = 64 << 10
 )
 
-// examineLanguages looks at the language servers of the working directory.
+// examineLanguages checks the language servers of the working directory.
 func examineLanguages(ctx context.Context, h *host, opts *options, dir string, add func(state, what, format string, args ...any)) {
 	cfg := readConfig(dir, opts.configs, "")
 	switch {
 	case opts.noLSP:
-		add("ok", "lsp", "switched off by --no-lsp")
+		add("ok", "lsp", "disabled by --no-lsp")
 		return
 	case !cfg.lsp.enabled:
-		add("ok", "lsp", "switched off by lsp.enabled in config.yml")
+		add("ok", "lsp", "disabled by lsp.enabled in config.yml")
 		return
 	}
 	cwd, err := os.Getwd()
@@ -57,7 +57,7 @@ func examineLanguages(ctx context.Context, h *host, opts *options, dir string, a
 	versions := languageVersions(ctx, list.Servers, env, h.neutralDir())
 	for i, c := range list.Servers {
 		if versions[i] == "" {
-			versions[i] = "of a version that it does not tell"
+			versions[i] = "(unknown version)"
 		}
 		add("ok", "lsp", "%s %s: %s", c.Spec.Name, versions[i], c.Spec.Path)
 	}
@@ -70,14 +70,14 @@ func examineLanguages(ctx context.Context, h *host, opts *options, dir string, a
 		add("ok", "lsp", "%s is not used: %s", u.Name, u.Why)
 	}
 	if others > 0 {
-		add("ok", "lsp", "%d more are for projects of other kinds than %s", others, cwd)
+		add("ok", "lsp", "%d more are for other kinds of projects than %s", others, cwd)
 	}
 }
 
 var versionPattern = regexp.MustCompile(`v?\d+\.\d+[\w.+-]*`)
 
-// languageVersions asks servers for their versions, side by side; empty where one has no way to tell. They run in dir, and
-// nothing of them is left behind.
+// languageVersions returns the versions of servers, which run concurrently in dir; "" if one reports none. It leaves no
+// process running.
 func languageVersions(ctx context.Context, servers []lsp.Candidate, env []string, dir string) []string {
 	ctx, cancel := context.WithTimeout(ctx, versionTime)
 	children := proc.NewGroup(nil)
@@ -91,7 +91,7 @@ func languageVersions(ctx context.Context, servers []lsp.Candidate, env []string
 		})
 	}
 	all.Wait()
-	cancel() // what is left now is killed at once
+	cancel() // kill remaining processes at once
 	_ = children.Close(ctx)
 	return versions
 }
@@ -104,22 +104,23 @@ func languageVersion(ctx context.Context, children *proc.Group, spec *lsp.Spec, 
 	return programVersion(ctx, children, spec.Path, []string{arg}, env, dir)
 }
 
-// programVersion runs a program that prints its version, in dir, and returns the version; empty if none comes in time. Nothing that the
-// program has started is left then: some start a process in a session of its own, which goes on writing into the home directory.
+// programVersion runs a program that prints its version, in dir, and returns the version, or "" if it prints none in
+// time. It ends all processes that the program has started: some start one in a session of its own, which goes on
+// writing into the home directory.
 func programVersion(ctx context.Context, children *proc.Group, path string, args, env []string, dir string) string {
 	out := &head{most: versionBytes}
 	p, err := children.Start(ctx, &proc.Options{Path: path, Args: args, Dir: dir, Env: proc.Environ(env), Stdout: out, MergeStderr: true, Mark: proc.NewMark()})
 	if err != nil {
 		return ""
 	}
-	// Without an end the output still grows.
+	// Until Wait returns, the output can still grow.
 	if state, err := p.Wait(ctx); err != nil || !state.Success() {
 		return ""
 	}
 	return versionPattern.FindString(string(out.text))
 }
 
-// head keeps the beginning of what is written.
+// head keeps the beginning of what is written to it.
 type head struct {
 	text []byte
 	most int
@@ -130,8 +131,8 @@ func (h *head) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// neutralDir is a directory that is not the project's, for programs that look around: the home directory, or the top of
-// the file system.
+// neutralDir returns a directory outside the project, for programs that inspect their working directory: the home
+// directory, or the root of the file system.
 func (h *host) neutralDir() string {
 	home, err := h.home()
 	if err == nil {
@@ -142,7 +143,8 @@ func (h *host) neutralDir() string {
 	return filepath.VolumeName(os.TempDir()) + string(filepath.Separator)
 }
 
-// packageVersion is that of the npm package which a program is part of: most of those servers do not tell it themselves.
+// packageVersion returns the version of the npm package that a program belongs to; most of those servers do not print
+// it.
 func packageVersion(path string) string {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -150,7 +152,7 @@ func packageVersion(path string) string {
 	}
 	for dir := filepath.Dir(real); strings.Contains(filepath.ToSlash(dir), "/node_modules/"); dir = filepath.Dir(dir) {
 		file := filepath.Join(dir, "package.json")
-		// A pipe of that name would never end.
+		// Reading a pipe of that name would never end.
 		if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() || info.Size() > 1<<20 {
 			continue
 		}

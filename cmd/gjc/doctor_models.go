@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/providers/registry"
 )
 
-// examineModels looks at models, keys and the settings that are about them. It asks no server.
+// examineModels checks models, keys and their settings. It sends no request.
 func (h *host) examineModels(ctx context.Context, dir string, opts *options) []finding {
 	var all []finding
 	add := func(state, what, format string, args ...any) {
@@ -20,7 +20,7 @@ func (h *host) examineModels(ctx context.Context, dir string, opts *options) []f
 	if err := models.Load(ctx); err != nil {
 		add("problem", "models", "%v", err)
 	}
-	set, _ := h.modelSettings(dir, opts) // its mistakes are among those of the files
+	set, _ := h.modelSettings(dir, opts) // examineFiles reports its mistakes
 	if _, err := set.HTTP.Client(); err != nil {
 		add("problem", "network", "%v", err)
 	}
@@ -34,12 +34,12 @@ func (h *host) examineModels(ctx context.Context, dir string, opts *options) []f
 		}
 	}
 	if len(usable) <= 1 {
-		add("warning", "keys", "no key was found: only the offline model answers. Run gjc login; gjc models says what else there is")
+		add("warning", "keys", "no key was found, so only the offline model answers; run gjc login, and gjc models for the alternatives")
 	}
 	roles := models.Roles()
 	for _, role := range slices.Sorted(maps.Keys(roles)) {
 		if role == registry.RoleDefault && opts.model != "" {
-			continue // told as the flag's
+			continue // reported for the flag
 		}
 		if _, _, err := models.Role(role); err != nil {
 			add("warning", "roles", "%v", err)

@@ -12,8 +12,8 @@ import (
 	"github.com/gajae-code/gjc/providers/registry"
 )
 
-// examineOnline asks each provider that is set up for one word, all at the same time, and reports where its key comes from, where
-// the question went and what came of it.
+// examineOnline asks each configured provider for one word, all concurrently, and reports the source of the key, the
+// address and the result.
 func (h *host) examineOnline(ctx context.Context, dir string, opts *options) []finding {
 	models := h.registry(dir, opts, func(string) {})
 	defer models.Close()
@@ -21,10 +21,10 @@ func (h *host) examineOnline(ctx context.Context, dir string, opts *options) []f
 	if slices.ContainsFunc(ids, func(id string) bool {
 		return !slices.ContainsFunc(models.All(), func(m providers.ModelInfo) bool { return m.Provider == id })
 	}) {
-		_, _ = models.Discover(ctx) // a server that does not list its models is a problem below
+		_, _ = models.Discover(ctx) // reported below as a problem
 	}
 	if len(ids) == 0 {
-		return []finding{{"problem", "online", "no provider is set up; run gjc login"}}
+		return []finding{{"problem", "online", "no provider is configured; run gjc login"}}
 	}
 	probes := make([]registry.Probe, len(ids))
 	var all sync.WaitGroup
@@ -54,7 +54,7 @@ func onlineFinding(p *registry.Probe) finding {
 	return finding{state, "online", fmt.Sprintf("%s: key: %s; %s: %s", p.Provider, cmp.Or(p.Source, "none"), where, outcome)}
 }
 
-// onlineOutcome says what a failed question means and what to do about it.
+// onlineOutcome explains a failed request and how to correct it.
 func onlineOutcome(e *providers.Error) string {
 	text := e.Message
 	if e.Status != 0 {

@@ -89,7 +89,7 @@ func TestDoctor_OnlineWithoutProviders(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), self(t), "doctor", "--online", "--no-lsp")
 	cmd.Dir, cmd.Env = tempDir(t), environment(home, "SHLVL=1")
 	out, err := cmd.CombinedOutput()
-	if err == nil || cmd.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), "no provider is set up; run gjc login") {
+	if err == nil || cmd.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), "no provider is configured; run gjc login") {
 		t.Errorf("%v: %s", err, out)
 	}
 }
@@ -137,7 +137,7 @@ func TestDoctor_Files(t *testing.T) {
 	cmd.Dir, cmd.Env = work, environment(home, "SHLVL=1")
 	out, _ := cmd.CombinedOutput()
 	for _, want := range []string{
-		filepath.Join(dir, "config.yml") + ":1: retry.maxRetries: ", filepath.Join(dir, "config.yml") + ":2: theme: this is no setting of gjc's", overlay,
+		filepath.Join(dir, "config.yml") + ":1: retry.maxRetries: ", filepath.Join(dir, "config.yml") + ":2: theme: not a setting of gjc", overlay,
 		filepath.Join(work, ".gjc", "config.yml") + ":1: bash.sandbox: can be set only in the user's", `mcp.json:1: mcpServers.x.enabld: there is no such field; did you mean "enabled"?`,
 		"hooks.yml:2: ", filepath.Join(dir, "secrets.yml") + ":1: ", filepath.Join(work, ".gjc", "secrets.yml") + ":1: ", `c.md:2: unknown field "model"`,
 		`r.md:2: unknown field "glob"; did you mean "globs"?`, "a.md:4: output: ", "problem  trust ", "models.yml:1: providers.x.baseUrl", `dap.json:1: unknown field "comand"`,

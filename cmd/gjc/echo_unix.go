@@ -4,8 +4,7 @@ package main
 
 import "golang.org/x/sys/unix"
 
-// hideInput keeps a terminal from showing what is typed, until show is called. A terminal that can not do that is left as
-// it is.
+// hideInput stops a terminal's echo until show is called. A terminal without that ability stays unchanged.
 func hideInput(fd int) (show func()) {
 	before, err := unix.IoctlGetTermios(fd, getTermios)
 	if err != nil {

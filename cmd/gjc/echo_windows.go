@@ -1,4 +1,4 @@
 package main
 
-// hideInput does nothing: reading a key hides it, from its beginning on.
+// hideInput does nothing: reading a key hides the input from the start.
 func hideInput(int) (show func()) { return func() {} }

@@ -2,7 +2,7 @@ package main
 
 import "golang.org/x/sys/unix"
 
-// hideEnviron keeps this process's memory and environment, in which keys may be, from other programs of the same user: its own
-// commands for one, which are not given them. Whoever may trace any process (root) still sees them. A program that this one becomes
-// or starts is as any other.
+// hideEnviron hides this process's memory and environment, which may contain keys, from other processes of the same
+// user, such as its own commands. A process that may trace any other (root) still sees them. Programs that this process
+// executes or starts are not hidden.
 func hideEnviron() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }

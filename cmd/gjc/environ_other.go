@@ -2,5 +2,5 @@
 
 package main
 
-// hideEnviron is for systems where a process can say who sees it.
+// hideEnviron is a no-op: this system cannot hide a process from others of its user.
 func hideEnviron() error { return nil }

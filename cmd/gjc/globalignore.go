@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// maxGitConfig bounds a configuration of git that is read, in bytes.
+// maxGitConfig bounds a git configuration that is read, in bytes.
 const maxGitConfig = 1 << 20
 
-// globalIgnore returns the file of patterns that the user's git ignores in every repository, as gitignore(5) says where it is;
-// "" without one. Only the user's own configuration is looked at: what a workspace says can not hide files from a search.
-// Files that it includes are not read.
+// globalIgnore returns the user's global file of ignore patterns, as gitignore(5) defines it, or "". It reads only the
+// user's own configuration, so that a workspace cannot hide files from a search. It does not read files that the
+// configuration includes.
 func globalIgnore(home string, getenv func(string) string) string {
 	if home == "" {
 		return ""
@@ -32,7 +32,7 @@ func globalIgnore(home string, getenv func(string) string) string {
 		}
 		text, err := os.ReadFile(config)
 		if err != nil {
-			continue // what git can not read says nothing
+			continue // git cannot read it either
 		}
 		if path, ok := excludesFile(string(text)); ok {
 			if rest, ok := strings.CutPrefix(path, "~/"); ok {
@@ -47,7 +47,7 @@ func globalIgnore(home string, getenv func(string) string) string {
 	return found
 }
 
-// excludesFile returns the last core.excludesFile of a configuration of git (git-config(1), "Syntax").
+// excludesFile returns the last core.excludesFile of a git configuration (git-config(1), "Syntax").
 func excludesFile(config string) (path string, ok bool) {
 	config = strings.ReplaceAll(strings.TrimPrefix(config, "\ufeff"), "\r\n", "\n")
 	core := false
@@ -65,7 +65,7 @@ func excludesFile(config string) (path string, ok bool) {
 			core, config = strings.EqualFold(strings.TrimSpace(section), "core"), rest
 		default:
 			end := strings.IndexAny(config, "=\n")
-			if end < 0 || config[end] == '\n' { // a name alone is a truth
+			if end < 0 || config[end] == '\n' { // a name without a value means true
 				_, config, _ = strings.Cut(config, "\n")
 				continue
 			}
@@ -80,11 +80,11 @@ func excludesFile(config string) (path string, ok bool) {
 	return path, ok
 }
 
-// gitValue reads a value up to the end of its line; rest is what follows.
+// gitValue parses a value up to the end of its line, and returns the rest of the text.
 func gitValue(text string) (value, rest string) {
 	var b strings.Builder
 	quoted := false
-	// kept is how much of b is more than blanks at the end.
+	// kept is the length of b without trailing blanks.
 	kept := 0
 	text = strings.TrimLeft(text, " \t")
 	for i := 0; i < len(text); i++ {

@@ -5,7 +5,7 @@ import (
 	"github.com/gajae-code/gjc/internal/trust"
 )
 
-// hooksOf returns what reads the hooks of a session.
+// hooksOf returns a function that makes a session's reader of hooks.
 func hooksOf(agentDir string) func(roots []string) func() *hooks.Set {
 	store := trust.Open(trustFile(agentDir))
 	return func(roots []string) func() *hooks.Set {

@@ -27,18 +27,18 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// host is the process's surroundings: nothing outside this package looks at them.
+// host holds the process's surroundings. Only cmd/gjc accesses them.
 type host struct {
 	args                  []string
 	env                   []string
 	stdin, stdout, stderr *os.File
-	// children own the programs that are started for the configuration; nil where nothing guards them.
+	// children owns the programs that the configuration starts; nil if they have no guard.
 	children *proc.Group
 	// requestTimeout is [bridges.Options.RequestTimeout]; tests shorten it.
 	requestTimeout time.Duration
 }
 
-// getenv reads the environment.
+// getenv returns a variable of the environment, or "".
 func (h *host) getenv(name string) string {
 	value := ""
 	for _, kv := range h.env {
@@ -58,7 +58,7 @@ func (h *host) home() (string, error) {
 	if home := h.getenv(name); filepath.IsAbs(home) {
 		return filepath.Clean(home), nil
 	}
-	// Some editors start agents with next to no environment.
+	// Some editors start agents with a nearly empty environment.
 	if u, err := user.Current(); err == nil && filepath.IsAbs(u.HomeDir) {
 		return filepath.Clean(u.HomeDir), nil
 	}
@@ -66,7 +66,7 @@ func (h *host) home() (string, error) {
 }
 
 // agentDir returns the directory of gjc's own files: flag, else GJC_CODING_AGENT_DIR, else gjc in the XDG data
-// directory if that is there, else .gjc/agent in the home directory. It need not exist.
+// directory if that exists, else .gjc/agent in the home directory. It need not exist.
 func (h *host) agentDir(flag string) (string, error) {
 	for _, dir := range []string{flag, h.getenv("GJC_CODING_AGENT_DIR")} {
 		if dir != "" {
@@ -92,11 +92,11 @@ func (h *host) agentDir(flag string) (string, error) {
 	return filepath.Join(home, config, "agent"), nil
 }
 
-// registry returns the models and keys. It does no I/O. The key of the command line is for the provider of the model
-// of the command line, if there is one.
+// registry returns the models and keys. It does no I/O. The key of the command line belongs to the provider of the
+// command line's model, if there is one.
 func (h *host) registry(agentDir string, opts *options, notice func(string)) *registry.Registry {
 	provider, _, ok := strings.Cut(opts.model, "/")
-	if !ok || provider == "gjc" { // a role's model may be of any provider
+	if !ok || provider == "gjc" { // a role's model may belong to any provider
 		provider = ""
 	}
 	home, _ := h.home() // without one, the credentials of gcloud are not found
@@ -107,7 +107,7 @@ func (h *host) registry(agentDir string, opts *options, notice func(string)) *re
 		AgentDir: agentDir, APIKey: opts.apiKey, APIKeyProvider: provider, Getenv: h.getenv, Notice: notice,
 		Fallback: offline.Info(), Discover: discovery.Discover, Keyring: systemKeyring{},
 		Settings: func() (registry.Settings, error) {
-			// A mistake in config.yml is told by who reads it for its own sake: in each session, and by doctor and models.
+			// Sessions, doctor and models report mistakes in config.yml.
 			set, _ := h.modelSettings(agentDir, opts)
 			return set, nil
 		},
@@ -129,13 +129,13 @@ func (h *host) registry(agentDir string, opts *options, notice func(string)) *re
 	})
 }
 
-// store returns the sessions. It does no I/O.
+// store returns the store of sessions. It does no I/O.
 func (h *host) store(agentDir string) *sessions.Store {
 	home, _ := h.home() // without one, directory names are longer
 	return sessions.NewStore(filepath.Join(agentDir, "sessions"), &sessions.StoreOptions{Home: home, TempDir: os.TempDir()})
 }
 
-// local returns what sessions fall back to where the editor cannot help.
+// local returns what sessions use if the editor lacks a capability.
 func (h *host) local(ctx context.Context) bridges.Local {
 	local := bridges.Local{Shell: bridges.FindShell(h.getenv("SHELL")), Env: h.env}
 	if h.fromDesktop() {
@@ -154,8 +154,8 @@ func (h *host) bridges(local bridges.Local) func(server.BridgeOptions) server.Br
 	}
 }
 
-// withoutKeys keeps from children what models.yml names as the variables of keys, beside those that every child goes
-// without. The file is read when the first child starts.
+// withoutKeys hides the key variables that models.yml names from child processes, in addition to those that are always
+// hidden. It reads the file when the first child starts.
 func withoutKeys(local bridges.Local, models *registry.Registry) bridges.Local {
 	whole := local
 	local.LoginEnv = func(ctx context.Context) []string {

@@ -15,7 +15,7 @@ type systemKeyring struct{}
 
 var _ registry.Keyring = systemKeyring{}
 
-// keyringUser is the account under which gjc keeps its secrets there.
+// keyringUser is the account of gjc's secrets in it.
 const keyringUser = "gjc"
 
 func (systemKeyring) Get(ctx context.Context, name string) (string, error) {
@@ -38,8 +38,8 @@ func (systemKeyring) Delete(ctx context.Context, name string) error {
 	return bounded(ctx, func() error { return keyring.Delete(name, keyringUser) })
 }
 
-// bounded waits for call until ctx ends. The library has no way to end a call that waits for the user: its goroutine lives
-// until the user has answered, and what it returns is dropped.
+// bounded calls call and waits for it until ctx ends. The library cannot interrupt a call that waits for the user: its
+// goroutine then continues until the user has answered, and its result is dropped.
 func bounded(ctx context.Context, call func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- call() }()

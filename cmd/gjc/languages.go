@@ -9,7 +9,7 @@ import (
 	lspconfig "github.com/gajae-code/gjc/lsp/config"
 )
 
-// languages returns what tells a session of its language servers; nil for none.
+// languages returns a function that returns a session's language servers, or nil if there are none.
 func (h *host) languages(agentDir string, opts *options, local *bridges.Local) func(roots []string) (server.Languages, error) {
 	if opts.noLSP {
 		return nil

@@ -11,14 +11,14 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// newLogger returns the log, on stderr or in a file, and what closes it.
+// newLogger returns the log, on stderr or in a file, and a function that closes it.
 func newLogger(stderr *os.File, opts *options) (zerolog.Logger, func(), error) {
 	level, err := zerolog.ParseLevel(opts.logLevel)
 	if opts.logLevel == "off" {
 		level, err = zerolog.Disabled, nil
 	}
 	if err != nil {
-		return zerolog.Nop(), nil, fmt.Errorf("%w: --log-level %q; there are trace, debug, info, warn, error, off", errUsage, opts.logLevel)
+		return zerolog.Nop(), nil, fmt.Errorf("%w: unknown --log-level %q; the levels are trace, debug, info, warn, error, off", errUsage, opts.logLevel)
 	}
 	var out io.Writer = stderr
 	closeLog := func() {}
@@ -32,8 +32,8 @@ func newLogger(stderr *os.File, opts *options) (zerolog.Logger, func(), error) {
 	return zerolog.New(out).Level(level).With().Timestamp().Logger(), closeLog, nil
 }
 
-// newTrace returns what writes protocol messages to a file, one a line behind time and direction ("<" from the
-// editor, ">" to it), and what closes it. Without a path it returns nil.
+// newTrace returns a function that writes protocol messages to a file, one per line after the time and direction ("<"
+// from the editor, ">" to it), and one that closes the file. Without a path it returns nil.
 func newTrace(path string) (trace func(sent bool, line []byte), closeTrace func(), err error) {
 	if path == "" {
 		return nil, func() {}, nil
@@ -42,7 +42,7 @@ func newTrace(path string) (trace func(sent bool, line []byte), closeTrace func(
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening the message log: %w", err)
 	}
-	var mu sync.Mutex // reader and writer both trace
+	var mu sync.Mutex // reader and writer trace concurrently
 	return func(sent bool, line []byte) {
 		dir := ">"
 		if !sent {

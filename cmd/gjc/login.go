@@ -16,11 +16,11 @@ import (
 	"github.com/gajae-code/gjc/providers/registry"
 )
 
-// loginOptions say what login does with a key.
+// loginOptions are the options of login.
 type loginOptions struct {
 	provider string
 	store    registry.StoreOptions
-	// test asks the provider with the key before it is stored. On a terminal the user is asked whether to.
+	// test sends a request with the key before it is stored. On a terminal gjc asks the user whether to do that.
 	test bool
 }
 
@@ -29,8 +29,8 @@ func newLogin(h *host, opts *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "login [provider]",
 		Short: "Store an API key in the agent directory",
-		Long: "login asks for the API key of a provider (anthropic, unless another is named) and keeps it in auth.json, readable by you alone. " +
-			"From a pipe it reads one line. With --add a provider has several keys: requests go over to the next one when one is refused or limited.",
+		Long: "login asks for the API key of a provider (anthropic, unless another is named) and keeps it in auth.json, readable only by you. " +
+			"From a pipe it reads one line. With --add a provider has several keys: requests use the next key when one is refused or rate-limited.",
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -39,13 +39,13 @@ func newLogin(h *host, opts *options) *cobra.Command {
 			return login(cmd.Context(), h, opts, do)
 		},
 	}
-	cmd.Flags().BoolVar(&do.store.Add, "add", false, "keep the keys that are stored, and add this one")
+	cmd.Flags().BoolVar(&do.store.Add, "add", false, "add this key to the stored ones")
 	cmd.Flags().BoolVar(&do.store.Keyring, "keyring", false, "store the key in the system's keyring")
 	cmd.Flags().BoolVar(&do.test, "test", false, "test the key with one small request, without asking")
 	return cmd
 }
 
-// login asks for a key and stores it. On a terminal it asks for the provider first, unless one is named, and offers to
+// login asks for a key and stores it. On a terminal it first asks for the provider, unless one is named, and offers to
 // test the key.
 func login(ctx context.Context, h *host, opts *options, do loginOptions) error {
 	dir, err := h.agentDir(opts.agentDir)
@@ -66,11 +66,11 @@ func login(ctx context.Context, h *host, opts *options, do loginOptions) error {
 		do.provider = defaultProvider
 	}
 	if !slices.Contains(knownProviders(models), do.provider) {
-		if err := models.Load(ctx); err != nil { // which may be why
-			return fmt.Errorf("the provider %q is not known: %w", do.provider, err)
+		if err := models.Load(ctx); err != nil { // which may be the cause
+			return fmt.Errorf("unknown provider %q: %w", do.provider, err)
 		}
 		if slices.ContainsFunc(models.All(), func(m providers.ModelInfo) bool { return m.Provider == do.provider }) {
-			return fmt.Errorf("the provider %q takes no key; if it does, say auth: apiKey in models.yml first", do.provider)
+			return fmt.Errorf("the provider %q takes no key; if it does, set auth: apiKey in models.yml first", do.provider)
 		}
 		return fmt.Errorf("there is no provider %q; there are %s. Name your own in models.yml first", do.provider, strings.Join(knownProviders(models), ", "))
 	}
@@ -91,7 +91,7 @@ func login(ctx context.Context, h *host, opts *options, do loginOptions) error {
 	return err
 }
 
-// testKey tries the key if the user agrees. One that the provider refuses is stored only if the user wants it all the same.
+// testKey tries the key if the user agrees. A key that the provider refuses is stored only if the user confirms it.
 func testKey(ctx context.Context, h *host, in *bufio.Reader, models *registry.Registry, do *loginOptions, key string, terminal bool) error {
 	if !do.test {
 		if !terminal {
@@ -109,18 +109,18 @@ func testKey(ctx context.Context, h *host, in *bufio.Reader, models *registry.Re
 	}
 	fmt.Fprintf(h.stderr, "The test failed: %v\n", err)
 	if e, ok := errors.AsType[*providers.Error](err); !terminal && ok && e.Kind != providers.KindAuth {
-		return errors.New("the key could not be tested; nothing was stored. Without --test it is stored as it is")
+		return errors.New("the key could not be tested; nothing was stored; without --test it is stored untested")
 	} else if !terminal {
 		return errors.New("the key does not work; nothing was stored")
 	}
-	yes, err := ask(h, in, "Store the key all the same? [y/N] ", false)
+	yes, err := ask(h, in, "Store the key anyway? [y/N] ", false)
 	if err == nil && !yes {
 		err = errors.New("nothing was stored")
 	}
 	return err
 }
 
-// ask asks a question that is answered with yes or no; an empty answer is what none gives.
+// ask asks a yes-or-no question; none is the result of an empty answer.
 func ask(h *host, in *bufio.Reader, question string, none bool) (bool, error) {
 	fmt.Fprint(h.stderr, question)
 	line, err := in.ReadString('\n')
@@ -136,10 +136,10 @@ func ask(h *host, in *bufio.Reader, question string, none bool) (bool, error) {
 	return false, nil
 }
 
-// defaultProvider is the one to log in to where none is named.
+// defaultProvider is the provider to log in to if none is named.
 const defaultProvider = "anthropic"
 
-// askProvider asks for which provider the key is.
+// askProvider asks for the provider of the key.
 func askProvider(h *host, in *bufio.Reader, models *registry.Registry) (string, error) {
 	known := knownProviders(models)
 	fmt.Fprintf(h.stderr, "Providers: %s\nProvider [%s]: ", strings.Join(known, ", "), defaultProvider)
@@ -158,7 +158,7 @@ func askProvider(h *host, in *bufio.Reader, models *registry.Registry) (string, 
 	}
 }
 
-// knownProviders are those that a key can be for, the default one first.
+// knownProviders returns the providers that need a key, the default one first.
 func knownProviders(models *registry.Registry) []string {
 	known := []string{defaultProvider}
 	for _, id := range models.KeyProviders() {
@@ -204,10 +204,10 @@ func credentials(h *host, opts *options, args []string) (*registry.Registry, str
 	return h.registry(dir, opts, func(note string) { fmt.Fprintln(h.stderr, "note:", note) }), provider, nil
 }
 
-// readSecret reads one line, without an echo where stdin is a terminal.
+// readSecret reads one line, without an echo if stdin is a terminal.
 func readSecret(h *host, in *bufio.Reader, prompt string) (string, error) {
 	if fd := int(h.stdin.Fd()); term.IsTerminal(fd) && in.Buffered() == 0 {
-		// Before the prompt: who is quick would see the key otherwise.
+		// The echo ends before the prompt appears, for users who paste quickly.
 		show := hideInput(fd)
 		defer show()
 		fmt.Fprint(h.stderr, prompt)

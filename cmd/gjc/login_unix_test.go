@@ -137,7 +137,7 @@ func TestLogin_TestsTheKey(t *testing.T) {
 			l.answer("API key for anthropic: ", key)
 			l.answer("[Y/n] ", "")
 			if test.shown != "The key works." {
-				l.answer("Store the key all the same? [y/N] ", test.all)
+				l.answer("Store the key anyway? [y/N] ", test.all)
 			}
 			screen, stored := l.end(test.success)
 			if !strings.Contains(screen, test.shown) || strings.Contains(screen, "in-the-dark") {

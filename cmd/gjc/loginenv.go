@@ -13,23 +13,23 @@ import (
 	"github.com/gajae-code/gjc/internal/proc"
 )
 
-// loginTimeout bounds a login shell's start: some print a novel, or wait for a network.
+// loginTimeout bounds the start of a login shell: some print a lot, or wait for a network.
 const loginTimeout = 3 * time.Second
 
-// maxLoginEnv bounds what is read of a login shell, in bytes.
+// maxLoginEnv bounds the output of a login shell that is read, in bytes.
 const maxLoginEnv = 1 << 20
 
-// loginMark stands before and behind the PATH in a login shell's output, whatever its profile prints.
+// loginMark encloses the PATH in a login shell's output, whatever its profile prints.
 const loginMark = "gjc-login-path"
 
-// fromDesktop reports whether the process was started by no shell: editors that a desktop starts have the PATH of the
-// desktop, without what the user's profile adds.
+// fromDesktop reports whether no shell started the process: editors that a desktop starts have the desktop's PATH,
+// without the additions of the user's profile.
 func (h *host) fromDesktop() bool {
 	return runtime.GOOS != "windows" && h.getenv("SHLVL") == ""
 }
 
-// loginEnvOnce returns how to get the login environment, which is asked for once, at the first call. Who cannot wait for
-// it gets the process's own.
+// loginEnvOnce returns a function that returns the login environment. Its first call starts the login shell. If its
+// context ends first, it returns the process's own environment.
 func (h *host) loginEnvOnce(life context.Context) func(context.Context) []string {
 	var once sync.Once
 	var env []string
@@ -50,8 +50,8 @@ func (h *host) loginEnvOnce(life context.Context) func(context.Context) []string
 	}
 }
 
-// loginEnv returns the environment for children: the process's, with the PATH of the user's login shell and the usual
-// places of programs behind it. The shell runs without a terminal and without input, and what it prints is read as data.
+// loginEnv returns the environment for children: the process's, with the PATH of the user's login shell followed by the
+// usual directories of programs. The shell runs without a terminal and without input, and its output is only parsed.
 func (h *host) loginEnv(ctx context.Context) []string {
 	dirs := filepath.SplitList(h.loginPath(ctx))
 	dirs = append(dirs, filepath.SplitList(h.getenv("PATH"))...)
@@ -71,7 +71,7 @@ func (h *host) loginEnv(ctx context.Context) []string {
 	return append(env, "PATH="+strings.Join(path, string(os.PathListSeparator)))
 }
 
-// loginPath is the PATH that the user's login shell sets up; empty where it does not tell in time.
+// loginPath returns the PATH of the user's login shell, or "" if it does not print one in time.
 func (h *host) loginPath(ctx context.Context) string {
 	shell := h.getenv("SHELL")
 	if !filepath.IsAbs(shell) {
@@ -80,7 +80,7 @@ func (h *host) loginPath(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
 	out := capped{most: maxLoginEnv}
-	// fish, zsh, bash and sh all read this line alike.
+	// fish, zsh, bash and sh all accept this line.
 	p, err := h.children.Start(ctx, &proc.Options{
 		Path: shell, Args: []string{"-l", "-c", `printf '` + loginMark + `%s` + loginMark + `' "$PATH"`}, Dir: "/", Env: h.env, Stdout: &out,
 	})

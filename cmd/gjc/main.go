@@ -1,5 +1,5 @@
-// Command gjc is a coding agent that lives behind an editor: "gjc acp" speaks the Agent Client Protocol on stdin and
-// stdout. See README.md.
+// Command gjc is a coding agent for editors: "gjc acp" speaks the Agent Client Protocol on stdin and stdout. See
+// README.md.
 package main
 
 import (
@@ -12,10 +12,10 @@ func main() {
 	os.Exit(run())
 }
 
-// run is main with an exit code; tests call it too, and may change the host.
+// run is main with an exit code. Tests call it too, and may change the host.
 func run(change ...func(*host)) int {
-	// Signals stay caught until the process is gone: one that comes when the end is near must not make it a bad one.
-	// Only behind a first signal does a second end the process at once.
+	// Signals stay caught until the process ends, so that one during an orderly end does not turn it into a failure.
+	// Only a second signal ends the process at once.
 	ctx, stop := signal.NotifyContext(context.Background(), endSignals...)
 	context.AfterFunc(ctx, stop)
 	h := &host{args: os.Args[1:], env: os.Environ(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// newMan writes the manual pages, for the archives of releases. It has no other use, so it is hidden.
+// newMan returns the hidden command that writes the manual pages for the archives of releases.
 func newMan() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man directory",
@@ -40,7 +40,7 @@ func writeMan(dir string, cmd *cobra.Command) error {
 	return nil
 }
 
-// manCommands are the subcommands that have pages.
+// manCommands returns the subcommands that have pages.
 func manCommands(cmd *cobra.Command) (all []*cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		if sub.IsAvailableCommand() && sub.Name() != "help" {
@@ -111,7 +111,7 @@ func manPage(cmd *cobra.Command) string {
 		}
 		b.WriteString(".SH SEE ALSO\n" + strings.Join(others, ",\n") + "\n")
 	}
-	b.WriteString(".SH EXIT STATUS\n0 on success, 1 after a failure, 2 after a wrong call.\n")
+	b.WriteString(".SH EXIT STATUS\n0 on success, 1 after a failure, 2 after a usage error.\n")
 	return b.String()
 }
 
@@ -122,7 +122,7 @@ func roff(s string) string {
 
 func roffQuote(s string) string { return `"` + strings.ReplaceAll(roff(s), `"`, `\(dq`) + `"` }
 
-// roffText writes a text with its lines as they are. No line may begin with a control character.
+// roffText writes a text with its line breaks. No line may begin with a control character.
 func roffText(s string) string {
 	var b strings.Builder
 	for i, line := range strings.Split(s, "\n") {

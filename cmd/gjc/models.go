@@ -49,7 +49,7 @@ func newModels(h *host, opts *options) *cobra.Command {
 	return cmd
 }
 
-// listModels writes the models that can be used, then why the others cannot, then roles and profiles.
+// listModels writes the usable models, then why the others cannot be used, then roles and profiles.
 func listModels(out io.Writer, models *registry.Registry, all bool) error {
 	list := models.Models()
 	if all {
@@ -73,11 +73,11 @@ func listModels(out io.Writer, models *registry.Registry, all bool) error {
 		listUnusable(out, models)
 	}
 	listRoles(out, models)
-	_, err := fmt.Fprintf(out, "\nPrices are US dollars per million tokens, in and out, more where there is a + and the prompt is long; those of the built-in models are of %s.\n", registry.CatalogueDate())
+	_, err := fmt.Fprintf(out, "\nPrices are US dollars per million tokens, for input and output; + marks models with higher prices for long prompts. Prices of built-in models are as of %s.\n", registry.CatalogueDate())
 	return err
 }
 
-// listUnusable says for each provider why its models cannot be used.
+// listUnusable writes why each provider's models cannot be used.
 func listUnusable(out io.Writer, models *registry.Registry) {
 	type reason struct{ provider, text string }
 	counts := map[reason]int{}
@@ -98,7 +98,7 @@ func listUnusable(out io.Writer, models *registry.Registry) {
 	for _, r := range order {
 		fmt.Fprintf(w, "  %s\t%s\t%s\n", r.provider, text.Count(counts[r], "model"), r.text)
 	}
-	_ = w.Flush() // an error of out comes back with the next line
+	_ = w.Flush() // the next line returns an error of out
 }
 
 func listRoles(out io.Writer, models *registry.Registry) {

@@ -68,7 +68,7 @@ func codeWords(words []string) string {
 
 func commandsPage(t *testing.T) string {
 	var b strings.Builder
-	b.WriteString("# Commands and flags\n\nEvery command exits with 0 on success, 1 after a failure and 2 after a wrong call.\n\n")
+	b.WriteString("# Commands and flags\n\nEvery command exits with 0 on success, 1 after a failure and 2 after a usage error.\n\n")
 	header(&b, "Command", "What it does")
 	root := newRoot(&host{}, new(options))
 	all := commandTree(root)
@@ -141,7 +141,7 @@ func configPage(t *testing.T) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mistake := strings.TrimSuffix(strings.TrimSuffix(broken.stops.String(), " until this is right"), " is right")
+		mistake := strings.TrimSuffix(strings.TrimSuffix(broken.stops.String(), " until this is corrected"), " is right")
 		if broken.strict != nil {
 			broken.strict()
 			strictest, err := json.Marshal(broken.get())

@@ -11,16 +11,17 @@ import (
 	"github.com/gajae-code/gjc/providers/registry"
 )
 
-// roles finds the models of roles for sessions in one directory: those of the project's config.yml, else those of the registry.
+// roles finds the models of roles for sessions in one directory: those of the project's config.yml, or else the
+// registry's.
 type roles struct {
 	models *registry.Registry
 	cwd    string
-	// project are the models that the project's file names, by role.
+	// project has the models of the project's file, by role.
 	project map[string]string
 }
 
-// rolesOf returns the roles of a configuration that was read for sessions in cwd. What the environment or the command line says
-// of a role counts before the project's file.
+// rolesOf returns the roles of a configuration that was read for sessions in cwd. The environment and the command line
+// override the project's file.
 func (h *host) rolesOf(cfg *config, opts *options, models *registry.Registry, cwd string) roles {
 	r := roles{models: models, cwd: cwd, project: make(map[string]string)}
 	overrides := h.roleOverrides(opts)
@@ -32,7 +33,8 @@ func (h *host) rolesOf(cfg *config, opts *options, models *registry.Registry, cw
 	return r
 }
 
-// role returns the model of a role. A project's file reaches only the models that the user's settings list for the directory.
+// role returns the model of a role. A project's file can choose only among the models that the user's settings list for
+// the directory.
 func (r *roles) role(name string) (providers.ModelInfo, providers.ThinkingLevel, error) {
 	ref, ok := r.project[name]
 	if !ok {
@@ -40,7 +42,7 @@ func (r *roles) role(name string) (providers.ModelInfo, providers.ThinkingLevel,
 	}
 	info, level, err := r.models.Find(ref)
 	if err != nil {
-		return info, "", &registry.RoleError{Role: name, Reason: "has a model in the project's config.yml that there is not", Err: err}
+		return info, "", &registry.RoleError{Role: name, Reason: "has an unknown model in the project's config.yml", Err: err}
 	}
 	if !slices.ContainsFunc(r.models.ModelsIn(r.cwd), func(m providers.ModelInfo) bool { return m.Ref() == info.Ref() }) {
 		return providers.ModelInfo{}, "", &registry.RoleError{
@@ -50,9 +52,9 @@ func (r *roles) role(name string) (providers.ModelInfo, providers.ThinkingLevel,
 	return info, level, nil
 }
 
-// helperModel finds the models of helper agents: what models.yml binds to the agent, then the role of its name, then what the
-// agent itself would like. A role without a model is passed over; for a model that cannot be used there is an error, together
-// with the next one that can.
+// helperModel finds the models of helper agents: the one that models.yml binds to the agent, then the role with its
+// name, then those that the agent prefers. It skips a role without a model. For a model that cannot be used it returns
+// an error, together with the next usable one.
 func helperModel(r roles) func(*agent.Helper) (providers.ModelInfo, providers.ThinkingLevel, error) {
 	return func(h *agent.Helper) (providers.ModelInfo, providers.ThinkingLevel, error) {
 		wanted := append([]string{r.models.AgentModel(h.Name), "gjc/" + h.Name}, h.Models...)
@@ -73,7 +75,7 @@ func helperModel(r roles) func(*agent.Helper) (providers.ModelInfo, providers.Th
 	}
 }
 
-// usable finds a model that there is access to.
+// usable returns a model that the user has access to.
 func (r *roles) usable(ref string) (providers.ModelInfo, providers.ThinkingLevel, error) {
 	if role, ok := strings.CutPrefix(ref, "gjc/"); ok && !strings.Contains(role, ":") {
 		return r.role(role)

@@ -23,11 +23,11 @@ type options struct {
 	rpcLog   string
 	configs  []string
 	noLSP    bool
-	// terminalAuth turns any call into the login.
+	// terminalAuth turns any command into the login.
 	terminalAuth bool
 }
 
-// execute runs the command line and returns the exit code: 0, 1 for a failure, 2 for a wrong call.
+// execute runs the command line and returns the exit code: 0, 1 for a failure, 2 for a usage error.
 func execute(ctx context.Context, h *host) int {
 	if yes, code := becomes(h); yes {
 		return code
@@ -47,7 +47,7 @@ func execute(ctx context.Context, h *host) int {
 	if err == nil {
 		return 0
 	}
-	if !errors.Is(err, errTold) {
+	if !errors.Is(err, errReported) {
 		fmt.Fprintf(h.stderr, "gjc: %v\n", err)
 	}
 	if errors.Is(err, errUsage) {
@@ -56,15 +56,15 @@ func execute(ctx context.Context, h *host) int {
 	return 1
 }
 
-// errTold says that the failure is on the screen already.
-var errTold = errors.New("failed")
+// errReported is returned if the failure is on the screen already.
+var errReported = errors.New("failed")
 
 func newRoot(h *host, opts *options) *cobra.Command {
 	showVersion := false
 	root := &cobra.Command{
 		Use:               "gjc",
-		Short:             "gjc is a coding agent that lives behind your editor",
-		Long:              "gjc is a coding agent that lives behind your editor. The editor starts \"gjc acp\" and speaks the Agent Client Protocol with it.",
+		Short:             "gjc is a coding agent for your editor",
+		Long:              "gjc is a coding agent for your editor. The editor starts \"gjc acp\" and speaks the Agent Client Protocol with it.",
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		Args:              usageArgs(cobra.NoArgs),
@@ -79,7 +79,7 @@ func newRoot(h *host, opts *options) *cobra.Command {
 			case "":
 				return cmd.Help()
 			default:
-				return fmt.Errorf("%w: unknown mode %q; there is \"acp\"", errUsage, opts.mode)
+				return fmt.Errorf("%w: unknown mode %q; the only mode is \"acp\"", errUsage, opts.mode)
 			}
 		},
 	}
@@ -88,21 +88,21 @@ func newRoot(h *host, opts *options) *cobra.Command {
 	root.SetHelpCommand(newHelp())
 	f := root.PersistentFlags()
 	f.StringVar(&opts.model, "model", "", "model of new sessions, as provider/id[:level]")
-	f.StringVar(&opts.profile, "mpreset", "", "profile of models, instead of modelProfile.default of config.yml")
-	f.StringVar(&opts.apiKey, "api-key", "", "API key, before every other source")
+	f.StringVar(&opts.profile, "mpreset", "", "model profile, instead of modelProfile.default in config.yml")
+	f.StringVar(&opts.apiKey, "api-key", "", "API key, preferred to all other sources")
 	f.StringVar(&opts.agentDir, "agent-dir", "", "directory of gjc's own files")
-	f.StringVar(&opts.logFile, "log-file", "", "write the log there instead of to stderr")
+	f.StringVar(&opts.logFile, "log-file", "", "write the log to this file instead of stderr")
 	f.StringVar(&opts.logLevel, "log-level", "warn", "trace, debug, info, warn, error or off")
 	f.StringVar(&opts.rpcLog, "rpc-log", "", "write every protocol message to this file")
-	f.StringArrayVar(&opts.configs, "config", nil, "read this file over config.yml; may be given several times")
+	f.StringArrayVar(&opts.configs, "config", nil, "read this file after config.yml; may be repeated")
 	f.BoolVar(&opts.noLSP, "no-lsp", false, "use no language servers")
-	f.BoolVar(&opts.terminalAuth, strings.TrimPrefix(server.TerminalAuthFlag, "--"), false, "ask for an API key on this terminal and end")
-	_ = f.MarkHidden(strings.TrimPrefix(server.TerminalAuthFlag, "--")) // it is there
+	f.BoolVar(&opts.terminalAuth, strings.TrimPrefix(server.TerminalAuthFlag, "--"), false, "ask for an API key on this terminal and exit")
+	_ = f.MarkHidden(strings.TrimPrefix(server.TerminalAuthFlag, "--")) // the flag exists
 	root.Flags().BoolVarP(&showVersion, "version", "v", false, "print the version")
 	root.Flags().StringVar(&opts.mode, "mode", "", "\"acp\" is the same as the command acp")
 	root.AddCommand(newACP(h, opts), newCompletion(h), newConfigCommand(h, opts), newDemo(h, opts), newDoctor(h, opts), newLogin(h, opts), newLogout(h, opts), newMan(), newModels(h, opts), newSessions(h, opts), newTrust(h, opts), newVersion(h))
 	for _, cmd := range append(root.Commands(), root) {
-		// Editors add the flag to whatever they start the agent with.
+		// Editors append the flag to the command that starts the agent.
 		run := cmd.RunE
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			if opts.terminalAuth {

@@ -8,33 +8,33 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// forLog returns a message of the editor's as it may stand in a file: an editor passes keys in the headers of providers,
-// in the headers and the environment of MCP servers, and maybe in addresses. All else stays as it came.
+// forLog returns a message of the editor without its secrets: an editor passes keys in the headers of providers, in the
+// headers and the environment of MCP servers, and maybe in addresses. The rest stays unchanged.
 func forLog(line []byte) []byte {
 	suspicious := false
-	for _, sign := range []string{`"headers"`, `"env"`, `"baseUrl"`, `"url"`, `\u`} { // the last may spell any of them
+	for _, sign := range []string{`"headers"`, `"env"`, `"baseUrl"`, `"url"`, `\u`} { // a name with escapes may spell any of them
 		suspicious = suspicious || bytes.Contains(line, []byte(sign))
 	}
 	switch {
 	case !suspicious:
 		return line
 	case !jsonx.Valid(line):
-		return fmt.Appendf(nil, "(%d bytes that are no message)", len(line))
+		return fmt.Appendf(nil, "(%d bytes that are not a message)", len(line))
 	}
 	return appendPublic(nil, line, hideNothing)
 }
 
-// hiding is what appendPublic does with a value.
+// hiding is how appendPublic treats a value.
 type hiding int
 
 const (
 	hideNothing hiding = iota
-	// hideStrings blanks all strings; hideEntry all but the member "name", which an entry of a list has.
+	// hideStrings blanks all strings; hideEntry blanks all but the member "name" of a list's entry.
 	hideStrings
 	hideEntry
 )
 
-// appendPublic appends a JSON value without what may be secret in it.
+// appendPublic appends a JSON value without possible secrets.
 func appendPublic(dst []byte, raw jsonx.Raw, how hiding) []byte {
 	switch raw.Kind() {
 	case '{':
@@ -59,7 +59,7 @@ func appendPublic(dst []byte, raw jsonx.Raw, how hiding) []byte {
 	case '[':
 		var list []jsonx.Raw
 		if err := jsonx.Unmarshal(raw, &list); err != nil {
-			return append(dst, "null"...) // of no list that there is
+			return append(dst, "null"...) // of no known list
 		}
 		if how == hideStrings {
 			how = hideEntry

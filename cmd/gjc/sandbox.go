@@ -11,7 +11,8 @@ import (
 	"github.com/gajae-code/gjc/internal/sandbox"
 )
 
-// sandbox returns what starts programs in a sandbox. Whether this machine has one is looked at when the first one starts.
+// sandbox returns a function that starts programs in a sandbox. It checks the machine's abilities when the first one
+// starts.
 func (h *host) sandbox() func(s *agent.Sandbox, path string, args []string) (string, []string, error) {
 	found := sync.OnceValues(findSandbox)
 	return func(s *agent.Sandbox, path string, args []string) (string, []string, error) {
@@ -32,8 +33,8 @@ func findSandbox() (*sandbox.Sandbox, error) {
 	return sandbox.Find(self, exec.LookPath)
 }
 
-// becomes reports whether the command line is one that gjc starts itself with: that of [sandbox.Sandbox.Wrap], whose program the
-// process becomes, so that this returns only if that fails, or the guard's.
+// becomes reports whether the command line is one that gjc starts itself with: that of [sandbox.Sandbox.Wrap] or the
+// guard's. The process executes the program of Wrap, so that becomes then returns only if that fails.
 func becomes(h *host) (bool, int) {
 	if len(h.args) == 0 {
 		return false, 0
@@ -49,5 +50,5 @@ func becomes(h *host) (bool, int) {
 	return false, 0
 }
 
-// sandboxFailed is the exit code of a command that was not run, as shells have it.
+// sandboxFailed is the exit code of a command that could not be run, as in shells.
 const sandboxFailed = 126

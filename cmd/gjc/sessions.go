@@ -22,8 +22,8 @@ func newSessions(h *host, opts *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sessions",
 		Short: "List, read, export and delete stored sessions",
-		Long: "sessions looks after the stored conversations. It reads them without locking them, so it works while an editor has them open, " +
-			"on a disk that can not be written, and when a session's directory is gone. A session is named by its id, or by the beginning of it (four characters or more) where that fits one session.",
+		Long: "sessions manages the stored conversations. It reads them without locking them, so it works while an editor has them open, " +
+			"on a read-only disk, and when a session's directory no longer exists. Name a session by its ID or by a unique prefix of it (at least four characters).",
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -40,10 +40,10 @@ func (h *host) sessionStore(opts *options) (*sessions.Store, error) {
 	return h.store(dir), nil
 }
 
-// sessionsPage is how many sessions are read at a time.
+// sessionsPage is the number of sessions that are read at a time.
 const sessionsPage = 500
 
-// eachSession calls fn with the sessions, the one that was written last first, until fn returns false.
+// eachSession calls fn with the sessions, the last written first, until fn returns false.
 func eachSession(ctx context.Context, store *sessions.Store, list sessions.ListOptions, fn func(*sessions.Info) (bool, error)) error {
 	list.Limit = sessionsPage
 	for {
@@ -64,12 +64,13 @@ func eachSession(ctx context.Context, store *sessions.Store, list sessions.ListO
 }
 
 const (
-	// minPrefix is how much of an id is enough to look for it, maxCandidates how many are named of those that fit.
+	// minPrefix is the length from which a prefix of an ID is accepted, maxCandidates the number of matches that an
+	// error lists.
 	minPrefix     = 4
 	maxCandidates = 20
 )
 
-// findSession returns the id of the session that is called so: the id, or the beginning of one.
+// findSession returns the ID of the session that has this ID or this unique prefix.
 func findSession(ctx context.Context, store *sessions.Store, name string) (string, error) {
 	_, err := store.Info(ctx, name)
 	if err == nil {
@@ -103,10 +104,10 @@ func findSession(ctx context.Context, store *sessions.Store, name string) (strin
 	case len(found) == 1:
 		return found[0], nil
 	}
-	return "", fmt.Errorf("%s %w: it fits %d sessions; say more of the id:%s", trust.Printable(name), errAmbiguous, len(found), lines.String())
+	return "", fmt.Errorf("%s %w: it matches %d sessions; give more of the ID:%s", trust.Printable(name), errAmbiguous, len(found), lines.String())
 }
 
-// errAmbiguous is wrapped by the error for the beginning of an id that fits several sessions.
+// errAmbiguous is wrapped by the error for a prefix that matches several sessions.
 var errAmbiguous = errors.New("is ambiguous")
 
 // listedSession is a session in the output of "list --json".
@@ -133,7 +134,7 @@ func newSessionsList(h *host, opts *options) *cobra.Command {
 		Args:  usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if all && cwd != "" {
-				return fmt.Errorf("%w: say --cwd or --all", errUsage)
+				return fmt.Errorf("%w: use either --cwd or --all", errUsage)
 			}
 			store, err := h.sessionStore(opts)
 			if err != nil {
@@ -184,7 +185,7 @@ func (h *host) listSessions(ctx context.Context, store *sessions.Store, list ses
 	if n == 0 {
 		switch {
 		case list.Cwd != "":
-			fmt.Fprintf(h.stdout, "There are no sessions of %s. With --all those of all directories are listed.\n", trust.Printable(list.Cwd))
+			fmt.Fprintf(h.stdout, "There are no sessions in %s; --all lists those of all directories.\n", trust.Printable(list.Cwd))
 		default:
 			fmt.Fprintln(h.stdout, "There are no sessions.")
 		}
@@ -192,7 +193,7 @@ func (h *host) listSessions(ctx context.Context, store *sessions.Store, list ses
 	return w.Flush()
 }
 
-// listSessionsJSON prints an array with a session on each line.
+// listSessionsJSON prints an array with one session per line.
 func (h *host) listSessionsJSON(ctx context.Context, store *sessions.Store, list sessions.ListOptions) error {
 	before := "["
 	err := eachSession(ctx, store, list, func(info *sessions.Info) (bool, error) {
@@ -235,8 +236,8 @@ func byteCount(n int64) string {
 func newSessionsDelete(h *host, opts *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "delete id...",
-		Short: "Delete sessions with all that belongs to them",
-		Long:  "delete removes sessions for good, with what was kept beside them. It wants whole ids and asks nothing. A session that is open somewhere stays. If one of the ids names no session, none is deleted.",
+		Short: "Delete sessions and their files",
+		Long:  "delete removes sessions and their files permanently, without asking. It takes whole IDs and keeps sessions that are open. If an ID is unknown, it deletes nothing.",
 		Args:  usageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			store, err := h.sessionStore(opts)
@@ -249,11 +250,11 @@ func newSessionsDelete(h *host, opts *options) *cobra.Command {
 				switch _, damaged := errors.AsType[*sessions.CorruptError](err); {
 				case err == nil:
 					titles[i] = info.Title
-				case damaged: // it can be deleted all the same
+				case damaged: // it can still be deleted
 				case errors.Is(err, sessions.ErrNotFound):
 					switch whole, ferr := findSession(cmd.Context(), store, id); {
 					case ferr == nil:
-						return fmt.Errorf("nothing is deleted: say the whole id, %s", trust.Printable(whole))
+						return fmt.Errorf("nothing is deleted: give the whole ID, %s", trust.Printable(whole))
 					case errors.Is(ferr, errAmbiguous):
 						return fmt.Errorf("nothing is deleted: %w", ferr)
 					}

@@ -22,7 +22,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// viewSession opens a stored session to be read. The caller closes it.
+// viewSession opens a stored session for reading. The caller closes it.
 func (h *host) viewSession(ctx context.Context, opts *options, name string) (*sessions.Log, error) {
 	store, err := h.sessionStore(opts)
 	if err != nil {
@@ -42,7 +42,7 @@ func (h *host) viewSession(ctx context.Context, opts *options, name string) (*se
 	return log, nil
 }
 
-// transcriptOf is a stored session to be written.
+// transcriptOf returns the transcript of a stored session.
 func (h *host) transcriptOf(ctx context.Context, opts *options, log *sessions.Log) (*transcript.Session, error) {
 	s, err := transcript.Stored(log)
 	if err != nil {
@@ -55,7 +55,7 @@ func (h *host) transcriptOf(ctx context.Context, opts *options, log *sessions.Lo
 	s.Tools = tools.All(new(tools.Settings))
 	models := h.registry(dir, opts, func(string) {})
 	defer models.Close()
-	_ = models.Load(ctx) // without it there are no windows and prices to tell
+	_ = models.Load(ctx) // without it the transcript lacks windows and prices
 	known := make(map[string]providers.ModelInfo)
 	for _, m := range models.All() {
 		known[m.Ref()] = m
@@ -88,7 +88,7 @@ func newSessionsShow(h *host, opts *options) *cobra.Command {
 			return errors.Join(err, out.w.Flush())
 		},
 	}
-	cmd.Flags().BoolVar(&entries, "entries", false, "list the entries of all branches instead; those of the present one have a star")
+	cmd.Flags().BoolVar(&entries, "entries", false, "list the entries of all branches instead; a star marks those of the active one")
 	return cmd
 }
 
@@ -127,10 +127,10 @@ func showEntries(out io.Writer, log *sessions.Log) error {
 	return w.Flush()
 }
 
-// maxWords is how many characters of an entry are listed.
+// maxWords is the number of characters of an entry that are listed.
 const maxWords = 60
 
-// firstWords is what an entry begins with.
+// firstWords returns the beginning of an entry's text.
 func firstWords(e sessions.Entry) string {
 	said := ""
 	switch e := e.(type) {
@@ -163,12 +163,12 @@ func firstWords(e sessions.Entry) string {
 	return text.Truncate(text.OneLine(said), maxWords)
 }
 
-// terminalText keeps what was said in a conversation from giving orders to the terminal.
+// terminalText removes control characters, so that a conversation cannot control the terminal.
 type terminalText struct{ w *bufio.Writer }
 
 func (t *terminalText) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
-		// A character that is cut between two writes has no control in it.
+		// A character that is split between two writes contains no control character.
 		r, n := utf8.DecodeRune(rest)
 		switch {
 		case r == '\n' || r == '\t' || r == utf8.RuneError && n == 1 && rest[0] >= utf8.RuneSelf:
@@ -190,7 +190,7 @@ func newSessionsExport(h *host, opts *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export id",
 		Short: "Write a session to a file, as an HTML page, Markdown or JSON",
-		Long:  "export writes a session to a file: one HTML page that needs nothing else, Markdown, or JSON. Without --output the file is gjc-session-<id>.html in this directory; - is the standard output. The format is that of --format, else of the file's name.",
+		Long:  "export writes a session to a file: one self-contained HTML page, Markdown, or JSON. Without --output the file is gjc-session-<id>.html in this directory; - means standard output. The format follows from --format, or else from the file's name.",
 		Args:  usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			want := transcript.FormatOf(file, transcript.HTML)
@@ -227,15 +227,15 @@ func newSessionsExport(h *host, opts *options) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&file, "output", "o", "", "write to this file; - is the standard output")
+	f.StringVarP(&file, "output", "o", "", "write to this file; - means standard output")
 	f.StringVar(&format, "format", "", "html, md or json")
-	f.BoolVar(&force, "force", false, "replace a file that is there")
+	f.BoolVar(&force, "force", false, "replace an existing file")
 	return cmd
 }
 
-// writeExport writes a file in one step: a reader sees all of it or nothing. Without force a file that is there stays.
+// writeExport writes a file atomically. Without force it does not replace an existing file.
 func writeExport(path string, force bool, write func(io.Writer) error) (err error) {
-	there := fmt.Errorf("%s is there already; name another file with -o, or say --force", trust.Printable(path))
+	there := fmt.Errorf("%s exists already; name another file with -o, or use --force", trust.Printable(path))
 	if _, err := os.Lstat(path); err == nil && !force {
 		return there
 	}
@@ -243,7 +243,7 @@ func writeExport(path string, force bool, write func(io.Writer) error) (err erro
 	if err != nil {
 		return fmt.Errorf("exporting the session: %w", err)
 	}
-	defer func() { _ = os.Remove(temp.Name()) }() // it is gone if it was renamed
+	defer func() { _ = os.Remove(temp.Name()) }() // it no longer exists if it was renamed
 	if err := errors.Join(write(temp), temp.Close()); err != nil {
 		return fmt.Errorf("exporting the session to %s: %w", path, err)
 	}

@@ -14,8 +14,8 @@ func newSessionsGC(h *host, opts *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gc",
 		Short: "Remove images and files that no session refers to",
-		Long: "gc removes images that no session shows, outputs and marks without a session, and what was being written when a process died. " +
-			"Sessions stay, archived ones too. It may run while editors have sessions open: what is younger than --min-age is left alone.",
+		Long: "gc removes images that no session refers to, outputs and marks without a session, and incomplete files of processes that died. " +
+			"It keeps all sessions, archived ones too. It may run while editors have sessions open: it keeps files younger than --min-age.",
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if gc.MinAge < 0 {
@@ -39,7 +39,7 @@ func newSessionsGC(h *host, opts *options) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&gc.DryRun, "dry-run", false, "only say what would be removed")
-	cmd.Flags().DurationVar(&gc.MinAge, "min-age", sessions.DefaultGCAge, "leave alone what was written since then")
+	cmd.Flags().BoolVar(&gc.DryRun, "dry-run", false, "only print what would be removed")
+	cmd.Flags().DurationVar(&gc.MinAge, "min-age", sessions.DefaultGCAge, "keep files younger than this")
 	return cmd
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/internal/trust"
 )
 
-// existingDir returns the absolute path of a directory that is there.
+// existingDir returns the absolute path of an existing directory.
 func existingDir(path string) (string, error) {
 	dir, err := filepath.Abs(path)
 	if err != nil {
@@ -21,7 +21,7 @@ func existingDir(path string) (string, error) {
 		return "", err
 	}
 	if !info.IsDir() {
-		return "", fmt.Errorf("%s is no directory", trust.Printable(dir))
+		return "", fmt.Errorf("%s is not a directory", trust.Printable(dir))
 	}
 	return dir, nil
 }
@@ -30,7 +30,7 @@ func newSessionsMove(h *host, opts *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "move id directory",
 		Short: "Give a session another working directory",
-		Long:  "move is for a project that has moved: the session goes on in the directory, with what belongs to it. The directory must be there; the session must not be open.",
+		Long:  "move is for a project that has moved: the session and its files then belong to the directory. The directory must exist, and the session must not be open.",
 		Args:  usageArgs(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			store, err := h.sessionStore(opts)

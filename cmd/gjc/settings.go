@@ -12,8 +12,8 @@ import (
 	"github.com/gajae-code/gjc/providers/registry"
 )
 
-// settings returns what reads the settings of sessions in a directory. They are read when a session begins: a mistake is reported
-// there, once, and initialize does no I/O.
+// settings returns a function that reads the settings of sessions in a directory. It is called when a session begins:
+// mistakes are reported there, once, and initialize does no I/O.
 func (h *host) settings(agentDir string, opts *options, models *registry.Registry) func(cwd string) (*server.Settings, error) {
 	noTitle := h.getenv(noTitleVariable) != ""
 	return func(cwd string) (*server.Settings, error) {
@@ -30,7 +30,7 @@ func (h *host) settings(agentDir string, opts *options, models *registry.Registr
 		} else if e, ok := errors.AsType[*registry.RoleError](err); !ok || !e.Unset {
 			set.ModelErr = err
 		}
-		// What is wrong with the profile is why its roles have no models.
+		// A mistake in the profile explains why its roles have no models.
 		if err := models.CheckProfile(models.Profile()); err != nil {
 			set.ModelErr = err
 		}
@@ -51,8 +51,8 @@ func (h *host) settings(agentDir string, opts *options, models *registry.Registr
 // noTitleVariable turns off title.generate.
 const noTitleVariable = "GJC_NO_TITLE"
 
-// secrets returns what keeps values from the models of a session in a working directory: nil where the configuration does
-// not say so.
+// secrets returns a function that returns what hides secrets from the models of a session in a working directory, or
+// nil if the configuration does not enable it.
 func (h *host) secrets(agentDir string, opts *options) func(cwd string) (agent.Secrets, error) {
 	return func(cwd string) (agent.Secrets, error) {
 		if !readConfig(agentDir, opts.configs, "").secrets {
@@ -69,8 +69,8 @@ func withLevel(info providers.ModelInfo, level providers.ThinkingLevel) string {
 	return info.Ref() + ":" + string(level)
 }
 
-// titleModel chooses the model that names sessions: the one of the role smol, else the session's own, but for the
-// offline one, which has nothing to say.
+// titleModel returns a function that chooses the model that names sessions: the one of the role smol, or else the
+// session's own unless it is the offline one.
 func titleModel(models agent.Models, smol string) agent.TitleModel {
 	return func(current providers.ModelInfo) (providers.ModelInfo, bool) {
 		if smol != "" {

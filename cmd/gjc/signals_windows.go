@@ -2,8 +2,8 @@ package main
 
 import "os"
 
-// endSignals end the program in good order.
+// endSignals end the program in an orderly way.
 var endSignals = []os.Signal{os.Interrupt}
 
-// surviveBrokenPipes has nothing to do: a write to a pipe without a reader is an error here.
+// surviveBrokenPipes does nothing: a write to a pipe without a reader is an error on Windows.
 func surviveBrokenPipes() {}

@@ -11,11 +11,11 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// sshName is the file of the agent directory with the machines that the user lets models reach. A project has no say in it: a name
-// that the user trusts could lead elsewhere.
+// sshName is the file of the agent directory with the machines that models may reach. Projects cannot add to it: a
+// trusted name could then lead elsewhere.
 const sshName = "ssh.json"
 
-// sshHosts reads that file. What cannot be understood is left out, and told in problems: "file:line: field ...".
+// sshHosts reads that file. It leaves out invalid entries and returns them in problems: "file:line: field ...".
 func sshHosts(agentDir, home string) (hosts []shell.SSHHost, problems []string) {
 	f := &configfile.File{Path: filepath.Join(agentDir, sshName)}
 	if !f.Read() || len(f.Problems) > 0 {
@@ -43,10 +43,10 @@ func sshHosts(agentDir, home string) (hosts []shell.SSHHost, problems []string) 
 	return hosts, f.Problems
 }
 
-// sshFields are the fields of a machine; some have two names, of which the first counts.
+// sshFields are the fields of a machine; some have two names, of which the first wins.
 var sshFields = []string{"host", "username", "user", "port", "keyPath", "key", "description"}
 
-// sshHost reads a machine. It tells the first thing that is wrong.
+// sshHost reads a machine. The error describes its first mistake.
 func sshHost(f *configfile.File, m *configfile.Member, home string) (h shell.SSHHost, ok bool) {
 	wrong := func(line int, field, format string, args ...any) (shell.SSHHost, bool) {
 		name := "hosts." + configfile.Quote(m.Name)
@@ -71,9 +71,9 @@ func sshHost(f *configfile.File, m *configfile.Member, home string) (h shell.SSH
 			}
 			h.Port = port
 		case !slices.Contains(sshFields, field.Name):
-			// Other programs have fields of their own in such a file; what is misspelled is another matter.
+			// Other programs have fields of their own in such a file; only misspelled ones are mistakes.
 			if near := text.Near(field.Name, sshFields); near != "" {
-				return wrong(field.Line, configfile.Quote(field.Name), "is none of the fields; did you mean %q?", near)
+				return wrong(field.Line, configfile.Quote(field.Name), "is not a field; did you mean %q?", near)
 			}
 		case field.Value.Kind != configfile.Text:
 			return wrong(field.Line, field.Name, "must be a string, not %s", field.Value.Kind)
@@ -108,9 +108,9 @@ func sshHost(f *configfile.File, m *configfile.Member, home string) (h shell.SSH
 	}
 }
 
-// examineSSH tells doctor's user which machines models may reach.
+// examineSSH reports the machines that models may reach.
 func examineSSH(h *host, dir string, lookPath func(string) (string, error), add func(state, what, format string, args ...any)) {
-	home, _ := h.home() // without one there is nothing in it
+	home, _ := h.home() // without one there are no files in it
 	hosts, problems := sshHosts(dir, home)
 	for _, p := range problems {
 		add("problem", "ssh", "%s", p)

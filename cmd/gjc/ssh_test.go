@@ -53,7 +53,7 @@ func TestSSHHosts(t *testing.T) {
 		`11: hosts."q".port must be a number from 1 to 65535`,
 		`12: hosts."n" must be a mapping with host, not a number`,
 		`13: hosts."s".host must be a string, not a number`,
-		`14: hosts."t"."hots" is none of the fields; did you mean "host"?`,
+		`14: hosts."t"."hots" is not a field; did you mean "host"?`,
 		`15: hosts."none".host is missing, begins with - or has blanks in it`,
 	} {
 		told = append(told, file+":"+p+"; the machine is left out")

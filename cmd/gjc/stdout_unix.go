@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// divertStdout returns a duplicate of stdout that no child inherits, and makes stdout's descriptor mean stderr.
+// divertStdout returns a duplicate of stdout that no child inherits, and redirects stdout's descriptor to stderr.
 func divertStdout(stdout, stderr *os.File) (*os.File, error) {
 	fd, err := unix.FcntlInt(stdout.Fd(), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// divertStdout returns a handle of stdout that no child inherits, and makes the standard handle mean stderr.
+// divertStdout returns a handle of stdout that no child inherits, and redirects the standard handle to stderr.
 func divertStdout(stdout, stderr *os.File) (*os.File, error) {
 	self := windows.CurrentProcess()
 	var protocol windows.Handle

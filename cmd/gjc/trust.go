@@ -18,7 +18,7 @@ import (
 	lspconfig "github.com/gajae-code/gjc/lsp/config"
 )
 
-// trustFile is where the answers about workspaces are.
+// trustFile returns the file with the answers about workspaces.
 func trustFile(agentDir string) string { return filepath.Join(agentDir, "trust.json") }
 
 func newTrust(h *host, opts *options) *cobra.Command {
@@ -27,7 +27,7 @@ func newTrust(h *host, opts *options) *cobra.Command {
 		Use:   "trust",
 		Short: "List the workspaces that may run commands of their own",
 		Long: "A workspace can name programs in its own files: language servers in lsp.json, debug adapters in dap.json, hooks in .gjc/hooks, programs in node_modules/.bin, code that a language server loads (eslint, TypeScript). gjc runs them after you have allowed it, " +
-			"and asks again when one of the files says something else. trust lists your answers.",
+			"and asks again when one of the files changes. trust lists your answers.",
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			store, _, err := h.trustStore(opts)
@@ -92,7 +92,7 @@ func newTrustAdd(h *host, opts *options) *cobra.Command {
 			if info, err := os.Stat(dir); err != nil {
 				return err
 			} else if !info.IsDir() {
-				return fmt.Errorf("%s is not a directory; name that of the workspace", dir)
+				return fmt.Errorf("%s is not a directory; name the workspace's directory", dir)
 			}
 			store, agentDir, err := h.trustStore(opts)
 			if err != nil {
@@ -100,7 +100,7 @@ func newTrustAdd(h *host, opts *options) *cobra.Command {
 			}
 			home, _ := h.home() // without one there are no files in it
 			local := h.local(cmd.Context())
-			// A catalog without answers asks for all there is.
+			// A catalog without answers asks about everything.
 			servers, err := lspconfig.New(lspconfig.Options{
 				Roots: []string{dir}, Home: home, AgentDir: agentDir, Env: local.Environ,
 			}).Untrusted(cmd.Context())
@@ -116,7 +116,7 @@ func newTrustAdd(h *host, opts *options) *cobra.Command {
 			own := hooks.Load(hooks.Options{Roots: []string{dir}}).Subject(dir)
 			sub := cmp.Or(trust.Merge(trust.Merge(servers, adapters), own), &trust.Subject{Path: dir})
 			if len(sub.Programs) == 0 {
-				sub.Programs = []string{"none now; those that come are trusted too"}
+				sub.Programs = []string{"none now; later ones are trusted too"}
 			}
 			if err := store.Set(cmd.Context(), sub, trust.Trusted); err != nil {
 				return err
@@ -132,11 +132,11 @@ func newTrustRevoke(h *host, opts *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "revoke directory",
 		Short: "Forget the answer for a workspace",
-		Long:  "revoke forgets the answer for a workspace, yes or no, or with --all every answer. gjc asks again at the next need. What runs already goes on until its session ends.",
+		Long:  "revoke forgets the answer for a workspace, yes or no, or with --all every answer. gjc asks again when it next needs an answer. Running programs continue until their session ends.",
 		Args:  usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
-				return fmt.Errorf("%w: name a directory, or say --all", errUsage)
+				return fmt.Errorf("%w: name a directory, or use --all", errUsage)
 			}
 			store, _, err := h.trustStore(opts)
 			if err != nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// errUsage is wrapped by complaints about the command line.
-var errUsage = errors.New("wrong call")
+// errUsage is wrapped by errors about the command line.
+var errUsage = errors.New("usage error")
 
-// usageArgs makes the error of check one about the command line.
+// usageArgs wraps the error of check in errUsage.
 func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if cmd.HasSubCommands() && len(args) > 0 {
@@ -31,7 +31,7 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// unknownCommand is the error for a word that is no command of cmd's.
+// unknownCommand returns the error for a word that is not a subcommand of cmd.
 func unknownCommand(cmd *cobra.Command, word string) error {
 	var names []string
 	for _, c := range cmd.Commands() {
@@ -39,7 +39,7 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 			names = append(names, c.Name())
 		}
 	}
-	// The beginning of a name is meant, too: "sess".
+	// A prefix of a name matches too: "sess".
 	meant := text.Near(word, names)
 	if i := slices.IndexFunc(names, func(n string) bool { return len(word) > 1 && strings.HasPrefix(n, strings.ToLower(word)) }); meant == "" && i >= 0 {
 		meant = names[i]
@@ -55,7 +55,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		name := strings.TrimLeft(e.GetSpecifiedName(), "-")
 		if len(e.GetSpecifiedShortnames()) > 0 {
-			name = "" // a letter is near to everything
+			name = "" // a single letter is close to every name
 		}
 		var names []string
 		collect := func(f *pflag.Flag) {
@@ -65,11 +65,11 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 		cmd.Flags().VisitAll(collect)
 		cmd.InheritedFlags().VisitAll(collect)
-		// Short names are near to each other: a third of the letters may be wrong.
+		// Short names resemble each other: a third of the letters may differ.
 		if meant := text.Near(name, names); name != "" && meant != "" && text.Distance(name, meant) <= (len(name)+1)/3 {
 			return fmt.Errorf("%w: %w; did you mean --%s?", errUsage, err, meant)
 		}
-		return fmt.Errorf("%w: %w; %s --help lists those there are", errUsage, err, cmd.CommandPath())
+		return fmt.Errorf("%w: %w; %s --help lists the flags", errUsage, err, cmd.CommandPath())
 	}
 	return fmt.Errorf("%w: %w", errUsage, err)
 }
@@ -88,7 +88,7 @@ func checkConfigs(opts *options) error {
 	return nil
 }
 
-// newHelp is the command help. Unlike cobra's own it takes a word that is no command for a wrong call.
+// newHelp returns the command help. Unlike cobra's own, it reports an unknown command as a usage error.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [command]",
@@ -108,7 +108,7 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// helpOf wraps cobra's help: words before --help that are no commands make the call a wrong one, which *wrong holds then.
+// helpOf wraps cobra's help. If the words before --help are not commands, it stores a usage error in *wrong.
 func helpOf(root *cobra.Command, wrong *error) {
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
@@ -120,7 +120,7 @@ func helpOf(root *cobra.Command, wrong *error) {
 	})
 }
 
-// shells are those that completion knows.
+// shells are the shells with completion scripts.
 var shells = []string{"bash", "zsh", "fish", "powershell"}
 
 func newCompletion(h *host) *cobra.Command {

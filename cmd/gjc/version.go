@@ -11,7 +11,7 @@ import (
 // release is the version of a released binary; the linker sets it.
 var release string
 
-// version returns the release, else what the build knows of its commit.
+// version returns the release, or else the commit of the build.
 func version() string {
 	if release != "" {
 		return release

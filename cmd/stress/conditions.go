@@ -15,7 +15,7 @@ import (
 // condition describes how a run differs from an ordinary one.
 type condition struct {
 	name string
-	// missing says what this machine lacks for it; empty for nothing. If nil, nothing can be missing.
+	// missing returns what this machine lacks for it, or "". If nil, it needs nothing.
 	need  func() string
 	apply func(s *surroundings) error
 }
@@ -64,7 +64,7 @@ func conditionNames() (names []string) {
 	return names
 }
 
-// findCondition returns the condition of a name, or nil.
+// findCondition returns the condition with a name, or nil.
 func findCondition(name string) *condition {
 	for i := range conditions {
 		if conditions[i].name == name {
@@ -74,7 +74,7 @@ func findCondition(name string) *condition {
 	return nil
 }
 
-// anyCondition returns one that this machine has what it needs for.
+// anyCondition returns a condition that this machine supports.
 func anyCondition(random *rand.Rand) *condition {
 	var possible []*condition
 	for i := range conditions {
@@ -99,12 +99,12 @@ func needShell() string {
 	return ""
 }
 
-// hideable are the tools that tests do without. Names with a version are hidden with the one before it.
+// hideable are the tools that tests can do without. Names with a version are hidden together with the one before it.
 var hideable = []string{
 	"bwrap", "chromium", "clangd", "dlv", "fd", "fdfind", "gdb", "gopls", "lldb-dap", "node", "npm", "python3", "rg", "rustc", "shellcheck", "shfmt",
 }
 
-// hideTools puts a directory on PATH, alone, that has all programs but a random choice of the tools.
+// hideTools sets PATH to a directory that links all programs except for a random choice of the tools.
 func (s *surroundings) hideTools(random *rand.Rand) (hidden []string, err error) {
 	for _, name := range hideable {
 		if random.IntN(3) == 0 {
@@ -143,7 +143,7 @@ func (s *surroundings) hideTools(random *rand.Rand) (hidden []string, err error)
 			}
 		}
 	}
-	for _, name := range []string{"gopls", "dlv"} { // those of the pinned versions, where none is on PATH
+	for _, name := range []string{"gopls", "dlv"} { // the pinned versions, if none is on PATH
 		out, err := exec.CommandContext(s.ctx, "go", "tool", "-modfile=tools/go.mod", "-n", name).Output()
 		if err != nil {
 			return nil, fmt.Errorf("building %s: %w", name, err)

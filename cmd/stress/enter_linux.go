@@ -12,12 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// enterCommand is the first argument of a call of this program that changes its namespaces and becomes another one.
+// enterCommand is the first argument of a call of this program that changes its namespaces and then executes another
+// program.
 const enterCommand = "__enter"
 
 func needNamespaces() string { return needRoot() }
 
-// inNamespaces gives cmd namespaces of its own, for the network and for mounts.
+// inNamespaces gives cmd network and mount namespaces of its own.
 func inNamespaces(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = new(syscall.SysProcAttr)
@@ -28,11 +29,11 @@ func inNamespaces(cmd *exec.Cmd) {
 	cmd.SysProcAttr.Unshareflags |= syscall.CLONE_NEWNS
 }
 
-// enter does what the arguments up to "--" say, and then becomes the program that follows: its path, then its arguments.
+// enter applies the arguments up to "--", and then executes the program that follows: its path, then its arguments.
 func enter(args []string) error {
 	i := slices.Index(args, "--")
 	if i < 0 || len(args) < i+3 {
-		return errors.New("wrong call")
+		return errors.New("usage error")
 	}
 	for _, step := range args[:i] {
 		var err error
@@ -56,7 +57,7 @@ func makeReadOnly(dir string) error {
 	)
 }
 
-// withoutIPv6 brings the loopback of a new network namespace up, for IPv4 alone.
+// withoutIPv6 brings up the loopback of a new network namespace, for IPv4 only.
 func withoutIPv6() error {
 	for _, name := range []string{"all", "default", "lo"} {
 		if err := os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/disable_ipv6", []byte("1"), 0); err != nil && !errors.Is(err, os.ErrNotExist) {

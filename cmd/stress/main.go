@@ -1,5 +1,6 @@
-// Command stress runs the tests several times in surroundings that a developer's machine does not have: with all processors busy,
-// in random order, without some of the tools, and under one condition at a time. "./task stress" runs it.
+// Command stress runs the tests several times in surroundings that a developer's machine does not have: with all
+// processors busy, in random order, without some of the tools, and under one condition at a time. "./task stress" runs
+// it.
 package main
 
 import (
@@ -55,7 +56,7 @@ func parse(args []string) (*options, error) {
 	flags.StringVar(&o.condition, "condition", "", "condition of all runs: "+strings.Join(conditionNames(), ", ")+" (default: one for each run, by its seed)")
 	packages := flags.String("packages", "./...", "packages to test, separated by blanks or commas")
 	flags.StringVar(&o.pattern, "run", "", "tests to run, as for go test")
-	flags.StringVar(&o.user, "user", "nobody", "whom the condition user runs the tests as")
+	flags.StringVar(&o.user, "user", "nobody", "account that runs the tests under the condition user")
 	flags.IntVar(&o.load, "load", runtime.NumCPU(), "how many processors to keep busy")
 	flags.DurationVar(&o.timeout, "timeout", time.Hour, "how long one run may take")
 	if err := flags.Parse(args); err != nil {
@@ -112,7 +113,8 @@ func outcome(err error) string {
 	return "passed"
 }
 
-// keepBusy keeps n processors busy until stop is called. It starts no process, so that the load ends with this one at the latest.
+// keepBusy keeps n processors busy until stop is called. It starts no process, so the load ends with this process at
+// the latest.
 func keepBusy(n int) (stop func()) {
 	done := make(chan struct{})
 	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), n+2))
@@ -183,7 +185,7 @@ func (r *round) do(ctx context.Context) (err error) {
 	return errors.Join(err, wantNothingLeft(mark))
 }
 
-// runGroup runs cmd until it ends or ctx does, which ends its process group.
+// runGroup runs cmd until it ends or ctx ends, which kills its process group.
 func runGroup(ctx context.Context, cmd *exec.Cmd) error {
 	newGroup(cmd)
 	if err := cmd.Start(); err != nil {
@@ -201,8 +203,8 @@ func runGroup(ctx context.Context, cmd *exec.Cmd) error {
 	return cmd.Wait()
 }
 
-// wantNothingLeft kills the processes that a run has left, and names them in its error. Those that were killed at the run's end get
-// some time to go.
+// wantNothingLeft kills the processes that a run has left, and names them in its error. Processes killed at the end of
+// the run get some time to disappear.
 func wantNothingLeft(mark string) error {
 	var found map[int]string
 	for begin := time.Now(); time.Since(begin) < 10*time.Second; time.Sleep(100 * time.Millisecond) {

@@ -43,7 +43,7 @@ func findAccount(name string) (*account, error) {
 	return a, nil
 }
 
-// own gives the user all below dir.
+// own makes the user the owner of everything below dir.
 func (a *account) own(dir string) error {
 	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {

@@ -9,7 +9,7 @@ func newGroup(*exec.Cmd) {}
 
 func killGroup(cmd *exec.Cmd) { _ = cmd.Process.Kill() } // it may have ended
 
-// account does not exist: there is no condition that uses it here.
+// account has no methods that work on Windows: no condition uses it there.
 type account struct{}
 
 func findAccount(string) (*account, error) { return nil, errors.ErrUnsupported }

@@ -26,12 +26,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A run of one package prints its seed, its condition and what it took, and leaves nothing.
+// A run of one package prints its seed, its condition and its result, and leaves no processes and files.
 func TestRun(t *testing.T) {
 	if testing.Short() || runtime.GOOS == "windows" {
 		t.Skip("runs the tests of a package, with links to all programs on PATH")
 	}
-	testenv.NeedsGopls(t) // which is linked, as is dlv
+	testenv.NeedsGopls(t) // linked, like dlv
 	testenv.NeedsDelve(t)
 	t.Chdir(testenv.ModuleRoot(t))
 	temp := t.TempDir()
@@ -63,7 +63,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// The same seed hides the same tools, of all versions, and nothing else.
+// The same seed hides the same tools, in all versions, and nothing else.
 func TestHideTools(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links to programs")
@@ -117,7 +117,7 @@ func TestWantNothingLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = stdin.Close() }() // Wait has closed it
-	// A process has its environment a moment after Start returns: it is there once the process runs.
+	// A process has its environment shortly after Start returns, once it runs.
 	if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "ready\n" {
 		t.Fatalf("%q: %v", line, err)
 	}
@@ -135,7 +135,7 @@ func TestWantNothingLeft(t *testing.T) {
 	}
 }
 
-// The conditions that need root hold for what is run under them.
+// The conditions that need root apply to the command that runs under them.
 func TestConditions_AsRoot(t *testing.T) {
 	if why := needNamespaces(); why != "" {
 		t.Skipf("needs %s; CI runs it as root too", why)
@@ -146,7 +146,7 @@ func TestConditions_AsRoot(t *testing.T) {
 		"user":     `test "$(id -u)" = ` + nobody(t) + ` && test -w . && test -w "$HOME" && test -w "$GOMODCACHE" && test -f go.mod`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			// Not this repository and its caches: they are copied for the user.
+			// Use a small module: the condition copies the repository and its caches for the user.
 			module := t.TempDir()
 			for _, dir := range []string{"modcache", "gocache"} {
 				if err := os.Mkdir(filepath.Join(module, dir), 0o755); err != nil {

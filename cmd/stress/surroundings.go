@@ -18,14 +18,15 @@ import (
 type surroundings struct {
 	options *options
 	ctx     context.Context //nolint:containedctx // of one run, as this is
-	// dir holds what was made for the run.
+	// dir has the files that were created for the run.
 	dir string
 	// root is the module's directory.
 	root string
 	env  []string
-	// enter has what this program does in the process before it becomes "go test"; before is a command line in front of that.
+	// enter has the arguments of [enter], which this program runs before "go test"; before is a command line that runs
+	// it.
 	enter, before []string
-	// other are further directories to remove.
+	// other has further directories to remove.
 	other []string
 	user  *account
 	goEnv map[string]string
@@ -54,9 +55,9 @@ func newSurroundings(ctx context.Context, o *options) (*surroundings, error) {
 	if err := os.Chmod(s.dir, 0o755); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(s.dir))
 	}
-	// A tool that is hidden is missing on purpose.
+	// A hidden tool is missing on purpose.
 	s.env = slices.DeleteFunc(s.env, func(kv string) bool { return strings.HasPrefix(kv, "GJC_CI_STRICT=") })
-	// These have defaults below HOME, which is another one in some runs.
+	// Their defaults are below HOME, which differs in some runs.
 	for name, value := range s.goEnv {
 		s.env = append(s.env, name+"="+value)
 	}
@@ -79,13 +80,13 @@ func (s *surroundings) get(name string) (value string) {
 	return value
 }
 
-// set sets variables, as NAME=value.
+// set sets variables, given as NAME=value.
 func (s *surroundings) set(env ...string) error {
-	s.env = append(s.env, env...) // the last one holds
+	s.env = append(s.env, env...) // the last one wins
 	return nil
 }
 
-// command returns what runs args in these surroundings.
+// command returns a command that runs args in these surroundings.
 func (s *surroundings) command(args []string) (*exec.Cmd, error) {
 	args = append(slices.Clone(s.before), args...)
 	path, err := exec.LookPath(filepath.Join(s.get("PATH"), args[0]))
@@ -99,7 +100,7 @@ func (s *surroundings) command(args []string) (*exec.Cmd, error) {
 	return cmd, s.wrap(cmd)
 }
 
-// wrap has cmd run in namespaces of its own, where the condition wants that.
+// wrap runs cmd in namespaces of its own, if the condition requires them.
 func (s *surroundings) wrap(cmd *exec.Cmd) error {
 	if len(s.enter) == 0 {
 		return nil
@@ -114,7 +115,7 @@ func (s *surroundings) wrap(cmd *exec.Cmd) error {
 	return nil
 }
 
-// remove removes what was made for the run. Module caches have directories that cannot be written.
+// remove removes the files of the run. Module caches have read-only directories.
 func (s *surroundings) remove() error {
 	var errs []error
 	for _, dir := range append(s.other, s.dir) {
@@ -129,13 +130,13 @@ func (s *surroundings) remove() error {
 	return errors.Join(errs...)
 }
 
-// becomeUser has the tests run as an ordinary user, in a copy of the module that belongs to that user, with a home directory and
-// caches of its own.
+// becomeUser makes the tests run as an ordinary user, in a copy of the module that belongs to that user, with a home
+// directory and caches of its own.
 func (s *surroundings) becomeUser() (err error) {
 	if s.user, err = findAccount(s.options.user); err != nil {
 		return err
 	}
-	// The home directory must not lie among temporary files: that is another condition.
+	// The home directory must not lie in a temporary directory: that is another condition.
 	base, err := os.MkdirTemp("/home", "gjc-stress-")
 	if err != nil {
 		return err
@@ -151,7 +152,7 @@ func (s *surroundings) becomeUser() (err error) {
 		}
 	}
 	if info, err := os.Lstat(filepath.Join(module, ".git")); err == nil && !info.IsDir() {
-		// The file of a worktree names a directory that the user may not be able to read.
+		// The .git file of a worktree names a directory that the user may be unable to read.
 		if err := os.Remove(filepath.Join(module, ".git")); err != nil {
 			return err
 		}
