@@ -1,5 +1,5 @@
-// Package archive lists archives (zip, tar, tar.gz) and reads single members of them. Nothing is ever written to the disk, so
-// a member's name may be whatever it likes.
+// Package archive lists archives (zip, tar, tar.gz), reads single members, and replaces them in memory. It writes
+// nothing to the disk, so the names of members are harmless.
 package archive
 
 import (
@@ -19,38 +19,38 @@ import (
 	"time"
 )
 
-// Bounds of what is read of an archive.
+// Limits of reading an archive.
 const (
-	// maxDirectory is how much of a zip file's list of members is read, in bytes.
+	// maxDirectory is the maximum size of a zip file's directory, in bytes.
 	maxDirectory = 64 << 20
-	// maxStream is how much of an unpacked tar is gone through, in bytes.
+	// maxStream is the maximum number of bytes of an unpacked tar that are read.
 	maxStream = 4 << 30
-	// maxEntries is how many members are counted.
+	// maxEntries is the maximum number of members.
 	maxEntries = 200_000
-	// maxTime is how long an archive is gone through.
+	// maxTime is the maximum time for reading an archive.
 	maxTime = 10 * time.Second
 )
 
-// What can be wrong with an archive.
+// Errors of this package.
 var (
-	// ErrFormat is a file that is no archive of a known kind.
+	// ErrFormat reports a file that is not an archive of a supported kind.
 	ErrFormat = errors.New("not an archive")
-	// errBroken is an archive that cannot be read, or not to its end.
+	// errBroken reports an archive that cannot be read to its end.
 	errBroken = errors.New("the archive is broken")
-	// errEncrypted is a member that needs a password.
+	// errEncrypted reports a member that needs a password.
 	errEncrypted = errors.New("it is encrypted")
-	// errTooLarge is an archive or a member beyond what is read.
+	// errTooLarge reports an archive or a member above the limits.
 	errTooLarge = errors.New("it is too large")
 )
 
 // Entry is a member of an archive.
 type Entry struct {
-	// Name is as the archive has it, with slashes; a directory's ends in one.
+	// Name is the slash-separated name in the archive; that of a directory ends with a slash.
 	Name string
-	// Size is the unpacked size that the archive tells, in bytes. It may lie.
+	// Size is the unpacked size that the archive declares, in bytes. It can be wrong.
 	Size int64
 	Mode fs.FileMode
-	// Link is where a symbolic or hard link of a tar leads.
+	// Link is the target of a symbolic or hard link of a tar.
 	Link      string
 	Encrypted bool
 }
@@ -58,7 +58,7 @@ type Entry struct {
 // Dir reports whether e is a directory.
 func (e *Entry) Dir() bool { return strings.HasSuffix(e.Name, "/") }
 
-// Archive is an open archive. It reads from the file that it was opened with and has nothing to close.
+// Archive is an open archive. It reads from the file that it was opened with and needs no closing.
 type Archive struct {
 	// Kind is "zip", "tar" or "tar.gz".
 	Kind string
@@ -68,7 +68,7 @@ type Archive struct {
 	zip  *zip.Reader
 }
 
-// Open looks what kind of archive file is and reads the list of a zip.
+// Open detects the kind of an archive and reads the directory of a zip.
 func Open(file io.ReaderAt, size int64) (a *Archive, err error) {
 	head := make([]byte, 512)
 	n, err := file.ReadAt(head, 0)
@@ -88,7 +88,7 @@ func Open(file io.ReaderAt, size int64) (a *Archive, err error) {
 		case err != nil && !errors.Is(err, zip.ErrInsecurePath):
 			return nil, fmt.Errorf("%w: %w", errBroken, err)
 		}
-		list.left = math.MaxInt64 // the members have bounds of their own
+		list.left = math.MaxInt64 // members have their own limits
 		return a, nil
 	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
 		a.Kind = "tar.gz"
@@ -111,7 +111,7 @@ func Open(file io.ReaderAt, size int64) (a *Archive, err error) {
 	return a, nil
 }
 
-// bounded is a file of which only so much is read.
+// bounded is a file of which only a limited number of bytes can be read.
 type bounded struct {
 	file io.ReaderAt
 	left int64
@@ -124,7 +124,7 @@ func (b *bounded) ReadAt(p []byte, at int64) (int, error) {
 	return b.file.ReadAt(p, at)
 }
 
-// isTar reports whether block is the first of a tar: one with a sum that is right.
+// isTar reports whether block is the first block of a tar, with a valid checksum.
 func isTar(block []byte) bool {
 	if len(block) < 512 {
 		return false
@@ -139,8 +139,7 @@ func isTar(block []byte) bool {
 	return err == nil || errors.Is(err, tar.ErrInsecurePath)
 }
 
-// each calls fn for the members in their order until it returns false. What open returns is good
-// during the call alone.
+// each calls fn for the members in order until it returns false. The result of open is valid during the call only.
 func (a *Archive) each(ctx context.Context, fn func(e *Entry, open func() (io.Reader, error)) bool) error {
 	stop := &watched{ctx: ctx, deadline: time.Now().Add(maxTime)}
 	if a.Kind == "zip" {
@@ -203,10 +202,10 @@ func openZip(f *zip.File, stop *watched) (io.Reader, error) {
 	return &watched{ctx: stop.ctx, deadline: stop.deadline, r: r}, nil
 }
 
-// errSlow is an archive that takes too long.
+// errSlow reports that reading took longer than maxTime.
 var errSlow = fmt.Errorf("%w: going through it takes longer than %v", errTooLarge, maxTime)
 
-// watched is a reader that ends with its context and its time.
+// watched is a reader that fails when its context or its time ends.
 type watched struct {
 	ctx      context.Context
 	deadline time.Time
@@ -230,7 +229,7 @@ func (w *watched) Read(p []byte) (int, error) {
 	return w.r.Read(p)
 }
 
-// limited is a reader that fails behind so many bytes, where an [io.LimitedReader] would seem to end.
+// limited is a reader that fails after a number of bytes, where an [io.LimitedReader] would report the end.
 type limited struct {
 	r    io.Reader
 	left int64
@@ -245,8 +244,8 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// List returns the members below dir in their order, at most most of them, and how many there are in all. dir is "" for all
-// members. An error comes with what was found before it.
+// List returns the members below dir in order, at most most of them, and their total number. dir is "" for all members.
+// On an error it returns what it found before.
 func (a *Archive) List(ctx context.Context, dir string, most int) (entries []Entry, total int, err error) {
 	prefix := ""
 	if dir = Clean(dir); dir != "" {
@@ -265,8 +264,8 @@ func (a *Archive) List(ctx context.Context, dir string, most int) (entries []Ent
 	return entries, total, err
 }
 
-// ReadFile returns the member called name, of at most limit bytes. A directory, also one that only the names of others tell
-// of, is an error that wraps [fs.ErrInvalid], a name that is not there one that wraps [fs.ErrNotExist].
+// ReadFile returns a member of at most limit bytes. The error for a directory, even one that exists only as a prefix of
+// names, wraps [fs.ErrInvalid], and that for an unknown name [fs.ErrNotExist].
 func (a *Archive) ReadFile(ctx context.Context, name string, limit int64) (data []byte, err error) {
 	want := Clean(name)
 	err = fmt.Errorf("there is no %s in it: %w", name, fs.ErrNotExist)
@@ -314,8 +313,8 @@ func readMember(open func() (io.Reader, error), limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// Clean is a member's name as [Archive.ReadFile] compares it: without "./" before it and slashes behind it. What leads out
-// of the archive stays as it is.
+// Clean returns a member's name in the form that [Archive.ReadFile] compares: without a leading "./" and trailing
+// slashes. A name that leads out of the archive is unchanged.
 func Clean(name string) string {
 	name = strings.TrimLeft(strings.ReplaceAll(name, "\\", "/"), "/")
 	if name == "" {

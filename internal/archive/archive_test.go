@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Whatever the bytes, an archive is listed and read within bounds, and what is listed can be asked for.
+// Any bytes are listed and read within the limits, and listed members can be read.
 func FuzzArchive(f *testing.F) {
 	f.Add([]byte("PK\x05\x06" + string(make([]byte, 18))))
 	f.Add([]byte("PK\x03\x04\x14\x00\x08\x00\x08\x00"))

@@ -14,10 +14,11 @@ import (
 	"time"
 )
 
-// maxRewritten bounds an archive that is written anew, in bytes, packed and unpacked.
+// maxRewritten is the maximum size of an archive to rewrite, in bytes, packed and unpacked.
 const maxRewritten = 256 << 20
 
-// CheckName fails for a name that no member that is written may have: it must be a file's, below the archive's own top.
+// CheckName returns an error for a name that a written member cannot have: it must be that of a file below the
+// archive's root.
 func CheckName(name string) error {
 	switch clean := Clean(name); {
 	case clean == "":
@@ -30,7 +31,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// New returns an archive with one member. Its kind follows from the file's name.
+// New returns an archive with one member. The file's name selects its kind.
 func New(file, name string, data []byte) ([]byte, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
@@ -67,8 +68,8 @@ func freshHeader(name string) *tar.Header {
 	return &tar.Header{Typeflag: tar.TypeReg, Name: Clean(name), Mode: 0o644, ModTime: time.Now().Truncate(time.Second)}
 }
 
-// Put returns the archive with data as the member called name, in the place of the one that there is, or at the end. All
-// other members stay as they are; those of a zip are not even unpacked. replaced says that there was one.
+// Put returns the archive with data as the named member, which is replaced or appended. All other members stay
+// unchanged; those of a zip are not even unpacked. replaced reports that the member existed.
 func (a *Archive) Put(ctx context.Context, name string, data []byte) (out []byte, replaced bool, err error) {
 	if err := CheckName(name); err != nil {
 		return nil, false, err
@@ -99,7 +100,7 @@ func (a *Archive) Put(ctx context.Context, name string, data []byte) (out []byte
 	return b.Bytes(), replaced, err
 }
 
-// mayReplace fails for a member that is no file.
+// mayReplace returns an error for a member that is not a file.
 func mayReplace(name string, mode fs.FileMode) error {
 	if !mode.IsRegular() {
 		return fmt.Errorf("%s is there already, and is a directory or a link: %w", name, fs.ErrExist)
@@ -107,7 +108,7 @@ func mayReplace(name string, mode fs.FileMode) error {
 	return nil
 }
 
-// conflict fails where one of two names would be a directory that the other one is a file of.
+// conflict returns an error if one of two names would be a directory of the other, which is a file.
 func conflict(have, want string, dir bool) error {
 	if strings.HasPrefix(have, want+"/") || !dir && strings.HasPrefix(want, have+"/") {
 		return fmt.Errorf("%s is in the archive, so that %s cannot be: %w", have, want, fs.ErrExist)
@@ -180,7 +181,7 @@ func rewriteTar(ctx context.Context, w io.Writer, src io.Reader, name string, da
 			}
 			if !replaced {
 				h.Size, h.ModTime = int64(len(data)), time.Now().Truncate(time.Second)
-				// The old one may have been sparse, which the new one is not.
+				// The old member may have been sparse; the new one is not.
 				h.Typeflag, h.Format, h.PAXRecords = tar.TypeReg, tar.FormatUnknown, nil
 				if err := putTar(out, h, data); err != nil {
 					return false, err
@@ -210,7 +211,7 @@ func rewriteTar(ctx context.Context, w io.Writer, src io.Reader, name string, da
 	return replaced, out.Close()
 }
 
-// sparse reports whether a member has holes. They could only be written as the zeros that they stand for, however many those are.
+// sparse reports whether a member has holes. They could only be written as zeros, whatever their size.
 func sparse(h *tar.Header) bool {
 	if h.Typeflag == tar.TypeGNUSparse {
 		return true

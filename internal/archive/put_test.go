@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/internal/archive"
 )
 
-// What is put into an archive is there, and all else stays.
+// A member that was put can be read, and all others are unchanged.
 func TestPut(t *testing.T) {
 	for _, file := range []string{"a.zip", "a.tar", "a.tar.gz", "a.tgz"} {
 		t.Run(file, func(t *testing.T) {
@@ -60,7 +60,8 @@ func TestPut(t *testing.T) {
 	}
 }
 
-// A sparse member can be replaced, and is a plain file then; beside one nothing is written, for it could not stay as it is.
+// A sparse member can be replaced by a plain file. An archive with another sparse member is not rewritten, because that
+// member could not be kept.
 func TestPut_Sparse(t *testing.T) {
 	for name, data := range map[string][]byte{"gnu": sparseGNU(t), "pax": sparsePAX(t)} {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +85,7 @@ func TestPut_Sparse(t *testing.T) {
 	}
 }
 
-// sparseGNU is an archive with a file of 1020 zeros and four letters, in the old format, and one behind it.
+// sparseGNU is an archive in the old format with a file of 1020 zeros and four letters, and another file after it.
 func sparseGNU(t *testing.T) []byte {
 	t.Helper()
 	data := twoMembers(t, &tar.Header{Name: "holes", Size: 4, Mode: 0o644, Format: tar.FormatGNU})
@@ -101,13 +102,13 @@ func sparseGNU(t *testing.T) []byte {
 	return data
 }
 
-// sparsePAX is the same in the format that GNU tar writes with --posix.
+// sparsePAX is the same in the format of GNU tar's --posix.
 func sparsePAX(t *testing.T) []byte {
 	t.Helper()
 	data := twoMembers(t, &tar.Header{Name: "holes", Size: 4, Mode: 0o644, PAXRecords: map[string]string{
 		"GNX.sparse.major": "0", "GNX.sparse.minor": "1", "GNX.sparse.size": "1024", "GNX.sparse.numblocks": "1", "GNX.sparse.map": "1020,4",
 	}})
-	return bytes.ReplaceAll(data, []byte("GNX."), []byte("GNU.")) // which the package does not write
+	return bytes.ReplaceAll(data, []byte("GNX."), []byte("GNU.")) // which archive/tar does not write
 }
 
 func twoMembers(t *testing.T, first *tar.Header) []byte {

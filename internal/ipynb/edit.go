@@ -12,35 +12,36 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// Action is what an [Edit] does with a cell.
+// Action is the kind of an [Edit].
 type Action string
 
 // The actions.
 const (
-	// Replace gives a cell another source. A code cell loses its outputs, which were those of the old one.
+	// Replace replaces a cell's source. A code cell loses its outputs, which belong to the old source.
 	Replace Action = "replace"
-	// Insert puts a new cell before another, or behind all.
+	// Insert inserts a new cell before another, or at the end.
 	Insert Action = "insert"
-	// Delete takes a cell out.
+	// Delete removes a cell.
 	Delete Action = "delete"
 )
 
 // Edit is one change of a notebook.
 type Edit struct {
 	Action Action
-	// Cell is its number, from 0; for Insert it may be how many cells there are.
+	// Cell is its number, starting at 0. For Insert it may be the number of cells.
 	Cell int
 	// Source is the text for Replace and Insert.
 	Source string
-	// Type is that of a cell to insert: code, markdown or raw; code if empty. For Replace it must be empty or that of the cell.
+	// Type is the type of a cell to insert: code, markdown or raw; code if empty. For Replace it must be empty or the
+	// type of the cell.
 	Type string
 }
 
-// errEdit is wrapped by the error for an edit that a notebook does not allow.
+// errEdit is wrapped by the error for an edit that the notebook does not permit.
 var errEdit = errors.New("the notebook cannot be changed so")
 
-// Edited returns a notebook with a change made, and the number of its cells then. All that the change does not mean stays
-// as it is, byte by byte.
+// Edited returns a notebook with an edit applied, and the number of its cells after it. All bytes that the edit does
+// not concern are unchanged.
 func Edited(data []byte, e *Edit) (now []byte, cells int, err error) {
 	var n notebook
 	if err := jsonx.Unmarshal(data, &n); err != nil {
@@ -94,25 +95,25 @@ func bounds(a Action, count int) string {
 func minor(data []byte, top []pair) int {
 	var n int
 	if at, ok := find(top, "nbformat_minor"); ok {
-		_ = jsonx.Unmarshal(data[at.start:at.end], &n) // an odd one has no ids
+		_ = jsonx.Unmarshal(data[at.start:at.end], &n) // invalid version numbers have no IDs
 	}
 	return n
 }
 
-// layout is how a notebook is written down.
+// layout is the formatting of a notebook.
 type layout struct {
 	data  []byte
 	list  span
 	cells []span
-	// ids says that cells have ids.
+	// ids reports that cells have IDs.
 	ids bool
-	// compact is a file without line ends between its values. Else nl is the line end, cell the indent of a cell, unit what
-	// each level adds.
+	// compact reports that there are no newlines between values. Otherwise nl is the newline, cell the indentation of a
+	// cell, and unit that of each level.
 	compact        bool
 	nl, cell, unit string
 }
 
-// measure looks at how the cells are indented.
+// measure determines the indentation of cells.
 func (l *layout) measure() {
 	l.nl, l.cell, l.unit = "\n", "  ", " "
 	if bytes.Contains(l.data, []byte("\r\n")) {
@@ -137,10 +138,10 @@ func (l *layout) measure() {
 	}
 }
 
-// indent is the blanks behind the last line end.
+// indent returns the white space after the last newline.
 func indent(blank string) string { return blank[strings.LastIndexByte(blank, '\n')+1:] }
 
-// source renders a text as the list of its lines, or as one string.
+// source encodes a text as a list of lines, or as one string.
 func (l *layout) source(text string, asList bool) string {
 	quote := func(s string) string { return string(jsonx.AppendString(nil, s)) }
 	if !asList {
@@ -228,7 +229,7 @@ func (l *layout) insert(e *Edit) ([]byte, error) {
 	}
 	add("source", l.source(e.Source, true))
 	text := "{" + strings.Join(members, ",") + "}"
-	before := "" // what stands between the cells
+	before := "" // what separates the cells
 	if !l.compact {
 		in := l.nl + l.cell
 		text = "{" + in + l.unit + strings.Join(members, ","+in+l.unit) + in + "}"
@@ -251,7 +252,7 @@ func (l *layout) insert(e *Edit) ([]byte, error) {
 	}
 }
 
-// newID is an id that no cell has.
+// newID returns an ID that no cell has.
 func (l *layout) newID() string {
 	for {
 		var b [4]byte
@@ -273,7 +274,7 @@ func (l *layout) remove(i int) []byte {
 	}
 }
 
-// span is where a value stands in the text. What follows is for JSON that was found to be right.
+// span is the position of a value in the text. The functions below expect valid JSON.
 type span struct{ start, end int }
 
 // pair is a member of an object.
@@ -298,7 +299,7 @@ func space(data []byte, i int) int {
 	return i
 }
 
-// end returns where the value at i ends.
+// end returns the end of the value at i.
 func end(data []byte, i int) int {
 	depth := 0
 	for ; i < len(data); i++ {
@@ -330,7 +331,7 @@ func end(data []byte, i int) int {
 	return len(data)
 }
 
-// array returns where the elements of the list at i stand.
+// array returns the positions of the elements of the list at i.
 func array(data []byte, i int) []span {
 	var all []span
 	for i = space(data, i+1); i < len(data) && data[i] != ']'; {

@@ -146,7 +146,7 @@ func TestEdited_Fails(t *testing.T) {
 	}
 }
 
-// Whatever a file looks like, a change makes JSON of it with the right number of cells, or fails.
+// For any file, an edit fails or results in valid JSON with the expected number of cells.
 func FuzzEdited(f *testing.F) {
 	f.Add(spread, 1, "x\ny", uint8(0))
 	f.Add(`{"cells":[{"source":["a"]},{"source":""}]}`, 0, "", uint8(2))

@@ -1,4 +1,4 @@
-// Package ipynb shows Jupyter notebooks as text, their cells in order with what they printed, and changes single cells.
+// Package ipynb formats Jupyter notebooks as text, with the outputs of their cells, and edits single cells.
 package ipynb
 
 import (
@@ -11,13 +11,13 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// Bounds of what is shown of the outputs of a cell.
+// Limits of the outputs of a cell.
 const (
 	maxOutputLines = 40
 	maxOutput      = 4 << 10 // bytes
 )
 
-// errNotNotebook is a file that is no notebook of version 4 or later.
+// errNotNotebook reports a file that is not a notebook of version 4 or later.
 var errNotNotebook = errors.New("not a notebook")
 
 type notebook struct {
@@ -42,8 +42,8 @@ type output struct {
 	Traceback []string             `json:"traceback"`
 }
 
-// Text returns a notebook's cells as text, each under a line with its number, counted from 0 as notebooks do, and how many
-// there are. Outputs are cut.
+// Text returns a notebook's cells as text, each after a line with its number, starting at 0, and the number of cells.
+// Long outputs are truncated.
 func Text(data []byte) (text string, cells int, err error) {
 	var n notebook
 	if err := jsonx.Unmarshal(data, &n); err != nil {
@@ -111,7 +111,7 @@ func (c *cell) output(b *strings.Builder, o *output) {
 	write(b, cut(text))
 }
 
-// joined is a text that a notebook has as a string or as a list of them.
+// joined is a text that a notebook stores as a string or as a list of strings.
 func joined(raw jsonx.Raw) string {
 	var text string
 	if jsonx.Unmarshal(raw, &text) == nil {
@@ -132,7 +132,7 @@ func write(b *strings.Builder, text string) {
 	}
 }
 
-// cut keeps the start and the end of an output.
+// cut keeps the start and the end of a long output.
 func cut(text string) string {
 	lines := strings.Split(text, "\n")
 	if len(lines) > maxOutputLines {
@@ -148,7 +148,7 @@ func cut(text string) string {
 	return head + fmt.Sprintf("\n… %d bytes left out …\n", len(text)-len(head)-len(tail)) + tail
 }
 
-// plain takes the colours of terminals out.
+// plain removes terminal colors.
 func plain(text string) string {
 	if !strings.Contains(text, "\x1b") {
 		return text

@@ -1,4 +1,5 @@
-// Package picture makes pictures fit for models: it looks whether they are whole, and makes those smaller that are too large.
+// Package picture prepares images for models: it checks that they are complete, and scales down those that are too
+// large.
 package picture
 
 import (
@@ -17,42 +18,43 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// Limits is what a model takes. Zero fields stand for the defaults.
+// Limits are the limits of a model. Zero fields stand for the defaults.
 type Limits struct {
-	// Edge is the longest side in pixels; 2000 if zero.
+	// Edge is the maximum side length in pixels; 2000 if zero.
 	Edge int
-	// Bytes is the most that a file may have; 3,750,000 if zero, which are 5 MB in base64.
+	// Bytes is the maximum file size; 3,750,000 if zero, which are 5 MB in base64.
 	Bytes int
 }
 
-// The defaults of [Limits], and the bounds of what is decoded.
+// The defaults of [Limits], and limits of decoding.
 const (
 	defaultEdge  = 2000
 	defaultBytes = 3_750_000
-	// maxPixels bounds a decoded picture: 50 million pixels take 200 MB, and 400 MB where a channel has 16 bits.
+	// maxPixels is the maximum size of a decoded image: 50 million pixels take 200 MB, or 400 MB with 16 bits a
+	// channel.
 	maxPixels = 50_000_000
 )
 
-// Why a picture cannot be used.
+// Errors of [Fit].
 var (
 	errNotPicture = errors.New("not a picture of a known format")
 	ErrBroken     = errors.New("the picture is broken")
 	errTooLarge   = errors.New("the picture is too large")
 )
 
-// Picture is a picture that a model can be shown.
+// Picture is an image that a model accepts.
 type Picture struct {
-	// Data is the file in the format MIMEType: the original where that fits.
+	// Data is the file in the format MIMEType: the original if it fits.
 	Data     []byte
 	MIMEType string
-	// Width and Height are those of Data, Original those of the picture that it was made from.
+	// Width and Height are those of Data, Original those of the original image.
 	Width, Height int
 	Original      image.Config
 	// Changed reports that Data is not the original file.
 	Changed bool
 }
 
-// Type returns the media type of a picture that [Fit] can read, or "".
+// Type returns the media type of an image that [Fit] can read, or "".
 func Type(data []byte) string {
 	switch {
 	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
@@ -71,7 +73,7 @@ func Type(data []byte) string {
 	}
 }
 
-// decoders are the two steps of reading a format.
+// decoders are the functions for reading a format.
 func decoders(mime string) (config func(io.Reader) (image.Config, error), decode func(io.Reader) (image.Image, error)) {
 	switch mime {
 	case "image/png":
@@ -79,7 +81,7 @@ func decoders(mime string) (config func(io.Reader) (image.Config, error), decode
 	case "image/jpeg":
 		return jpeg.DecodeConfig, jpeg.Decode
 	case "image/gif":
-		return gif.DecodeConfig, gif.Decode // the first picture of an animation
+		return gif.DecodeConfig, gif.Decode // the first frame of an animation
 	case "image/webp":
 		return webp.DecodeConfig, webp.Decode
 	case "image/bmp":
@@ -89,8 +91,8 @@ func decoders(mime string) (config func(io.Reader) (image.Config, error), decode
 	}
 }
 
-// Fit returns the picture in data within limits. It is decoded in any case: a service refuses a whole conversation with a
-// broken picture in it.
+// Fit returns the image in data within limits. It always decodes the image, because a service refuses a whole
+// conversation that has a broken image.
 func Fit(data []byte, limits Limits) (pic *Picture, err error) {
 	edge, most := limits.Edge, limits.Bytes
 	if edge == 0 {
@@ -104,7 +106,7 @@ func Fit(data []byte, limits Limits) (pic *Picture, err error) {
 	if decode == nil {
 		return nil, errNotPicture
 	}
-	// Decoders of files that people send around have had their faults.
+	// Decoders of untrusted files may panic.
 	defer func() {
 		if r := recover(); r != nil {
 			pic, err = nil, fmt.Errorf("%w: %v", ErrBroken, r)
@@ -132,7 +134,7 @@ func Fit(data []byte, limits Limits) (pic *Picture, err error) {
 	return pic, pic.shrink(img, edge, most)
 }
 
-// shrink makes a file of img with no side above edge and at most so many bytes.
+// shrink encodes img with no side above edge and at most the given number of bytes.
 func (p *Picture) shrink(img image.Image, edge, most int) error {
 	for edge = min(edge, max(p.Width, p.Height)); edge > 0; edge = edge * 3 / 4 {
 		small := scaled(img, edge)
@@ -175,7 +177,7 @@ func scaled(img image.Image, edge int) image.Image {
 	return dst
 }
 
-// onWhite puts a picture that can be seen through on white: JPEG would make it black.
+// onWhite draws an image with transparency on white; JPEG would make it black.
 func onWhite(img image.Image) image.Image {
 	if o, ok := img.(interface{ Opaque() bool }); ok && o.Opaque() {
 		return img

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/image/bmp"
 )
 
-// noise is a picture that no format makes small.
+// noise is an image that does not compress.
 func noise(w, h int, alpha bool) image.Image {
 	r := rand.New(rand.NewPCG(1, 2))
 	img := image.NewNRGBA(image.Rect(0, 0, w, h))
@@ -54,7 +54,7 @@ func TestFit_Bytes(t *testing.T) {
 	}
 }
 
-// What can be seen through becomes white, not black.
+// Transparent areas become white, not black.
 func TestFit_Alpha(t *testing.T) {
 	img := onWhite(image.NewNRGBA(image.Rect(0, 0, 2, 2)))
 	if r, _, _, _ := img.At(0, 0).RGBA(); r != 0xFFFF {

@@ -17,36 +17,36 @@ import (
 // Change is one change of one row.
 type Change struct {
 	Table string
-	// Key is that of the row to update or to delete; nil for a new row.
+	// Key is the key of the row to update or delete; nil for a new row.
 	Key *string
-	// Values are those to set. Delete takes the row out instead.
+	// Values are the values to set. Delete deletes the row instead.
 	Values []Value
 	Delete bool
 }
 
-// Value is what a column gets: nil for NULL, an int64, a float64 or a string.
+// Value is the value of a column: nil for NULL, an int64, a float64 or a string.
 type Value struct {
 	Column string
 	Value  any
 }
 
-// Changed is what a change has come to.
+// Changed is the result of a change.
 type Changed struct {
-	// Table is the name as the database has it, Key the row's key; empty where it has none that is known.
+	// Table is the name as in the database. Key is the row's key; empty if it is unknown.
 	Table, Key string
-	// Old and New are the row before and after, a column a line; nil for none.
+	// Old and New are the row before and after the change, a column a line; nil for none.
 	Old, New *string
 }
 
-// What keeps a row from being changed.
+// Errors of [Apply].
 var (
-	// errChange is a change that does not fit the table.
+	// errChange reports a change that does not match the table.
 	errChange = errors.New("the row cannot be changed so")
-	// errNoRow is a key that no row has.
+	// errNoRow reports a key that no row has.
 	errNoRow = errors.New("there is no such row")
 )
 
-// Apply makes a change of the database at path, which is absolute and must exist, in one transaction: all of it or nothing.
+// Apply applies a change to the database at path, which is absolute and must exist, in one transaction.
 func Apply(ctx context.Context, path string, c *Change) (done *Changed, err error) {
 	if _, err := usesWAL(path); err != nil {
 		return nil, err
@@ -72,13 +72,13 @@ func Apply(ctx context.Context, path string, c *Change) (done *Changed, err erro
 	if err != nil {
 		return nil, errors.Join(err, d.undo())
 	}
-	if err := d.exec("COMMIT"); err != nil { // a constraint that is looked at only now
+	if err := d.exec("COMMIT"); err != nil { // a deferred constraint
 		return nil, errors.Join(err, d.undo())
 	}
 	return done, nil
 }
 
-// undo ends a transaction without keeping it. Some errors have ended it before.
+// undo rolls back a transaction. Some errors have already ended it.
 func (d *DB) undo() error {
 	d.conn.SetInterrupt(nil)
 	if d.conn.AutocommitEnabled() {
@@ -87,7 +87,7 @@ func (d *DB) undo() error {
 	return d.exec("ROLLBACK")
 }
 
-// authorizeChange lets statements read and change rows, also by triggers, and nothing else.
+// authorizeChange permits statements, and their triggers, to read and change rows, and nothing else.
 func authorizeChange(a sqlite.Action) sqlite.AuthResult {
 	switch a.Type() {
 	case sqlite.OpInsert, sqlite.OpUpdate, sqlite.OpDelete, sqlite.OpTransaction:
@@ -97,7 +97,7 @@ func authorizeChange(a sqlite.Action) sqlite.AuthResult {
 	}
 }
 
-// exec runs a statement that returns nothing.
+// exec runs a statement without results.
 func (d *DB) exec(statement string, args ...any) error {
 	stmt, _, err := d.conn.PrepareTransient(statement)
 	if err != nil {
@@ -116,7 +116,7 @@ func (d *DB) exec(statement string, args ...any) error {
 		}
 	}
 	_, err = stmt.Step()
-	ferr := stmt.Finalize() // says the same
+	ferr := stmt.Finalize() // reports the same error
 	if err == nil {
 		err = ferr
 	}
@@ -191,8 +191,8 @@ func (d *DB) apply(c *Change) (*Changed, error) {
 	return done, nil
 }
 
-// one fails where the last statement has not changed one row: more than one no key says, but a broken database may; none is what
-// a trigger or a constraint makes of a statement that it ignores.
+// one returns an error unless the last statement has changed exactly one row. A broken database may have several rows
+// with a key, and a trigger or a constraint can make a statement have no effect.
 func (d *DB) one() error {
 	switch n := d.conn.Changes(); n {
 	case 1:
@@ -228,7 +228,7 @@ func (d *DB) insert(table string, c *Change) (*Changed, error) {
 		done.Key, done.New = id, rows.row()
 		return done, nil
 	}
-	// A table without rowids: what was put in is what there is to show.
+	// A table without rowids: show the inserted row.
 	var b strings.Builder
 	for _, v := range c.Values {
 		fmt.Fprintf(&b, "%s: %v\n", v.Column, v.Value)
@@ -237,7 +237,7 @@ func (d *DB) insert(table string, c *Change) (*Changed, error) {
 	return done, nil
 }
 
-// row is the first row as text; nil for none.
+// row returns the first row as text; nil for none.
 func (r *Rows) row() *string {
 	if len(r.Cells) == 0 {
 		return nil

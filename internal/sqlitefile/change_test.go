@@ -9,7 +9,8 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// A database that another program writes to is waited for, and then left alone; one that writes ahead is changed like any other.
+// An update waits for another program's lock for a limited time. A database with a write-ahead log is changed like any
+// other.
 func TestApply_OtherPrograms(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
 	other, err := sqlite.OpenConn(path, sqlite.OpenReadWrite, sqlite.OpenCreate, sqlite.OpenWAL)

@@ -1,5 +1,4 @@
-// Package sqlitefile reads SQLite databases, and changes single rows of them. A database that is opened for reading is only read:
-// whatever is asked, neither it nor any other file is written or opened.
+// Package sqlitefile queries SQLite databases and changes single rows. A query neither writes nor opens any other file.
 package sqlitefile
 
 import (
@@ -19,50 +18,50 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// Bounds of a query.
+// Limits of queries.
 const (
-	// maxTime bounds all that is asked of one open database.
+	// maxTime is the maximum total time of the queries of an open database.
 	maxTime = 5 * time.Second
-	// busyTime is how long a lock of another program is waited for.
+	// busyTime is the maximum time to wait for another program's lock.
 	busyTime = 3 * time.Second
-	// maxValue bounds one value, in bytes; maxSQL a statement.
+	// maxValue is the maximum size of a value, in bytes, and maxSQL that of a statement.
 	maxValue = 16 << 20
 	maxSQL   = 64 << 10
-	// maxCell is how much of a value is kept, in bytes.
+	// maxCell is the number of bytes of a value that are kept.
 	maxCell = 4 << 10
 )
 
-// What can be wrong with a database.
+// Errors of this package.
 var (
-	// errNotDatabase is a file that is no SQLite database.
+	// errNotDatabase reports a file that is not an SQLite database.
 	errNotDatabase = errors.New("not a SQLite database")
-	// errSlow is a query that takes too long.
+	// errSlow reports a query that takes too long.
 	errSlow = fmt.Errorf("it takes longer than %v; ask for less", maxTime)
-	// errStatement is a statement that is not one that only reads.
+	// errStatement reports a statement that does not only read.
 	errStatement = errors.New("only one SELECT statement can be run")
 )
 
-// magic begins every database.
+// magic is the start of every database file.
 const magic = "SQLite format 3\x00"
 
-// Is reports whether a file is a database.
+// Is reports whether a file is an SQLite database.
 func Is(file io.ReaderAt) bool {
 	head := make([]byte, len(magic))
 	_, err := file.ReadAt(head, 0)
 	return err == nil && string(head) == magic
 }
 
-// DB is an open database. It is for one goroutine.
+// DB is an open database. It is not safe for concurrent use.
 type DB struct {
 	conn   *sqlite.Conn
 	cancel context.CancelFunc
 	ctx    context.Context
-	// Stale, if not empty, is why the newest changes may not be seen.
+	// Stale, if not empty, is the reason why the newest changes may be missing.
 	Stale string
 }
 
-// Open opens the database at path, which is absolute. The caller closes it. All that is asked of it ends with ctx, and within
-// five seconds.
+// Open opens the database at path, which is absolute. The caller closes it. Its queries end with ctx, and after five
+// seconds.
 func Open(ctx context.Context, path string) (*DB, error) {
 	query := "mode=ro"
 	stale := ""
@@ -71,7 +70,7 @@ func Open(ctx context.Context, path string) (*DB, error) {
 		return nil, err
 	}
 	if info, err := os.Stat(path + "-wal"); wal && (err != nil || info.Size() == 0) {
-		query = "immutable=1" // else files would be made beside it
+		query = "immutable=1" // otherwise files would be created next to it
 	} else if _, err := os.Stat(path + "-shm"); wal && errors.Is(err, fs.ErrNotExist) {
 		query, stale = "immutable=1", "Changes that are only in its -wal file are not shown."
 	}
@@ -91,7 +90,7 @@ func Open(ctx context.Context, path string) (*DB, error) {
 	return d, err
 }
 
-// prepare bounds what a connection can do.
+// prepare sets the limits of a connection.
 func prepare(ctx context.Context, conn *sqlite.Conn, authorize func(sqlite.Action) sqlite.AuthResult) (*DB, error) {
 	d := &DB{conn: conn}
 	d.ctx, d.cancel = context.WithTimeoutCause(ctx, maxTime, errSlow)
@@ -111,7 +110,7 @@ func prepare(ctx context.Context, conn *sqlite.Conn, authorize func(sqlite.Actio
 	return d, nil
 }
 
-// usesWAL reports whether a database writes ahead: its reader makes files beside it.
+// usesWAL reports whether a database has a write-ahead log, whose readers create files next to it.
 func usesWAL(path string) (bool, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -125,18 +124,18 @@ func usesWAL(path string) (bool, error) {
 	return head[18] == 2, nil
 }
 
-// Close ends the use of the database.
+// Close closes the database.
 func (d *DB) Close() error {
 	d.cancel()
 	return d.conn.Close()
 }
 
-// authorize lets statements read and nothing else.
+// authorize permits statements to read and nothing else.
 func authorize(a sqlite.Action) sqlite.AuthResult {
 	switch a.Type() {
 	case sqlite.OpSelect, sqlite.OpRead, sqlite.OpRecursive:
 		return sqlite.AuthResultOK
-	case sqlite.OpFunction: // none that comes with the library writes; extensions are not loaded unless that is switched on
+	case sqlite.OpFunction: // no function of the library writes, and extensions are not loaded by default
 		return sqlite.AuthResultOK
 	case sqlite.OpPragma:
 		if a.Pragma() == "table_info" || a.Pragma() == "table_xinfo" || a.Pragma() == "index_list" || a.Pragma() == "foreign_key_list" {
@@ -157,17 +156,17 @@ func (d *DB) pragma(text string) error {
 	return errors.Join(err, stmt.Finalize())
 }
 
-// Rows is what a query has found.
+// Rows is the result of a query.
 type Rows struct {
 	Columns []string
-	// Cells are as text, row by row; of a long one the start. NULL is "NULL", a blob is its size.
+	// Cells are the values as text, row by row; long ones are truncated. NULL is "NULL", a blob is its size.
 	Cells [][]string
-	// More reports that there are rows beyond those that were asked for.
+	// More reports that there are more rows.
 	More bool
 }
 
-// Query runs one statement that only reads and returns at most most rows. args fill in its question marks: they are strings,
-// int64 or float64.
+// Query runs one statement that only reads, and returns at most most rows. args are the values of its parameters:
+// strings, int64 or float64.
 func (d *DB) Query(statement string, most int, args ...any) (rows *Rows, err error) {
 	if strings.ContainsRune(statement, 0) {
 		return nil, errStatement
@@ -235,7 +234,7 @@ func cell(stmt *sqlite.Stmt, i int) string {
 	}
 }
 
-// explain is an error in words that help.
+// explain returns an error with a helpful text.
 func (d *DB) explain(err error) error {
 	if err != nil && d.ctx.Err() != nil {
 		return context.Cause(d.ctx)
@@ -270,7 +269,7 @@ type Table struct {
 	Name string
 	// Kind is "table", "view" or "virtual table".
 	Kind string
-	// SQL is the statement that made it, without what made its indexes.
+	// SQL is the statement that created it, without those of its indexes.
 	SQL string
 }
 
@@ -287,8 +286,7 @@ func (d *DB) Tables(most int) (tables []Table, more bool, err error) {
 	return tables, rows.More, nil
 }
 
-// Find returns the table or view called name, in any case, with the statements that made its indexes behind its own; nil where
-// there is none.
+// Find returns a table or view by name, ignoring case, with the statements of its indexes after its own; nil for none.
 func (d *DB) Find(name string) (*Table, error) {
 	rows, err := d.Query(`SELECT name, type, coalesce(sql, '') FROM sqlite_schema WHERE tbl_name = ? COLLATE NOCASE AND type IN ('table', 'view', 'index') AND sql IS NOT NULL
 		ORDER BY type = 'index'`, 100, name)
@@ -302,7 +300,7 @@ func (d *DB) Find(name string) (*Table, error) {
 	return t, nil
 }
 
-// Columns returns a table's columns, and the one that is its primary key: "rowid" where none is, empty where several are.
+// Columns returns a table's columns and its primary key: "rowid" if it has none, empty if it has several columns.
 func (d *DB) Columns(table string) (columns []string, key string, err error) {
 	rows, err := d.Query(`SELECT name, pk FROM pragma_table_info(?)`, 2000, table)
 	if err != nil {
@@ -323,8 +321,8 @@ func (d *DB) Columns(table string) (columns []string, key string, err error) {
 	return columns, key, nil
 }
 
-// ByKey returns the row whose column key is value, and the value as it has to be bound to find it. A column without a type keeps
-// numbers that no text is equal to: where no text is found, the number that it says is looked for.
+// ByKey returns the row whose column key is value, and the value to bind for it. A column without a type can hold
+// numbers, which no text equals: if no text matches, the number is searched.
 func (d *DB) ByKey(table, key, value string) (rows *Rows, bound any, err error) {
 	query := "SELECT * FROM " + Quote(table) + " WHERE " + quoteKey(key) + " = ?"
 	rows, err = d.Query(query, 2, value)
@@ -338,7 +336,7 @@ func (d *DB) ByKey(table, key, value string) (rows *Rows, bound any, err error) 
 	} else {
 		return rows, value, nil
 	}
-	// Only a number: a text such as 7 is not what 007 says.
+	// Only an exact number: 007 does not match the text 7.
 	rows, err = d.Query(query+" AND typeof("+quoteKey(key)+") IN ('integer', 'real')", 2, bound)
 	return rows, bound, err
 }
@@ -350,5 +348,5 @@ func quoteKey(key string) string {
 	return Quote(key)
 }
 
-// Quote makes an identifier of a name.
+// Quote returns a name as an SQL identifier.
 func Quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

@@ -14,7 +14,7 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// create makes a database with statements.
+// create creates a database with statements.
 func create(t testing.TB, statements ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a ?#%.db")
@@ -89,7 +89,7 @@ func TestQuery_OnlyReads(t *testing.T) {
 	}
 }
 
-// Queries that never end, do; and those that want all memory do not get it.
+// Endless queries are ended, and memory is limited.
 func TestQuery_Bounded(t *testing.T) {
 	db := open(t, create(t, "CREATE TABLE t(a)"))
 	if _, err := db.Query("SELECT zeroblob(1000000000)", 1); err == nil {
@@ -146,7 +146,7 @@ func TestOpen_WAL(t *testing.T) {
 	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
 		t.Errorf("files beside it: %v, %v", entries, err)
 	}
-	// What another program is at is seen.
+	// Uncommitted and committed changes of another program are handled.
 	writer, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
 	if err != nil {
 		t.Fatal(err)

@@ -7,30 +7,31 @@ import (
 	"syscall"
 )
 
-// closedPrefixes are addresses beyond those that package netip knows as private which are not of the public Internet.
+// closedPrefixes are prefixes that are not on the public Internet, in addition to those that package netip knows as
+// private.
 var closedPrefixes = [...]string{
 	"0.0.0.0/8",        // this network
-	"100.64.0.0/10",    // behind a carrier's translation; some clouds keep their metadata here
+	"100.64.0.0/10",    // carrier-grade NAT; some clouds have their metadata service here
 	"192.0.0.0/24",     // protocol assignments
 	"192.0.2.0/24",     // documentation
-	"192.88.99.0/24",   // old relays
+	"192.88.99.0/24",   // 6to4 relays
 	"198.18.0.0/15",    // benchmarks
 	"198.51.100.0/24",  // documentation
 	"203.0.113.0/24",   // documentation
 	"240.0.0.0/4",      // reserved, broadcast
 	"168.63.129.16/32", // metadata of a cloud
-	"::/96",            // IPv4 in an old form
-	"64:ff9b:1::/48",   // translation within a network
-	"100::/64",         // discarded
+	"::/96",            // deprecated IPv4-compatible
+	"64:ff9b:1::/48",   // local-use IPv4/IPv6 translation
+	"100::/64",         // discard-only
 	"2001::/23",        // protocol assignments, Teredo among them
 	"2001:db8::/32",    // documentation
 	"3fff::/20",        // documentation
 	"5f00::/16",        // segment routing
-	"fec0::/10",        // site-local, of old
+	"fec0::/10",        // deprecated site-local
 	"::ffff:0:0:0/96",  // IPv4 translated
 }
 
-// checkAddr refuses an address that is not of the public Internet.
+// checkAddr rejects an address that is not on the public Internet.
 func checkAddr(addr netip.Addr) error {
 	addr = addr.Unmap().WithZone("")
 	if !addr.IsValid() || !addr.IsGlobalUnicast() || addr.IsPrivate() || addr.IsLoopback() || addr.IsLinkLocalUnicast() {
@@ -47,7 +48,7 @@ func checkAddr(addr netip.Addr) error {
 	return nil
 }
 
-// embedded returns the IPv4 address that an IPv6 address leads to by way of a translator.
+// embedded returns the IPv4 address in an IPv6 address of a translation mechanism.
 func embedded(addr netip.Addr) (netip.Addr, bool) {
 	if !addr.Is6() {
 		return netip.Addr{}, false
@@ -63,7 +64,7 @@ func embedded(addr netip.Addr) (netip.Addr, bool) {
 	}
 }
 
-// refusePrivate is the control of a dialer: it sees the address that a name stood for, at the moment of the connection.
+// refusePrivate is the control function of a dialer: it checks the resolved address at the time of the connection.
 func refusePrivate(_ context.Context, _, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {

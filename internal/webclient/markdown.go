@@ -9,23 +9,23 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// Bounds of the conversion.
+// Limits of the conversion.
 const (
-	// maxHTML is how much of a page is parsed, in bytes.
+	// maxHTML is the maximum size of a page that is parsed, in bytes.
 	maxHTML = 5 << 20
-	// maxDepth is how deep elements are followed, maxNested how deep lists and quotes are indented.
+	// maxDepth is the maximum nesting of elements, maxNested that of the indentation of lists and quotes.
 	maxDepth  = 400
 	maxNested = 8
-	// maxColumns is how wide a table may be.
+	// maxColumns is the maximum number of columns of a table.
 	maxColumns = 30
-	// maxLink is the longest address that is kept, in bytes.
+	// maxLink is the maximum length of an address, in bytes.
 	maxLink = 2000
-	// leastMain is how much text an element that claims to be the content must have, in bytes.
-	leastMain = 200
+	// minMain is the minimum text of an element that is marked as the main content, in bytes.
+	minMain = 200
 )
 
-// markdown returns the content of an HTML page as markdown: its main part where the page says which that is, without menus,
-// forms, scripts and what a reader does not see. Links are made absolute by base.
+// markdown converts an HTML page to Markdown: its main content if the page marks it, without menus, forms, scripts and
+// invisible parts. base makes links absolute.
 func markdown(page string, base *url.URL) string {
 	root, err := html.Parse(strings.NewReader(page[:min(len(page), maxHTML)]))
 	if err != nil {
@@ -40,7 +40,7 @@ func markdown(page string, base *url.URL) string {
 	text := ""
 	for _, tag := range []atom.Atom{atom.Main, atom.Article, atom.Body} {
 		if n := find(root, tag); n != nil {
-			if text = c.document(n); len(text) >= leastMain {
+			if text = c.document(n); len(text) >= minMain {
 				break
 			}
 		}
@@ -85,7 +85,7 @@ func has(n *html.Node, name string) bool {
 	return false
 }
 
-// hiddenNode reports whether readers of the page do not see n, or see it as no part of its content.
+// hiddenNode reports whether n is invisible or not part of the content.
 func hiddenNode(n *html.Node) bool {
 	if n.Type == html.CommentNode {
 		return true
@@ -104,16 +104,17 @@ func hiddenNode(n *html.Node) bool {
 	return has(n, "hidden") || attribute(n, "aria-hidden") == "true" || strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden")
 }
 
-// converter writes markdown. Blocks are lines with a prefix; the inline text of a block is gathered before it is written.
+// converter writes Markdown. A block consists of lines with a prefix; its inline text is collected before it is
+// written.
 type converter struct {
 	base   *url.URL
 	out    strings.Builder
 	inline *strings.Builder
-	// prefix stands before each line; first, once, in its place before the next.
+	// prefix precedes each line. first replaces it once, for the next line.
 	prefix, first string
 	nested        int
 	depth         int
-	tight         bool // no empty line before the next block
+	tight         bool // omit the empty line before the next block
 }
 
 func (c *converter) document(n *html.Node) string {
@@ -134,7 +135,7 @@ func (c *converter) children(n *html.Node) {
 	c.depth--
 }
 
-// flush writes the gathered text as a block that begins with mark.
+// flush writes the collected text as a block that starts with mark.
 func (c *converter) flush(mark string) {
 	text := strings.TrimSpace(c.inline.String())
 	c.inline.Reset()
@@ -175,7 +176,7 @@ func (c *converter) node(n *html.Node) {
 	}
 }
 
-// text adds running text: runs of space are one space.
+// text adds inline text, with white space collapsed.
 func (c *converter) text(s string) {
 	words := strings.Fields(s)
 	if len(words) == 0 {
@@ -246,14 +247,14 @@ func (c *converter) element(n *html.Node) {
 		c.code(n)
 	case atom.Span, atom.Abbr, atom.Cite, atom.Small, atom.Sub, atom.Sup, atom.Mark, atom.Time, atom.U, atom.Q, atom.Label, atom.Font, atom.Var, atom.Ins, atom.Wbr, atom.Bdi, atom.Bdo, atom.Data, atom.Picture:
 		c.children(n)
-	default: // blocks, and what is not known
+	default: // blocks, and unknown elements
 		c.flush("")
 		c.children(n)
 		c.flush("")
 	}
 }
 
-// gathered is the inline text of n, apart from what was gathered before.
+// gathered returns the inline text of n alone.
 func (c *converter) gathered(n *html.Node) string {
 	before := c.inline
 	c.inline = new(strings.Builder)
@@ -263,7 +264,7 @@ func (c *converter) gathered(n *html.Node) string {
 	return text
 }
 
-// inlineChildren adds what is below n as running text, whatever the elements.
+// inlineChildren adds the content of n as inline text, whatever its elements.
 func (c *converter) inlineChildren(n *html.Node) {
 	if c.depth++; c.depth <= maxDepth {
 		for child := range n.ChildNodes() {
@@ -287,7 +288,7 @@ func (c *converter) inlineChildren(n *html.Node) {
 	c.depth--
 }
 
-// wrap adds a run of text between marks.
+// wrap adds inline text between marks.
 func (c *converter) wrap(mark string, n *html.Node) {
 	text := c.gathered(n)
 	if trimmed := strings.TrimSpace(text); trimmed != "" {
@@ -346,7 +347,7 @@ func codeClass(n *html.Node) string {
 	return ""
 }
 
-// indented writes what is below n with a prefix before its lines.
+// indented writes the content of n with a prefix before its lines.
 func (c *converter) indented(first, rest string, n *html.Node) {
 	prefix := c.prefix
 	if c.nested++; c.nested <= maxNested {
@@ -379,7 +380,7 @@ func (c *converter) list(n *html.Node) {
 		}
 		at := c.out.Len()
 		c.indented(mark, strings.Repeat(" ", len(mark)), item)
-		c.tight = c.out.Len() > at // items follow without an empty line
+		c.tight = c.out.Len() > at // no empty lines between items
 	}
 	c.tight = c.nested > 0 && c.tight
 }
@@ -402,7 +403,7 @@ func (c *converter) table(n *html.Node) {
 			width = max(width, len(cells))
 		}
 	}
-	if width < 2 || width > maxColumns { // a layout, not a table
+	if width < 2 || width > maxColumns { // a layout table
 		c.children(n)
 		c.flush("")
 		return
@@ -451,7 +452,7 @@ func (c *converter) image(n *html.Node) {
 	}
 }
 
-// absolute is a link's address in full; empty for one that leads to no page.
+// absolute returns a link's absolute address; empty for one that is not a page.
 func (c *converter) absolute(href string) string {
 	u, err := c.base.Parse(strings.TrimSpace(href))
 	if err != nil || href == "" {
@@ -469,7 +470,7 @@ func (c *converter) absolute(href string) string {
 	return text
 }
 
-// tableOf returns the table that a row belongs to.
+// tableOf returns the table of a row.
 func tableOf(row *html.Node) *html.Node {
 	for n := row.Parent; n != nil; n = n.Parent {
 		if n.DataAtom == atom.Table {
@@ -479,7 +480,7 @@ func tableOf(row *html.Node) *html.Node {
 	return nil
 }
 
-// plainText is all text below n as it stands.
+// plainText returns the text of n unchanged.
 func plainText(n *html.Node) string {
 	var b strings.Builder
 	for d := range n.Descendants() {
@@ -493,5 +494,5 @@ func plainText(n *html.Node) string {
 	return b.String()
 }
 
-// spaced is a text on one line.
+// spaced collapses white space to single spaces.
 func spaced(s string) string { return strings.Join(strings.Fields(s), " ") }

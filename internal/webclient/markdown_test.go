@@ -35,7 +35,7 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// Pages that are made to be slow are not.
+// Pages designed to be slow are converted in time.
 func TestMarkdown_Bounded(t *testing.T) {
 	for name, page := range map[string]string{
 		"quotes": strings.Repeat("<blockquote>x", 100_000), "lists": strings.Repeat("<ul><li>", 100_000) + "x", "links": "<p>" + strings.Repeat("<a href=b>x</a>", 200_000),

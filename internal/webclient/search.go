@@ -15,14 +15,14 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// SearchProvider is a service that searches the web, or how one is chosen.
+// SearchProvider is a web search service, or a way to choose one.
 type SearchProvider string
 
 // The providers.
 const (
-	// SearchAuto takes the first one that there is a key for, in the order of [SearchProviders].
+	// SearchAuto uses the first provider with a key, in the order of [SearchProviders].
 	SearchAuto SearchProvider = "auto"
-	// SearchOff searches nowhere.
+	// SearchOff disables searching.
 	SearchOff        SearchProvider = "off"
 	SearchTavily     SearchProvider = "tavily"
 	SearchPerplexity SearchProvider = "perplexity"
@@ -31,27 +31,27 @@ const (
 	SearchSearXNG    SearchProvider = "searxng"
 )
 
-// SearchProviders lists what can be set.
+// SearchProviders lists all valid values.
 func SearchProviders() []SearchProvider {
 	return []SearchProvider{SearchAuto, SearchOff, SearchTavily, SearchPerplexity, SearchBrave, SearchExa, SearchSearXNG}
 }
 
-// SearchOptions say where the web is searched. The zero value is nowhere: there is no key.
+// SearchOptions configures searching. The zero value has no provider, because it has no key.
 type SearchOptions struct {
-	// Provider is [SearchAuto] if empty. Any other is the only one that is asked.
+	// Provider is [SearchAuto] if empty. No provider other than this one is used.
 	Provider SearchProvider
-	// Keys are the keys of the providers. SearXNG's is a token, which it need not have.
+	// Keys are the providers' keys. SearXNG's is an optional token.
 	Keys map[SearchProvider]string
-	// SearXNG is the address of an instance. It may be on this machine. User and Password are for its login; a token goes
-	// unused then.
+	// SearXNG is the address of an instance, which may be on this machine. User and Password are for basic
+	// authentication, which replaces a token.
 	SearXNG, User, Password string
-	// Endpoints are in the place of the usual addresses of services: they belong to tests.
+	// Endpoints replace the addresses of services in tests.
 	Endpoints map[SearchProvider]string
 }
 
-// Bounds of a search.
+// Limits of a search.
 const (
-	// defaultResults is how many results are asked for where nobody says a number, MaxResults how many at most.
+	// defaultResults is the default number of results, MaxResults the maximum.
 	defaultResults = 10
 	MaxResults     = 20
 	maxSearchBody  = 4 << 20
@@ -60,7 +60,7 @@ const (
 	maxAnswer      = 16 << 10
 )
 
-// Recency bounds how old a result may be.
+// Recency is the maximum age of results.
 type Recency string
 
 // The recencies; none is without a bound.
@@ -71,26 +71,26 @@ const (
 	RecencyYear  Recency = "year"
 )
 
-// Query is what is searched for.
+// Query is a search query.
 type Query struct {
 	Text string
 	// Recency is empty for results of any age.
 	Recency Recency
-	// Limit is at most [MaxResults]; [defaultResults] if zero.
+	// Limit is the maximum number of results, at most [MaxResults]; [defaultResults] if zero.
 	Limit int
 }
 
-// Results are what a provider has found. All texts are single lines without control characters but Answer.
+// Results is the result of a search. All texts except Answer are single lines without control characters.
 type Results struct {
-	// Answer is the provider's own text; often empty.
+	// Answer is the provider's summary; often empty.
 	Answer  string
 	Sources []Source
 }
 
-// Source is one page that was found.
+// Source is a page that was found.
 type Source struct{ Title, URL, Snippet, Date string }
 
-// Searcher asks one provider. It is safe for concurrent use.
+// Searcher queries one provider. It is safe for concurrent use.
 type Searcher struct {
 	client   *Client
 	service  service
@@ -100,7 +100,7 @@ type Searcher struct {
 	now      func() time.Time
 }
 
-// Searchers returns the providers that can be asked, the first choice first; none where there is no key.
+// Searchers returns the available providers in order of preference; none if there is no key.
 func (c *Client) Searchers(opts *SearchOptions) []*Searcher {
 	var all []*Searcher
 	for _, p := range services() {
@@ -130,13 +130,13 @@ func (c *Client) Searchers(opts *SearchOptions) []*Searcher {
 	return all
 }
 
-// Provider is the one that is asked.
+// Provider returns the provider.
 func (s *Searcher) Provider() SearchProvider { return s.service.name }
 
-// Label is its name for people.
+// Label returns the provider's display name.
 func (s *Searcher) Label() string { return s.service.label }
 
-// Host is where a search goes to; empty where the address makes no sense.
+// Host returns the host of the service; empty if its address is invalid.
 func (s *Searcher) Host() string {
 	if s.base == nil {
 		return ""
@@ -144,9 +144,9 @@ func (s *Searcher) Host() string {
 	return s.base.Hostname()
 }
 
-// A SearchError is a provider that does not answer as it should. It never holds a key.
+// A SearchError reports a failure of a provider. It never contains a key.
 type SearchError struct {
-	// Provider is the label of the provider, Status that of its answer; zero for none.
+	// Provider is the provider's label, Status its HTTP status; zero for none.
 	Provider string
 	Status   int
 	Reason   string
@@ -154,7 +154,7 @@ type SearchError struct {
 
 func (e *SearchError) Error() string { return e.Provider + " " + e.Reason }
 
-// Search asks the provider. Errors but those of ctx are [*SearchError].
+// Search queries the provider. Its errors are [*SearchError], except those of ctx.
 func (s *Searcher) Search(ctx context.Context, q Query) (*Results, error) {
 	if s.client.opts.Unknown != "" {
 		return nil, s.failed(0, "cannot be asked: the network settings cannot be read: "+s.client.opts.Unknown)
@@ -198,7 +198,7 @@ func (s *Searcher) ask(ctx context.Context, q Query) (*Results, error) {
 	case proxy != nil:
 		through = t.proxied
 	}
-	resp, err := through.RoundTrip(req) // which follows no redirect: the key is for this host alone
+	resp, err := through.RoundTrip(req) // without redirects: the key is for this host only
 	if err != nil {
 		return nil, plainError(err)
 	}
@@ -264,7 +264,7 @@ func (s *Searcher) failed(status int, reason string) *SearchError {
 	return &SearchError{s.service.label, status, reason}
 }
 
-// refused explains an answer of another status than 200.
+// refused describes a response with a status other than 200.
 func (s *Searcher) refused(resp *http.Response, body []byte) *SearchError {
 	status := resp.StatusCode
 	reason := fmt.Sprintf("answers with status %d", status)
@@ -291,7 +291,7 @@ func (s *Searcher) refused(resp *http.Response, body []byte) *SearchError {
 	return s.failed(status, reason)
 }
 
-// complaint is what the JSON of a failure says, in one line; empty for none.
+// complaint returns the message in the JSON of an error response, in one line; "" for none.
 func complaint(body []byte) string {
 	raw := jsonx.Raw(body)
 	if !jsonx.Valid(raw) {
@@ -315,7 +315,7 @@ func complaint(body []byte) string {
 	return ""
 }
 
-// tidy bounds results, and drops those that are no pages.
+// tidy limits results and removes those that are not web pages.
 func tidy(res *Results, limit int) *Results {
 	answer := strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && !unicode.IsPrint(r) {
@@ -339,7 +339,7 @@ func tidy(res *Results, limit int) *Results {
 	return out
 }
 
-// oneLine is text without line ends and control characters, of most characters at most.
+// oneLine returns a text without newlines and control characters, of at most most characters.
 func oneLine(text string, most int) string {
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
 	n := 0

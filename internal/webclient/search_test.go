@@ -17,7 +17,7 @@ import (
 
 const searchKey = "key-SECRET-0123"
 
-// searcher is one provider whose service is a server of the test's.
+// searcher returns a provider whose service is a test server.
 func searcher(t *testing.T, p SearchProvider, h http.HandlerFunc) *Searcher {
 	t.Helper()
 	s := httptest.NewServer(h)
@@ -54,7 +54,7 @@ func TestSearchers(t *testing.T) {
 	}
 }
 
-// Each provider is asked in its own words, and its answer is understood.
+// Each provider receives its own request format, and its response is decoded.
 func TestSearch_Providers(t *testing.T) {
 	testenv.NoLeaks(t)
 	for _, c := range []struct {
@@ -101,7 +101,7 @@ func TestSearch_Providers(t *testing.T) {
 		},
 	} {
 		s := searcher(t, c.provider, func(w http.ResponseWriter, r *http.Request) {
-			body, _ := io.ReadAll(r.Body) // what is missing is seen below
+			body, _ := io.ReadAll(r.Body) // missing parts are detected below
 			if got := r.Method + " " + r.URL.String(); got != c.request {
 				t.Errorf("%s: %s", c.provider, got)
 			}
@@ -124,7 +124,7 @@ func TestSearch_Providers(t *testing.T) {
 	}
 }
 
-// What goes wrong is explained, and never with the key.
+// Failures are explained, and never contain the key.
 func TestSearch_Fails(t *testing.T) {
 	testenv.NoLeaks(t)
 	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("the other host was asked: %v", r.Header) }))
@@ -156,7 +156,7 @@ func TestSearch_Fails(t *testing.T) {
 			w.Header().Set("Retry-After", c.header)
 			w.Header().Set("Location", c.header)
 			w.WriteHeader(c.status)
-			_, _ = io.WriteString(w, c.body) // the client may have heard enough
+			_, _ = io.WriteString(w, c.body) // the client may have stopped reading
 		})
 		_, err := s.Search(t.Context(), Query{Text: "q"})
 		e, ok := errors.AsType[*SearchError](err)
@@ -197,7 +197,7 @@ func TestSearch_Unreachable(t *testing.T) {
 	}
 }
 
-// What strangers write comes in single lines, within bounds.
+// Untrusted texts are reduced to single lines of limited length.
 func TestSearch_Tidy(t *testing.T) {
 	got := tidy(&Results{
 		Answer:  "a\x1b[31m\u202eb\nc" + strings.Repeat("é", maxAnswer),

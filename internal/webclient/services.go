@@ -13,27 +13,27 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// service is how one provider is asked.
+// service describes how to query a provider.
 type service struct {
 	name  SearchProvider
 	label string
-	// setting is where its key comes from, for people.
+	// setting names the source of its key, for users.
 	setting  string
 	endpoint string
 	call     func(*Searcher, *Query) request
 	read     func(body []byte) (*Results, error)
 }
 
-// request is what is sent: a GET, or a POST of body.
+// request is an HTTP request: a GET, or a POST with body.
 type request struct {
 	path  string
 	query url.Values
-	// header and value carry the key.
+	// header and value are the authentication header.
 	header, value string
 	body          any
 }
 
-// services are the providers in the order in which they are chosen.
+// services are the providers in order of preference.
 func services() []service {
 	return []service{
 		{SearchTavily, "Tavily", "TAVILY_API_KEY", "https://api.tavily.com", askTavily, readTavily},
@@ -155,7 +155,7 @@ func readBrave(body []byte) (*Results, error) {
 			} `json:"results"`
 		} `json:"web"`
 	}
-	// Where nothing is found, "web" is absent.
+	// "web" is missing if nothing was found.
 	if err := decode(body, "", &in); err != nil {
 		return nil, err
 	}
@@ -228,7 +228,7 @@ func askSearXNG(s *Searcher, q *Query) request {
 	query := url.Values{"q": {q.Text}, "format": {"json"}}
 	switch q.Recency {
 	case "":
-	case RecencyWeek: // which it does not know
+	case RecencyWeek: // which this provider does not support
 		query.Set("time_range", string(RecencyMonth))
 	default:
 		query.Set("time_range", string(q.Recency))
@@ -255,7 +255,7 @@ func readSearXNG(body []byte) (*Results, error) {
 	}
 	res := new(Results)
 	for _, raw := range in.Answers {
-		// Older instances give texts, newer ones objects.
+		// Older instances return strings, newer ones objects.
 		text, ok := jsonx.Text(raw)
 		if !ok && len(raw) > 0 && raw[0] == '{' {
 			text, _ = jsonx.Text(jsonx.Lookup(raw, "answer"))
@@ -270,7 +270,7 @@ func readSearXNG(body []byte) (*Results, error) {
 
 var errOtherAnswer = errors.New("an answer of another kind")
 
-// decode decodes an answer that must have a member.
+// decode decodes a response that must have a member.
 func decode(body []byte, member string, into any) error {
 	if err := jsonx.Unmarshal(body, into); err != nil {
 		return err
@@ -281,7 +281,7 @@ func decode(body []byte, member string, into any) error {
 	return nil
 }
 
-// withoutTags is the text of a piece of HTML: Brave marks the words that it has found.
+// withoutTags returns the text of an HTML fragment: Brave highlights matched words.
 func withoutTags(s string) string {
 	if !strings.ContainsAny(s, "<&") {
 		return s

@@ -12,8 +12,8 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// Text returns a page as text that can be read: HTML as markdown, JSON with indentation, other texts as they are. It reports
-// false for what is no text. With raw nothing is changed but the encoding.
+// Text returns a page as readable text: HTML as Markdown, JSON indented, other text unchanged. It reports false for
+// content that is not text. With raw it only converts the encoding.
 func (p *Page) Text(raw bool) (text string, ok bool) {
 	if !p.isText() {
 		return "", false
@@ -48,7 +48,7 @@ func (p *Page) isText() bool {
 	}
 }
 
-// decoded is the body in UTF-8, by what the server, the page or the bytes themselves say of it.
+// decoded returns the body in UTF-8, using the encoding that the server, the page or the bytes indicate.
 func (p *Page) decoded() string {
 	if utf8.Valid(p.Body) && !bytes.HasPrefix(p.Body, []byte("\xEF\xBB\xBF")) && bytes.IndexByte(p.Body, 0x1b) < 0 {
 		return string(p.Body)

@@ -1,5 +1,5 @@
-// Package webclient fetches pages of the World Wide Web for models: within bounds, from public addresses only, as text that can be
-// read. It also asks services that search the web. What it returns was written by anybody; whoever shows it to a model has to say so.
+// Package webclient fetches web pages for models: within limits, from public addresses only, and as readable text. It
+// also queries search services. Its results are untrusted; a caller that passes them to a model must mark them as such.
 package webclient
 
 import (
@@ -23,60 +23,60 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// Options say how pages are fetched. The zero value is what most users need.
+// Options configures fetching. The zero value suits most users.
 type Options struct {
-	// AllowPrivate lets addresses of this machine and of private networks be fetched.
+	// AllowPrivate permits addresses of this machine and of private networks.
 	AllowPrivate bool
-	// Timeout bounds one fetch with all its redirects; 20 seconds if zero, at most 45.
+	// Timeout is the maximum time of one fetch with all redirects; 20 seconds if zero, at most 45.
 	Timeout time.Duration
-	// Proxy is the address of a proxy for all requests, http, https or socks5; if empty, the proxies of the environment serve.
-	// NoProxy are hosts that are reached without it.
+	// Proxy is the address of a proxy for all requests, http, https or socks5; if empty, the environment's proxies are
+	// used. NoProxy are hosts to reach directly.
 	Proxy   string
 	NoProxy []string
-	// CAFiles are files with certificates, in PEM, that are trusted beside those of the system.
+	// CAFiles are PEM files with additional trusted certificates.
 	CAFiles []string
-	// Unknown, if not empty, is why it is not known how the network is reached; then nothing is fetched.
+	// Unknown, if not empty, is the reason why the network configuration is unknown; nothing is fetched then.
 	Unknown string
 }
 
-// Bounds of a fetch.
+// Limits of a fetch.
 const (
-	// MaxBody is how much of an answer is read, in bytes, unpacked.
+	// MaxBody is the maximum number of unpacked bytes of a response that are read.
 	MaxBody = 10 << 20
-	// DefaultTimeout bounds a fetch where nothing else is said.
+	// DefaultTimeout is the default of [Options].Timeout.
 	DefaultTimeout = 20 * time.Second
 	maxTimeout     = 45 * time.Second
 	maxRedirects   = 5
 	maxURL         = 8 << 10
 )
 
-// What keeps a page from being fetched.
+// Errors of this package.
 var (
-	// errAddress is a URL that is not fetched: of another scheme, with a password in it, or broken.
+	// errAddress reports a URL that is not fetched: with another scheme, with a password, or invalid.
 	errAddress = errors.New("the address cannot be fetched")
-	// errPrivate is an address of this machine or of a private network.
+	// errPrivate reports an address of this machine or of a private network.
 	errPrivate = errors.New("addresses of this machine and of private networks are not fetched; the setting web.allowPrivate allows them")
-	// errTimeout is a server that takes too long.
+	// errTimeout reports a server that takes too long.
 	errTimeout = errors.New("the server takes too long")
 )
 
-// A redirectError is a page that has moved to another host, which nobody has agreed to yet.
+// A redirectError reports a redirect to another host, which needs a new approval.
 type redirectError struct{ To string }
 
 func (e *redirectError) Error() string {
 	return "it has moved to " + e.To + ", on another host; fetch that address if it is what you want"
 }
 
-// Client fetches pages. It is safe for concurrent use and has nothing to close.
+// Client fetches pages. It is safe for concurrent use and needs no closing.
 type Client struct {
 	opts  Options
 	proxy func(*url.URL) (*url.URL, error)
-	// begin makes the transports at the first fetch.
+	// begin creates the transports on the first fetch.
 	begin func() (*transports, error)
 }
 
-// transports reach servers: directly, where each address is looked at before it is dialled, over a proxy, which looks
-// names up itself, and directly at any address, for what the user has set.
+// transports reach servers directly with a check of every address before it is dialed, through a proxy that resolves
+// names itself, or directly at any address, which the user must permit.
 type transports struct{ direct, proxied, open *http.Transport }
 
 // New returns a client. It does no I/O.
@@ -119,20 +119,20 @@ func (c *Client) transports() (*transports, error) {
 	return t, nil
 }
 
-// Page is what an address held.
+// Page is a fetched page.
 type Page struct {
-	// URL is where it was found, behind all redirects.
+	// URL is the final address, after redirects.
 	URL string
-	// Status is that of the answer, as 200.
+	// Status is the HTTP status, such as 200.
 	Status int
-	// MediaType is as the server says, in lower case and without parameters; ContentType is all of it.
+	// MediaType is the media type in lower case without parameters; ContentType is the whole header.
 	MediaType, ContentType string
 	Body                   []byte
-	// Cut reports that Body is only the first [MaxBody] bytes.
+	// Cut reports that Body has only the first [MaxBody] bytes.
 	Cut bool
 }
 
-// Parse returns the address that a text stands for, if it can be fetched.
+// Parse parses an address and checks that it can be fetched.
 func Parse(text string) (*url.URL, error) {
 	if len(text) > maxURL {
 		return nil, fmt.Errorf("%w: it has more than %d characters", errAddress, maxURL)
@@ -152,7 +152,7 @@ func Parse(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// Fetch gets the page at an address. Redirects are followed on the same host. An answer of any status is no error.
+// Fetch fetches a page. It follows redirects on the same host. A response with any status is not an error.
 func (c *Client) Fetch(ctx context.Context, address string) (*Page, error) {
 	at, err := Parse(address)
 	if err != nil {
@@ -199,7 +199,7 @@ func (c *Client) follow(ctx context.Context, at *url.URL) (*Page, error) {
 	return nil, fmt.Errorf("it leads on more than %d times", maxRedirects)
 }
 
-// bareHost is a URL's host without "www." and the usual port.
+// bareHost returns a URL's host without "www." and the default port.
 func bareHost(u *url.URL) string {
 	host := strings.TrimPrefix(strings.ToLower(u.Hostname()), "www.")
 	if port := u.Port(); port != "" && port != "80" && port != "443" {
@@ -237,7 +237,7 @@ func (c *Client) get(ctx context.Context, at *url.URL) (*http.Response, error) {
 	return resp, nil
 }
 
-// checkName refuses a host that a proxy must not be asked for. A name that only the proxy can look up is left to it.
+// checkName rejects a host that must not be requested from a proxy. It accepts names that only the proxy can resolve.
 func (c *Client) checkName(ctx context.Context, host string) error {
 	if c.opts.AllowPrivate {
 		return nil
@@ -247,7 +247,7 @@ func (c *Client) checkName(ctx context.Context, host string) error {
 		return checkAddr(addr)
 	}
 	if last := name[strings.LastIndexByte(name, '.')+1:]; last != "" && '0' <= last[0] && last[0] <= '9' {
-		return errPrivate // 127.1, 0x7f.1: numbers that a proxy may read as an address, and no name ends with one
+		return errPrivate // 127.1, 0x7f.1: forms of addresses that a proxy may accept; no name ends with a number
 	}
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") || strings.HasSuffix(name, ".internal") || strings.HasSuffix(name, ".local") || !strings.Contains(name, ".") {
 		return errPrivate
@@ -266,7 +266,7 @@ func (c *Client) checkName(ctx context.Context, host string) error {
 	return nil
 }
 
-// plainError takes a request's wrapping off an error: its words repeat the address.
+// plainError unwraps a request's error, whose text repeats the address.
 func plainError(err error) error {
 	if errors.Is(err, errPrivate) {
 		return errPrivate

@@ -41,14 +41,14 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// client is one that no proxy of the machine gets in the way of.
+// client returns a client that does not use the machine's proxies.
 func client(opts Options) *Client {
 	c := New(opts)
 	c.proxy = func(*url.URL) (*url.URL, error) { return nil, nil }
 	return c
 }
 
-// Addresses of this machine are refused where the connection is made, however they are written.
+// Addresses of this machine are rejected at the time of the connection, in every notation.
 func TestFetch_RefusesPrivate(t *testing.T) {
 	testenv.NoLeaks(t)
 	asked := false
@@ -69,7 +69,7 @@ func TestFetch_RefusesPrivate(t *testing.T) {
 	}
 }
 
-// A proxy is not asked for what may not be fetched.
+// A proxy receives no request for a forbidden address.
 func TestFetch_OverProxy(t *testing.T) {
 	testenv.NoLeaks(t)
 	var asked []string
@@ -136,7 +136,7 @@ func TestFetch(t *testing.T) {
 				return
 			}
 		}
-		_ = z.Close() // the reader is gone
+		_ = z.Close() // the client has closed the connection
 	})
 	s := httptest.NewServer(mux)
 	defer s.Close()
