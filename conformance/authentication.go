@@ -2,7 +2,7 @@ package conformance
 
 var withTerminalAuth = object{"auth": object{"terminal": true}}
 
-// methods returns the authentication methods that a client with some capabilities is offered.
+// methods returns the authentication methods that the agent offers to a client with some capabilities.
 func (p *peer) methods() []any { return list(p.result, "authMethods") }
 
 var authChecks = []Check{
@@ -104,7 +104,7 @@ var authChecks = []Check{
 	}},
 }
 
-// asAdvertised makes a check that a method is there exactly if a capability says so.
+// asAdvertised returns a check that a method exists if and only if a capability advertises it.
 func asAdvertised(method string, params func(*peer) object, path ...string) func(*trial) {
 	return func(t *trial) {
 		p := t.agent(bare)

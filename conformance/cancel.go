@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// cancelling makes a check that ends a long turn at some time.
+// cancelling returns a check that cancels a long turn at some point.
 func cancelling(when func(u *turn)) func(*trial) {
 	return func(t *trial) {
 		p, id := t.session(bare)
@@ -14,10 +14,10 @@ func cancelling(when func(u *turn)) func(*trial) {
 	}
 }
 
-// goesOn makes sure that the session takes a prompt and that nothing of the cancelled turn comes into it.
+// goesOn checks that the session accepts a prompt, and that its turn has nothing of the cancelled one.
 func (u *turn) goesOn() { u.p.purpose(u.session, PurposeSay, "text", "next").ends("end_turn") }
 
-// ignoresCancel makes a check that a session/cancel with some parameters does nothing.
+// ignoresCancel returns a check that a session/cancel with some parameters has no effect.
 func ignoresCancel(params any) func(*trial) {
 	return func(t *trial) {
 		p, id := t.session(bare)
@@ -26,7 +26,7 @@ func ignoresCancel(params any) func(*trial) {
 	}
 }
 
-// held starts a turn that makes a call of the client's, which stays open, and returns both.
+// held starts a turn that calls the client, leaves the call open, and returns both.
 func (t *trial) held(capabilities object, method string, purpose Purpose, values ...string) (*turn, *message) {
 	p, id := t.session(capabilities)
 	p.file("held.txt", "held\n")
@@ -35,7 +35,8 @@ func (t *trial) held(capabilities object, method string, purpose Purpose, values
 	return u, u.seesCall(method)
 }
 
-// cancelsHeld cancels a turn while a call of the client's is open, answers the call late, and wants the session to live.
+// cancelsHeld cancels a turn while a call to the client is open, answers the call late, and checks that the session
+// still works.
 func (u *turn) cancelsHeld(open *message, late any) {
 	u.cancels()
 	u.p.reply(open, late)
@@ -223,7 +224,7 @@ var cancelRequestChecks = []Check{
 		u := p.purpose(id, PurposeLong)
 		u.running()
 		p.cancelRequest(u.id)
-		// The agent need not heed it, but then it has to heed session/cancel.
+		// The agent may ignore it, but then it must handle session/cancel.
 		p.lives()
 		u.cancel()
 		u.answer()

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// never makes a check that a client without a capability is spared a method. The model is made to do what would use it.
+// never returns a check that a client without a capability does not receive a method, in a turn that would use it.
 func never(methods ...string) func(*trial) {
 	return func(t *trial) {
 		tr := t.toured("bare")
@@ -19,7 +19,7 @@ func never(methods ...string) func(*trial) {
 	}
 }
 
-// neverUpdates makes a check that a client is spared a kind of update that it did not ask for.
+// neverUpdates returns a check that a client does not receive a kind of update that it did not ask for.
 func neverUpdates(tour string, kinds ...string) func(*trial) {
 	return func(t *trial) {
 		tr := t.toured(tour)
@@ -34,7 +34,7 @@ func neverUpdates(tour string, kinds ...string) func(*trial) {
 	}
 }
 
-// spared makes a check that a client with some capabilities is not called with a method while a purpose is worked on.
+// spared returns a check that a client with some capabilities does not receive a method in a turn for a purpose.
 func spared(capabilities object, method string, purpose Purpose, values ...string) func(*trial) {
 	return func(t *trial) {
 		p, id := t.session(capabilities)

@@ -11,29 +11,29 @@ import (
 	"github.com/gajae-code/gjc/internal/proc"
 )
 
-// A child is an agent that runs. The suite's own tests have one that is no process.
+// A child is a running agent. The suite's own tests use one that is not a process.
 type child interface {
-	io.Writer // to its stdin
+	io.Writer // writes to its stdin
 	CloseStdin() error
 	Stdout() io.ReadCloser
-	Stderr() string        // the end of what it told
+	Stderr() string        // the end of its stderr
 	PID() int              // 0 for none
 	Done() <-chan struct{} // closed when it has ended
-	State() proc.ExitState // when it has ended
-	Terminate() error      // asks it to end
-	// End kills what is left of it and returns when nothing is.
+	State() proc.ExitState // the time of its end
+	Terminate() error      // ends it gracefully
+	// End kills what is left of it and returns when no process is left.
 	End()
 }
 
 // startFunc starts an agent in dir with an environment.
 type startFunc func(ctx context.Context, dir string, env []string) (child, error)
 
-// processStarter starts a command as a process that leads its group.
+// processStarter starts a command as the leader of a process group.
 func processStarter(command []string) startFunc {
 	return func(ctx context.Context, dir string, env []string) (child, error) {
 		p, err := proc.Start(ctx, &proc.Options{
 			Path: command[0], Args: command[1:], Dir: dir, Env: env, Stdin: true, StderrTail: 32 << 10,
-			// What the agent leaves behind must be there to be found.
+			// Processes that the agent leaves behind must be detectable.
 			KeepBackground: true,
 			DrainQuiet:     50 * time.Millisecond,
 		})
@@ -61,7 +61,7 @@ func (c *process) State() proc.ExitState {
 	return state
 }
 
-// Terminate signals the leader alone, as an editor does. KeepBackground keeps its id from being used again until End.
+// Terminate signals the leader only, as an editor does. KeepBackground keeps its PID from being reused until End.
 func (c *process) Terminate() error {
 	leader, err := os.FindProcess(c.p.PID())
 	if err != nil {
@@ -72,6 +72,6 @@ func (c *process) Terminate() error {
 
 func (c *process) End() {
 	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // no step but the kill
+	cancel() // kill at once
 	_ = c.p.Shutdown(ctx, nil)
 }

@@ -9,11 +9,11 @@ import (
 	"sync"
 )
 
-// The capabilities of the clients that the suite plays.
+// Capabilities of the clients that the suite simulates.
 var (
-	// bare is a client that can do nothing.
+	// bare is a client without capabilities.
 	bare = object{}
-	// withFiles, withTerminals and withForms are clients with one thing.
+	// withFiles, withTerminals and withForms are clients with one capability.
 	withFiles     = object{"fs": object{"readTextFile": true, "writeTextFile": true}}
 	withTerminals = object{"terminal": true}
 	withForms     = object{"elicitation": object{"form": object{}}}
@@ -26,19 +26,19 @@ var (
 	}
 )
 
-// client is what a peer answers with, when a check does not answer itself: files from the disk, terminals that run
-// nothing, the user's consent.
+// client answers requests when a check does not: with files from the disk, terminals that run nothing, and the user's
+// consent.
 type client struct {
 	p *peer
 
 	mu        sync.Mutex        // guards what follows
-	files     map[string]string // what the editor's buffers have instead of the disk
+	files     map[string]string // unsaved texts of the editor's buffers
 	terminals map[string]*terminal
 	// hold keeps commands running until they are killed or released.
 	hold bool
 }
 
-// terminal is one of the client's. Its command is not run.
+// terminal is a terminal of the client. Its command is not run.
 type terminal struct {
 	running, killed, released bool
 	waiting                   []*message // open terminal/wait_for_exit requests
@@ -49,7 +49,7 @@ func (c *client) ready(p *peer) {
 	p.on("session/request_permission", func(m *message) { p.permit(m, "allow_once", "allow_always") })
 }
 
-// advertise sets the handlers that go with capabilities.
+// advertise sets the handlers for capabilities.
 func (c *client) advertise(capabilities object) {
 	p := c.p
 	if at(capabilities, "fs", "readTextFile") == true {
@@ -114,7 +114,7 @@ func (c *client) readFile(m *message) {
 
 func (c *client) writeFile(m *message) {
 	path := str(m.params, "path")
-	// Only in the check's own workspace: what an agent asks for is not trusted.
+	// Only in the check's own workspace: the agent's requests are untrusted.
 	if rel, err := filepath.Rel(c.p.work, path); err != nil || !filepath.IsLocal(rel) {
 		c.p.replyError(m, -32602, "the file is outside of the workspace")
 		return
@@ -130,7 +130,7 @@ func (c *client) writeFile(m *message) {
 	c.p.reply(m, object{})
 }
 
-// buffer gives a file another text than the disk's, as an unsaved buffer has.
+// buffer sets an unsaved text of a file.
 func (c *client) buffer(path, text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,7 +152,7 @@ func (c *client) createTerminal(m *message) {
 	c.p.reply(m, object{"terminalId": id})
 }
 
-// withTerminal finds the terminal of a request; a released one is gone.
+// withTerminal returns the terminal of a request; a released one is unknown.
 func (c *client) withTerminal(do func(*client, *message, *terminal)) func(*message) {
 	return func(m *message) {
 		c.mu.Lock()
@@ -210,7 +210,7 @@ func (c *client) release(m *message, t *terminal) {
 	c.p.reply(m, object{})
 }
 
-// fillForm makes an answer that fits a form.
+// fillForm returns an answer that matches a form.
 func fillForm(params any) object {
 	content := object{}
 	properties, _ := at(params, "requestedSchema", "properties").(map[string]any)

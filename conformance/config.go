@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// optioned opens a session that has a config option with two values.
+// optioned opens a session that has a configuration option with two values.
 func (t *trial) optioned(capabilities object) (p *peer, created any, id string, o *option) {
 	p = t.agent(capabilities)
 	created = p.call("session/new", setup(p.work))
@@ -16,7 +16,7 @@ func (t *trial) optioned(capabilities object) (p *peer, created any, id string, 
 
 const setOption = "session/set_config_option"
 
-// watchOptions makes a check of every list of options that the agent tells: in responses and in updates.
+// watchOptions returns a check of every list of options that the agent sends, in responses and in updates.
 func watchOptions(see func(o *option) string) func(*trial) {
 	return watchOne("config option", func(m *message) (bool, string) {
 		_, body := m.update()
@@ -30,7 +30,7 @@ func watchOptions(see func(o *option) string) func(*trial) {
 	})
 }
 
-// withBooleans is a client that takes boolean options.
+// withBooleans is a client that supports boolean options.
 var withBooleans = object{"session": object{"configOptions": object{"boolean": object{}}}}
 
 var configChecks = []Check{
@@ -78,7 +78,7 @@ var configChecks = []Check{
 			t.skipAs(ReasonNotAdvertised, "not advertised: a second config option")
 		}
 		r := p.call(setOption, o.set(id, o.other()))
-		// Another value may bring options or take some, but not all others.
+		// Another value may add or remove options, but not all others.
 		if len(options(r)) < 2 {
 			t.failf("session/new has %v, the answer to a change has %v", optionIDs(created), optionIDs(r))
 		}

@@ -1,12 +1,12 @@
-// Package conformance holds any ACP agent to version 1 of the protocol: it starts the agent's command, talks to it over
-// stdin and stdout as clients do, good ones and bad ones, and reports which requirements the agent meets. Nothing about
-// the agent is known but what it says on the wire.
+// Package conformance tests any ACP agent for conformance to version 1 of the protocol. It starts the agent's command,
+// talks to it over stdin and stdout like well-behaved and misbehaving clients, and reports which requirements the agent
+// meets. It knows about the agent only what is on the wire.
 //
-// Each [Check] is one requirement. [Run] runs them, each with an agent of its own; checks that only look at what an
-// agent sends share the transcript of one long conversation.
+// Each [Check] is one requirement. [Run] runs them, each with its own agent; checks that only inspect what an agent
+// sends share the transcript of one long conversation.
 //
-// What a model does can not be forced. The checks about tools, permissions and plans begin with a prompt that makes the
-// model do the thing ([Prompts]); where it does something else, the check is skipped and says so.
+// A model's behavior cannot be forced. The checks of tools, permissions and plans start with a prompt that makes the
+// model do something ([Prompts]); if it does something else, the check is skipped with that reason.
 package conformance
 
 import (
@@ -15,27 +15,27 @@ import (
 	"strings"
 )
 
-// A Tier says what a failed check means.
+// A Tier is the severity of a failed check.
 type Tier string
 
 const (
-	// TierMust is what every agent has to do. One failure makes an agent not conformant.
+	// TierMust requirements apply to every agent. A failure makes an agent nonconformant.
 	TierMust Tier = "must"
-	// TierCapability is what an agent has to do if it advertises, or uses, the part of the protocol. A failure makes
-	// an agent not conformant; an agent without the part is skipped.
+	// TierCapability requirements apply to an agent that advertises or uses a part of the protocol. A failure makes an
+	// agent nonconformant; an agent without the part is skipped.
 	TierCapability Tier = "capability"
-	// TierShould is what the protocol recommends, or clients rely on. A failure is a warning.
+	// TierShould requirements are recommended by the protocol, or clients rely on them. A failure is a warning.
 	TierShould Tier = "should"
 )
 
 // A Check is one requirement.
 type Check struct {
-	// ID is stable, as "init.version.zero"; its first part is the area.
+	// ID is stable, such as "init.version.zero"; its first part is the area.
 	ID   string `json:"id"`
 	Tier Tier   `json:"tier"`
 	// Requirement is one sentence.
 	Requirement string `json:"requirement"`
-	// Spec is the page that the requirement comes from: a path of the protocol's documentation, or "JSON-RPC 2.0".
+	// Spec is the source of the requirement: a path of the protocol's documentation, or "JSON-RPC 2.0".
 	Spec string `json:"spec"`
 
 	run func(*trial)
@@ -59,7 +59,7 @@ func Checks() []Check {
 	)
 }
 
-// The pages that requirements come from.
+// Pages that requirements come from.
 const (
 	pageInitialize   = "protocol/v1/initialization"
 	pageAuth         = "protocol/v1/authentication"
@@ -85,7 +85,7 @@ const (
 	pageJSONRPC      = "JSON-RPC 2.0"
 )
 
-// The error codes that checks name.
+// Error codes that checks use.
 const (
 	codeParse          = -32700
 	codeInvalidRequest = -32600

@@ -12,8 +12,8 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// options are for a fake: it needs no time to think, but the machine may be busy. What comes behind its answers comes within
-// Quiet.
+// options are for a fake: it needs no time to think, but the machine may be busy. Messages that follow its answers come
+// within Quiet.
 func fakeOptions(selected *regexp.Regexp) Options {
 	return Options{
 		Prompts: GJCPrompts(), Select: selected, Parallel: 8, Timeout: 2 * time.Minute, Quiet: 300 * time.Millisecond,
@@ -32,7 +32,7 @@ func exact(ids []string) *regexp.Regexp {
 
 var exitArea = regexp.MustCompile(`^exit\.`)
 
-// An agent that does everything right passes every check, with none skipped.
+// A correct agent passes every check, with none skipped.
 func TestConformantFake(t *testing.T) {
 	testenv.NoLeaks(t)
 	for _, kind := range []struct {
@@ -57,7 +57,7 @@ func TestConformantFake(t *testing.T) {
 	}
 }
 
-// Every check fails for at least one agent that breaks the rule.
+// Every check fails for at least one agent with a defect.
 func TestDefects(t *testing.T) {
 	testenv.NoLeaks(t)
 	tripped := make(map[string]string)

@@ -1,12 +1,12 @@
 package conformance
 
-// A picture of one pixel, and a sound of no length.
+// An image of one pixel, and an empty sound.
 const (
 	onePixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 	noSound  = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA="
 )
 
-// accepts makes a check that a prompt may have a block.
+// accepts returns a check that a prompt may have a block.
 func accepts(block func(p *peer) object) func(*trial) {
 	return func(t *trial) {
 		p, id := t.session(bare)
@@ -14,7 +14,7 @@ func accepts(block func(p *peer) object) func(*trial) {
 	}
 }
 
-// gated makes a check that a prompt may have a block if a capability is advertised.
+// gated returns a check that a prompt may have a block if a capability is advertised.
 func gated(capability string, block func(p *peer) object) func(*trial) {
 	return func(t *trial) {
 		p, id := t.session(bare)
@@ -23,7 +23,7 @@ func gated(capability string, block func(p *peer) object) func(*trial) {
 	}
 }
 
-// unadvertised makes a check that a prompt with a block is refused unless a capability is advertised.
+// unadvertised returns a check that a prompt with a block is refused unless a capability is advertised.
 func unadvertised(capability string, block func(p *peer) object) func(*trial) {
 	return func(t *trial) {
 		p, id := t.session(bare)

@@ -8,25 +8,25 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// A defect is the one thing that a fake does wrong, and the checks that must notice.
+// A defect is a single fault of a fake, with the checks that must detect it.
 type defect struct {
 	name  string
 	trips []string
-	// process says that the fake has to be a process.
+	// process reports that the fake must be a process.
 	process bool
-	// hangs says that the checks notice by waiting.
+	// hangs reports that the checks detect it by waiting.
 	hangs bool
-	// broad says that much else fails too.
+	// broad reports that many other checks fail too.
 	broad bool
 
-	line   func(f *fake, line []byte) bool // sees each line first; true if that is all
-	in     func(f *fake, m *message) bool  // sees each request and notification first
-	out    func(f *fake, m object) bool    // changes what is sent; false sends nothing
-	raw    func(line []byte) []byte        // changes the bytes that are sent
-	eof    func(f *fake) int               // what happens at the end of the input
+	line   func(f *fake, line []byte) bool // called first for each line; true if it handled the line
+	in     func(f *fake, m *message) bool  // called first for each request and notification
+	out    func(f *fake, m object) bool    // modifies sent messages; false drops one
+	raw    func(line []byte) []byte        // modifies sent bytes
+	eof    func(f *fake) int               // called at the end of the input
 	allows func(t *fakeTurn, result any, err error) bool
 	form   func(t *fakeTurn, result any, err error)
-	assume []any // a capability of the client's that the fake takes for granted
+	assume []any // a client capability that the fake assumes
 }
 
 func findDefect(name string) *defect {
@@ -68,7 +68,7 @@ func errs(code int) func(*fake, []byte) {
 	return func(f *fake, _ []byte) { f.fail("null", code, "wrong") }
 }
 
-// on reacts to a method where match says so; true from do keeps it from its handler.
+// on handles a method if match returns true; if do returns true, its handler is skipped.
 func on(method string, match func(m *message) bool, do func(f *fake, m *message) bool) func(*fake, *message) bool {
 	return func(f *fake, m *message) bool {
 		return (method == "" || m.method == method) && match(m) && do(f, m)
@@ -108,7 +108,7 @@ func replying(result any) func(*fake, *message) bool {
 // noting answers a notification with an error.
 func noting(f *fake, _ *message) bool { f.fail("null", codeParams, "wrong"); return true }
 
-// setting changes a parameter and goes on.
+// setting modifies a parameter and continues.
 func setting(name string, value any) func(*fake, *message) bool {
 	return func(_ *fake, m *message) bool {
 		if params, ok := m.params.(map[string]any); ok {
@@ -118,7 +118,7 @@ func setting(name string, value any) func(*fake, *message) bool {
 	}
 }
 
-// onUpdate changes the updates of a kind; false from change drops one.
+// onUpdate modifies the updates of a kind; false from change drops one.
 func onUpdate(kind string, change func(u object) bool) func(*fake, object) bool {
 	return func(_ *fake, m object) bool {
 		u, ok := at(m, "params", "update").(map[string]any)
@@ -160,7 +160,7 @@ func onCall(method string, change func(p object) bool) func(*fake, object) bool 
 	}
 }
 
-// after sends more behind each message that match takes.
+// after sends more messages after each one for which match returns true.
 func after(match func(m object) bool, more func(f *fake, m object) object) func(*fake, object) bool {
 	return func(f *fake, m object) bool {
 		if match(m) {

@@ -1,18 +1,18 @@
 package conformance
 
-// assuming makes a defect that takes a capability of the client's for granted.
+// assuming returns a defect that assumes a client capability.
 func assuming(name, trips string, path ...any) defect {
 	return defect{name: "assumes-" + name, trips: ids(trips), assume: path}
 }
 
-// telling makes a defect that tells everybody of something that only some take.
+// telling returns a defect that sends every client something that only some support.
 func telling(check, kind string, body object) defect {
 	return defect{name: "tells-" + kind, trips: ids(check), out: after(isUpdate("usage_update"), func(_ *fake, m object) object {
 		return object{"method": "session/update", "params": object{"sessionId": str(m, "params", "sessionId"), "update": with(body, "sessionUpdate", kind)}}
 	})}
 }
 
-// formFails makes a defect that fails a turn on an answer to a form.
+// formFails returns a defect that fails a turn on an answer to a form.
 func formFails(check string, match func(r any, err error) bool) defect {
 	return defect{name: "fails-" + check, trips: ids(check), form: func(t *fakeTurn, r any, err error) {
 		if match(r, err) {

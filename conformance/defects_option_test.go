@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// onOptions changes each config option wherever the options are told.
+// onOptions modifies each configuration option in all messages.
 func onOptions(change func(o object) bool) func(*fake, object) bool {
 	return func(_ *fake, m object) bool {
 		for _, holder := range []any{m["result"], at(m, "params", "update")} {
@@ -17,12 +17,12 @@ func onOptions(change func(o object) bool) func(*fake, object) bool {
 	}
 }
 
-// onOption is onOptions for one option.
+// onOption is like onOptions, for one option.
 func onOption(id string, change func(o object) bool) func(*fake, object) bool {
 	return onOptions(func(o object) bool { return o["id"] != id || change(o) })
 }
 
-// busy reports that a session has a turn.
+// busy reports whether a session has a turn.
 func (f *fake) busy(m *message) bool {
 	s := f.session(m.session())
 	if s == nil {
@@ -134,7 +134,7 @@ func optionDefects() []defect {
 	}
 }
 
-// schemaDefects have a member of their own in one kind of message each.
+// schemaDefects add an unknown member to one kind of message each.
 func schemaDefects() []defect {
 	own := set("own", 7)
 	var all []defect

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// hidden makes a defect that does not advertise what it has.
+// hidden returns a defect that does not advertise a capability.
 func hidden(check, name string) defect {
 	return defect{name: "hides-" + name, trips: []string{check}, out: advertising(inside("sessionCapabilities", cut(name)))}
 }
 
-// replaying changes what comes while a session is loaded.
+// replaying modifies the messages of session/load.
 func replaying(change func(f *fake, m object) bool) (func(*fake, *message) bool, func(*fake, object) bool) {
 	in := func(f *fake, m *message) bool {
 		f.note("loading", m.method == "session/load")
@@ -21,7 +21,7 @@ func replaying(change func(f *fake, m object) bool) (func(*fake, *message) bool,
 	return in, out
 }
 
-// replayed makes a defect of the replay's updates.
+// replayed returns a defect of the replayed updates.
 func replayed(name, trips, kind string, change func(u object) bool) defect {
 	update := onUpdate(kind, change)
 	d := defect{name: name, trips: ids(trips)}
@@ -166,7 +166,7 @@ func sessionDefects() []defect {
 	}
 }
 
-// chunk makes a notification with a text for the session of another message.
+// chunk returns a text update for the session of another message.
 func chunk(m object, kind, text string) object {
 	return object{"method": "session/update", "params": object{
 		"sessionId": str(m, "params", "sessionId"),

@@ -1,6 +1,6 @@
 package conformance
 
-// version makes a defect that answers one protocol version wrongly.
+// version returns a defect that answers a protocol version incorrectly.
 func version(check string, asked float64, answer any) defect {
 	return defect{
 		name: "version-" + check, trips: []string{"init.version." + check},
@@ -17,22 +17,22 @@ func version(check string, asked float64, answer any) defect {
 	}
 }
 
-// advertising changes the capabilities that the agent tells.
+// advertising modifies the agent's capabilities.
 func advertising(change func(c object) bool) func(*fake, object) bool {
 	return onResult("initialize", inside("agentCapabilities", change))
 }
 
-// choosy makes a defect that refuses requests that it should take.
+// choosy returns a defect that refuses valid requests.
 func choosy(check, method string, match func(*message) bool) defect {
 	return defect{name: "refuses-" + check, trips: []string{check}, in: on(method, match, refusing(codeParams))}
 }
 
-// lax makes a defect that takes requests that it should refuse.
+// lax returns a defect that accepts invalid requests.
 func lax(check, method string, match func(*message) bool, result any) defect {
 	return defect{name: "takes-" + check, trips: []string{check}, in: on(method, match, replying(result))}
 }
 
-// mortal makes a defect that dies of a request.
+// mortal returns a defect that crashes on a request.
 func mortal(check, method string, match func(*message) bool) defect {
 	return defect{name: "dies-of-" + check, trips: []string{check}, in: on(method, match, dying)}
 }

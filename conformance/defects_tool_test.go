@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 )
 
-// eachContent changes the content of a type in all that is told about tool calls.
+// eachContent modifies tool call content of a type.
 func eachContent(kind string, change func(c object) bool) func(*fake, object) bool {
 	return onUpdate("", func(u object) bool {
 		for _, c := range list(u, "content") {
@@ -17,24 +17,24 @@ func eachContent(kind string, change func(c object) bool) func(*fake, object) bo
 	})
 }
 
-// eachOption changes the options of permission requests.
+// eachOption modifies the options of permission requests.
 func eachOption(change func(o object) bool) func(*fake, object) bool {
 	return onCall(permission, each("options", change))
 }
 
-// allowing makes a defect that takes an answer for a yes.
+// allowing returns a defect that treats an answer as consent.
 func allowing(check string, match func(r any, err error) bool) defect {
 	return defect{name: "allows-" + check, trips: ids(check), allows: func(t *fakeTurn, r any, err error) bool {
 		return match(r, err) || err == nil && (str(r, "outcome", "optionId") == "yes" || str(r, "outcome", "optionId") == "always")
 	}}
 }
 
-// ranAnyway runs what the user did not want.
+// ranAnyway runs a rejected command.
 func (t *fakeTurn) ranAnyway() {
 	_ = os.WriteFile(filepath.Join(t.s.Cwd, "ran.txt"), []byte("ran\n"), 0o666)
 }
 
-// ofKind changes what is announced about tool calls of a kind.
+// ofKind modifies the announcements of tool calls of a kind.
 func ofKind(kind string, change func(u object) bool) func(*fake, object) bool {
 	return onUpdate("tool_call", func(u object) bool { return u["kind"] != kind || change(u) })
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// onText changes the text of the agent's chunks.
+// onText modifies the text of the agent's chunks.
 func onText(change func(text string) string) func(*fake, object) bool {
 	return onUpdate("agent_message_chunk", inside("content", func(c object) bool {
 		c["text"] = change(str(c, "text"))
@@ -12,7 +12,7 @@ func onText(change func(text string) string) func(*fake, object) bool {
 	}))
 }
 
-// stopping changes a stop reason into another one.
+// stopping replaces a stop reason.
 func stopping(check, from, to string) defect {
 	return defect{name: "stops-with-" + to, trips: ids(check), out: onResult("session/prompt", func(r object) bool {
 		if r["stopReason"] == from {

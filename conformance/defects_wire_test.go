@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// usageLine is a change of the lines with a usage_update.
+// usageLine modifies the lines with a usage_update.
 func usageLine(change func(line []byte) []byte) func([]byte) []byte {
 	return func(line []byte) []byte {
 		if bytes.Contains(line, []byte("usage_update")) {
@@ -19,7 +19,7 @@ func usageLine(change func(line []byte) []byte) func([]byte) []byte {
 	}
 }
 
-// mangles makes a defect that answers one id with another.
+// mangles returns a defect that replaces one response ID by another.
 func mangles(check, from, to string) defect {
 	return defect{name: "mangles-" + check, trips: []string{"jsonrpc.id." + check}, out: func(_ *fake, m object) bool {
 		if string(rawID(m)) == from {
@@ -29,7 +29,7 @@ func mangles(check, from, to string) defect {
 	}}
 }
 
-// fatal makes a defect that dies of a line.
+// fatal returns a defect that crashes on a line.
 func fatal(check, text string) defect {
 	return defect{name: "dies-of-" + check, trips: []string{check}, line: onLine(containing(text), dies)}
 }

@@ -7,7 +7,7 @@ import (
 
 const elicitation = "elicitation/create"
 
-// answersForm makes a check that a turn comes to its end behind an answer to a form.
+// answersForm returns a check that a turn ends after an answer to a form.
 func answersForm(answer func(p *peer, m *message)) func(*trial) {
 	return func(t *trial) {
 		p, id := t.session(withForms)
@@ -19,7 +19,7 @@ func answersForm(answer func(p *peer, m *message)) func(*trial) {
 	}
 }
 
-// watchForms makes a check of the forms that are asked for.
+// watchForms returns a check of the forms that the agent requests.
 func watchForms(see func(params any) string) func(*trial) {
 	return watchOne("form", func(m *message) (bool, string) {
 		if m.method != elicitation || str(m.params, "mode") != "form" {

@@ -6,7 +6,7 @@ import (
 	"github.com/gajae-code/gjc/internal/proc"
 )
 
-// exits waits for the agent to end by itself and returns how, and how long it took.
+// exits waits for the agent to end by itself and returns its exit and the time that it took.
 func (p *peer) exits() (state proc.ExitState, took time.Duration) {
 	begin := time.Now()
 	select {
@@ -18,7 +18,7 @@ func (p *peer) exits() (state proc.ExitState, took time.Duration) {
 	}
 }
 
-// ends wants the agent to end well, in time, with nothing left behind.
+// ends checks that the agent ends in time with exit code 0, with no process left.
 func (p *peer) ends() {
 	before := descendants(p)
 	p.closeStdin()
@@ -26,7 +26,7 @@ func (p *peer) ends() {
 	p.leavesNothing(before)
 }
 
-// endsWell wants exit code 0, in time.
+// endsWell checks for exit code 0, in time.
 func (p *peer) endsWell() {
 	state, took := p.exits()
 	if !state.Success() {
@@ -37,7 +37,7 @@ func (p *peer) endsWell() {
 	}
 }
 
-// busyWith starts a turn for a purpose and waits until it is under way.
+// busyWith starts a turn for a purpose and waits until it is running.
 func (t *trial) busyWith(capabilities object, purpose Purpose) *turn {
 	p, id := t.session(capabilities)
 	u := p.purpose(id, purpose)
@@ -45,7 +45,7 @@ func (t *trial) busyWith(capabilities object, purpose Purpose) *turn {
 		u.running()
 		return u
 	}
-	// A command has no other sign of its start than the tool call's status.
+	// The start of a command is visible only in the tool call's status.
 	u.sees("a running tool call", func(m *message) bool {
 		_, body := m.update()
 		return str(body, "status") == "in_progress" || m.method == "terminal/wait_for_exit"
@@ -122,7 +122,7 @@ var exitChecks = []Check{
 	}},
 	{"exit.orphans.cancel", TierMust, "A cancelled command is gone.", pageCancellation, func(t *trial) {
 		p, id := t.session(bare)
-		// An agent may start a helper of its own with its first command. One that is cancelled may never have begun.
+		// An agent may start a helper process with its first command, and a cancelled command may not have started.
 		p.purpose(id, PurposeCommand, "file", "ran.txt", "text", "ran").answer()
 		before := descendants(p)
 		u := p.purpose(id, PurposeSlowCommand)
@@ -158,11 +158,11 @@ var exitChecks = []Check{
 // terminate signals the agent.
 func (p *peer) terminate() {
 	if err := p.child.Terminate(); err != nil {
-		p.t.skipAs(ReasonNotPossible, "the agent can not be signalled here: %v", err)
+		p.t.skipAs(ReasonNotPossible, "the agent cannot be signalled here: %v", err)
 	}
 }
 
-// signalled makes a check that an agent ends in time on a signal, with nothing left behind.
+// signalled returns a check that an agent ends in time on a signal, with no process left.
 func signalled(prepare func(*trial) *peer) func(*trial) {
 	return func(t *trial) {
 		p := prepare(t)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// meta is what a client may put into _meta.
+// meta is an example of a client's _meta.
 func meta() object {
 	return object{
 		"conformance.example/key": []any{1, object{"x": nil}},
@@ -13,7 +13,7 @@ func meta() object {
 	}
 }
 
-// with returns an object with more members.
+// with returns an object with additional members.
 func with(o object, name string, value any) object {
 	more := maps.Clone(o)
 	more[name] = value
@@ -99,7 +99,7 @@ var extensionChecks = []Check{
 	})},
 }
 
-// metaIsObject looks at every _meta in a value, but not at what others put in.
+// metaIsObject checks every _meta in a value, except those of other programs.
 func metaIsObject(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:

@@ -18,13 +18,13 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// A fake is a small agent that does everything right, but for one defect at most.
+// A fake is a small, correct agent with at most one defect.
 type fake struct {
 	defect *defect
 	store  string // where sessions are kept
 	out    io.Writer
 	stderr io.Writer
-	// command runs what takes long, until it is over or ctx ends.
+	// command runs a long operation until its end or that of ctx.
 	command func(ctx context.Context) error
 	ctx     context.Context // of the agent's life
 	end     context.CancelCauseFunc
@@ -41,7 +41,7 @@ type fake struct {
 	lock     chan struct{}     // of a defect
 }
 
-// errDied ends a fake as a crash does.
+// errDied ends a fake like a crash.
 var errDied = errors.New("died")
 
 func newFake(d *defect, out, stderr io.Writer, env []string) *fake {
@@ -54,7 +54,7 @@ func newFake(d *defect, out, stderr io.Writer, env []string) *fake {
 	return f
 }
 
-// serve speaks until the input ends, and returns the exit code.
+// serve runs until the end of the input and returns the exit code.
 func (f *fake) serve(in io.Reader) int {
 	if f.is("talks-first") {
 		f.write([]byte(`{"jsonrpc":"2.0","method":"_hello","params":{}}`))
@@ -101,7 +101,7 @@ func (f *fake) serve(in io.Reader) int {
 	}
 }
 
-// readChunks takes what comes in one read for one message, or for several of which only the first counts.
+// readChunks treats each read as one message, or several of which only the first counts.
 func (f *fake) readChunks(in io.Reader, lines chan<- []byte) {
 	buf := make([]byte, 1<<20)
 	for {
@@ -129,7 +129,7 @@ func (f *fake) stop() int {
 	return 0
 }
 
-// note and noted are the memory of a defect.
+// note and noted are a defect's memory.
 func (f *fake) note(key string, v any) { f.memory.Store(key, v) }
 
 func (f *fake) noted(key string) any {
@@ -137,7 +137,7 @@ func (f *fake) noted(key string) any {
 	return v
 }
 
-// count counts what a defect counts.
+// count counts events for a defect.
 func (f *fake) count(key string) int {
 	n, _ := f.noted(key).(int)
 	f.note(key, n+1)
@@ -146,7 +146,7 @@ func (f *fake) count(key string) int {
 
 func (f *fake) is(name string) bool { return f.defect != nil && f.defect.name == name }
 
-// pause is how a defect is slow.
+// pause delays a defect.
 func (f *fake) pause() {
 	slow := time.NewTimer(time.Second)
 	defer slow.Stop()
@@ -156,7 +156,7 @@ func (f *fake) pause() {
 	}
 }
 
-// hang is how a defect stops at a place for good.
+// hang blocks forever.
 func (f *fake) hang() { <-f.ctx.Done() }
 
 func (f *fake) die() { f.end(errDied) }
@@ -255,7 +255,7 @@ func (f *fake) refuse(m *message, code int, text string) { f.fail(m.id, code, te
 
 func (f *fake) notify(method string, params any) { f.send(object{"method": method, "params": params}) }
 
-// ask calls the client. When ctx ends first the request is withdrawn.
+// ask calls the client. When ctx ends first, it cancels the request.
 func (f *fake) ask(ctx context.Context, method string, params object) (any, error) {
 	f.mu.Lock()
 	f.next++
@@ -294,7 +294,7 @@ func (f *fake) ask(ctx context.Context, method string, params object) (any, erro
 	}
 }
 
-// can reports a capability of the client's.
+// can reports whether the client has a capability.
 func (f *fake) can(path ...any) bool {
 	if f.defect != nil && f.defect.assume != nil && slices.Equal(f.defect.assume, path) {
 		return true

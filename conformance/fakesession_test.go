@@ -15,7 +15,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// fakeSession is a session that is open. What is exported is stored.
+// fakeSession is an open session. Exported fields are stored.
 type fakeSession struct {
 	f *fake
 
@@ -43,7 +43,7 @@ func (s *fakeSession) cancel() {
 	}
 }
 
-// over waits for the end of the turns that there are now.
+// over waits for the end of the current turns.
 func (s *fakeSession) over() {
 	s.mu.Lock()
 	last := s.tail
@@ -149,7 +149,7 @@ func (f *fake) commands(s *fakeSession) {
 	}}})
 }
 
-// reopen finds a session, open or stored.
+// reopen returns a session, open or stored.
 func (f *fake) reopen(m *message, params object) *fakeSession {
 	cwd, ok := f.workspace(m, params)
 	if !ok {
@@ -324,7 +324,7 @@ func (f *fake) remove(m *message, params object) {
 	f.reply(m, object{})
 }
 
-// update tells the client something of the session, and keeps it for a replay if it belongs to the conversation.
+// update sends an update, and stores it for a replay if it belongs to the conversation.
 func (s *fakeSession) update(kind string, body object) {
 	body["sessionUpdate"] = kind
 	if turnKind(kind) {

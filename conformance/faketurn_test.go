@@ -132,7 +132,7 @@ func (t *fakeTurn) run(text string) {
 	}
 }
 
-// update tells, or only keeps, a chunk of a message.
+// update sends, or only stores, a chunk of a message.
 func (t *fakeTurn) update(kind, text, id string, tell bool) {
 	body := object{"content": object{"type": "text", "text": text}, "messageId": id + strings.Trim(t.request, `"`) + "-" + t.s.ID}
 	if tell {
@@ -210,7 +210,7 @@ func (t *fakeTurn) begin(kind, title string, more object) string {
 	return id
 }
 
-// tool tells of a change of a tool call.
+// tool sends an update of a tool call.
 func (t *fakeTurn) tool(id string, change object) {
 	if s := change["status"]; s == "completed" || s == "failed" {
 		delete(t.open, id)
@@ -222,7 +222,7 @@ func textContent(text string) []any {
 	return []any{object{"type": "content", "content": object{"type": "text", "text": text}}}
 }
 
-// end ends a tool call, unless the turn is cancelled: its end fails what is open.
+// end ends a tool call. If the turn is cancelled, the open calls fail with its end.
 func (t *fakeTurn) end(id, text string, err error) {
 	switch {
 	case t.ctx.Err() != nil:
@@ -235,7 +235,7 @@ func (t *fakeTurn) end(id, text string, err error) {
 	}
 }
 
-// load reads a file, from the client where it does that.
+// load reads a file, from the client if it supports that.
 func (t *fakeTurn) load(path string) (string, error) {
 	if !t.f.can("fs", "readTextFile") || t.f.is("reads-itself") {
 		data, err := os.ReadFile(path)
@@ -346,7 +346,7 @@ func (t *fakeTurn) bash(line string) {
 	t.end(id, "done", t.local(line))
 }
 
-// local runs a command: it puts a word into a file, or takes long.
+// local runs a command: it writes a word to a file, or takes long.
 func (t *fakeTurn) local(line string) error {
 	words := strings.Fields(line)
 	if len(words) == 4 && words[0] == "echo" {

@@ -4,7 +4,7 @@ import (
 	"math"
 )
 
-// negotiates makes a check of the answer to a protocol version.
+// negotiates returns a check of the answer to a protocol version.
 func negotiates(version any, ok func(t *trial, answer float64)) func(*trial) {
 	return func(t *trial) {
 		p := t.start()
@@ -28,7 +28,7 @@ func ownVersion(asked float64) func(*trial, float64) {
 	}
 }
 
-// starts makes a check that initialize with some parameters gives a result, and a session can be had then.
+// starts returns a check that initialize succeeds with some parameters and a session can be opened then.
 func starts(params func() object) func(*trial) {
 	return func(t *trial) {
 		p := t.start()

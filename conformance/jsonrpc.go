@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// echoes makes a check that a request's id comes back as it was sent.
+// echoes returns a check that a request's ID is returned as it was sent.
 func echoes(id string) func(*trial) {
 	return func(t *trial) {
 		p := t.agent(bare)
@@ -20,14 +20,14 @@ func echoes(id string) func(*trial) {
 	}
 }
 
-// encodedAlike reports that a string id came back in another spelling of the same text.
+// encodedAlike reports that a string ID was returned with another encoding of the same text.
 func encodedAlike(m *message, id string) bool {
 	s, ok := m.value["id"].(string)
 	return ok && str(readMessage([]byte(`{"id":`+id+`}`)).value, "id") == s
 }
 
-// survives makes a check that a line is answered with an error of one of the codes, with id null, and that the agent
-// lives on.
+// survives returns a check that a line is answered with an error with one of the codes and id null, and that the agent
+// continues.
 func survives(line string, codes ...int) func(*trial) {
 	return func(t *trial) {
 		p := t.agent(bare)
@@ -42,7 +42,7 @@ func survives(line string, codes ...int) func(*trial) {
 	}
 }
 
-// tolerates makes a check that the agent lives on behind a line, whatever it answers.
+// tolerates returns a check that the agent continues after a line, whatever it answers.
 func tolerates(lines ...string) func(*trial) {
 	return func(t *trial) {
 		p := t.agent(bare)
@@ -53,7 +53,7 @@ func tolerates(lines ...string) func(*trial) {
 	}
 }
 
-// unanswered makes a check that lines are not answered.
+// unanswered returns a check that lines are not answered.
 func unanswered(lines ...string) func(*trial) {
 	return func(t *trial) {
 		p := t.agent(bare)
@@ -71,7 +71,7 @@ func unanswered(lines ...string) func(*trial) {
 	}
 }
 
-// asked reports that a response has the id of one of the suite's numbered requests.
+// asked reports whether a response has the ID of one of the suite's numbered requests.
 func (p *peer) asked(m *message) bool {
 	n, err := strconv.Atoi(m.id)
 	p.mu.Lock()
@@ -79,12 +79,12 @@ func (p *peer) asked(m *message) bool {
 	return err == nil && n > 0 && n <= p.next
 }
 
-// refuses makes a check that a request is refused with one of the codes, and that the agent lives on.
+// refuses returns a check that a request is refused with one of the codes, and that the agent continues.
 func refuses(method, params string, codes ...int) func(*trial) {
 	return func(t *trial) {
 		p := t.agent(bare)
 		from := p.now()
-		member := "" // params is of all runs
+		member := "" // params is shared by all runs
 		if params != "" {
 			member = `,"params":` + params
 		}

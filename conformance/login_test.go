@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// An agent that wants a login for every session fails nothing: the checks that need a session are skipped, and say why.
+// An agent that requires a login for every session fails no check: checks that need a session are skipped with this
+// reason.
 func TestRun_WantsLogin(t *testing.T) {
 	wants := &defect{name: "wants-login", in: func(f *fake, m *message) bool {
 		if !strings.HasPrefix(m.method, "session/") || m.id == "" {

@@ -15,7 +15,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// What makes the test binary a fake agent, or the command that takes long of one.
+// Environment variables that make the test binary a fake agent, or its long-running command.
 const (
 	fakeVariable    = "CONFORMANCE_FAKE"
 	sleeperVariable = "CONFORMANCE_SLEEPER"

@@ -15,19 +15,19 @@ import (
 type message struct {
 	// index is its place in the transcript.
 	index int
-	since time.Duration // since the agent's start
-	sent  bool          // by the suite
+	since time.Duration // time since the agent's start
+	sent  bool          // sent by the suite
 	line  []byte        // without its newline
-	// fault says why the line is no JSON-RPC message; the members below are what could be read of it.
+	// fault is the reason why the line is not a JSON-RPC message; the fields below are what could be decoded.
 	fault string
 
 	value  map[string]any
-	id     string // as it was written; "" for none
+	id     string // as encoded; "" for none
 	method string
 	params any
 	result any
 	err    *rpcError
-	// hasResult tells a null result from none.
+	// hasResult distinguishes a null result from none.
 	hasResult bool
 }
 
@@ -40,7 +40,7 @@ type rpcError struct {
 
 func (e *rpcError) String() string { return fmt.Sprintf("error %d (%s)", int(e.code), e.message) }
 
-// readMessage reads a line leniently.
+// readMessage decodes a line leniently.
 func readMessage(line []byte) *message {
 	m := &message{line: line}
 	switch {
@@ -78,7 +78,7 @@ func (m *message) isResponse() bool {
 	return m.value != nil && m.method == "" && (m.hasResult || m.value["error"] != nil)
 }
 
-// session returns the session that a message is about.
+// session returns the ID of the message's session.
 func (m *message) session() string { return str(m.params, "sessionId") }
 
 // update returns the kind and the body of a session/update, or "".
@@ -90,7 +90,7 @@ func (m *message) update() (string, any) {
 	return str(u, "sessionUpdate"), u
 }
 
-// kind returns what a message is, for people.
+// kind returns the kind of the message, for reports.
 func (m *message) kind() string {
 	if kind, _ := m.update(); kind != "" {
 		return kind
@@ -105,7 +105,7 @@ func (m *message) kind() string {
 	}
 }
 
-// String shows a message, bounded.
+// String returns a truncated message.
 func (m *message) String() string {
 	arrow := "<-"
 	if m.sent {
@@ -118,10 +118,10 @@ func (m *message) String() string {
 	return fmt.Sprintf("%6.3fs %s %s", m.since.Seconds(), arrow, line)
 }
 
-// shownLine is how much of a line a report shows, in bytes.
+// shownLine is the maximum length of a line in a report, in bytes.
 const shownLine = 600
 
-// at walks into a decoded value: strings are members, ints are elements. What is not there is nil.
+// at returns a part of a decoded value: strings select members, ints elements. It returns nil for a missing part.
 func at(v any, path ...any) any {
 	for _, step := range path {
 		switch step := step.(type) {
@@ -139,7 +139,7 @@ func at(v any, path ...any) any {
 	return v
 }
 
-// str, list and has are at for a string, an array and presence.
+// str, list and has are like at, for a string, an array and presence.
 func str(v any, path ...any) string { s, _ := at(v, path...).(string); return s }
 func list(v any, path ...any) []any { l, _ := at(v, path...).([]any); return l }
 
@@ -149,7 +149,7 @@ func has(v any, name string) bool {
 	return ok
 }
 
-// excerpt shows a value, bounded.
+// excerpt returns a truncated value.
 func excerpt(v any) string {
 	raw, err := jsonx.Marshal(v)
 	if err != nil {
@@ -165,7 +165,7 @@ func excerpt(v any) string {
 // object is a JSON object that the suite sends.
 type object = map[string]any
 
-// encode is for values that the suite makes itself, which can always be encoded.
+// encode encodes a value of the suite, which cannot fail.
 func encode(v any) []byte {
 	raw, err := jsonx.Marshal(v)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// moded opens a session that has two modes, and returns the answer of session/new and a mode that is not the current.
+// moded opens a session with two modes. It returns the answer to session/new and a mode that is not the current one.
 func (t *trial) moded(capabilities object) (p *peer, created any, id, mode string) {
 	p = t.agent(capabilities)
 	created = p.call("session/new", setup(p.work))
@@ -24,7 +24,7 @@ func modeIDs(v any) []string {
 	return ids
 }
 
-// modeOption returns the config option that is the mode, or nil.
+// modeOption returns the configuration option for the mode, or nil.
 func modeOption(v any) *option {
 	for _, o := range options(v) {
 		if str(o.raw, "category") == "mode" {
@@ -149,7 +149,7 @@ var modeChecks = []Check{
 	}},
 }
 
-// lastOptions returns the config options as they were told last by an update.
+// lastOptions returns the configuration options of the last update.
 func lastOptions(p *peer, session string) any {
 	for _, m := range slices.Backward(p.messages(0)) {
 		if kind, body := m.update(); kind == "config_option_update" && m.session() == session {

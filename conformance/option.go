@@ -2,16 +2,16 @@ package conformance
 
 import "slices"
 
-// An option is a session config option as the agent told it.
+// An option is a session configuration option that the agent sent.
 type option struct {
 	raw     any
 	id      string
 	boolean bool
 	current any
-	values  []string // of a select, in groups or not
+	values  []string // values of a select option, grouped or not
 }
 
-// options reads the config options of a response or of an update.
+// options decodes the configuration options of a response or an update.
 func options(v any) []*option {
 	var all []*option
 	for _, raw := range list(v, "configOptions") {
@@ -46,7 +46,7 @@ func findOption(v any, id string) *option {
 	return nil
 }
 
-// other returns a value that the option does not have, or nil.
+// other returns a value other than the current one, or nil.
 func (o *option) other() any {
 	if o.boolean {
 		return o.current != true
@@ -59,7 +59,7 @@ func (o *option) other() any {
 	return nil
 }
 
-// set returns the parameters that give the option a value.
+// set returns the parameters that set the option to a value.
 func (o *option) set(session string, value any) object {
 	params := object{"sessionId": session, "configId": o.id, "value": value}
 	if _, ok := value.(bool); ok {
@@ -68,7 +68,7 @@ func (o *option) set(session string, value any) object {
 	return params
 }
 
-// anyOption returns an option that has two values; without one the check is skipped.
+// anyOption returns an option with two values. It skips the check if there is none.
 func (p *peer) anyOption(result any) *option {
 	for _, o := range options(result) {
 		if o.other() != nil && !o.boolean {

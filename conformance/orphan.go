@@ -11,17 +11,17 @@ import (
 // A processInfo is one process of this machine.
 type processInfo struct {
 	pid, parent, group int
-	start              string // tells two processes with one id apart
+	start              string // distinguishes processes with the same PID
 	command            string
 	marked             bool // its environment has the trial's mark
 	zombie             bool
 }
 
-// errNoTable says that this system's processes can not be listed.
+// errNoTable reports that processes cannot be listed on this system.
 var errNoTable = errors.New("the process table cannot be read here")
 
-// family returns the living processes that come from the agent: its descendants, its process group, and those that
-// have the trial's mark in their environment.
+// family returns the living processes of the agent: its descendants, its process group, and those that have the trial's
+// mark in their environment.
 func (p *peer) family() ([]processInfo, error) {
 	mark := ""
 	for _, e := range p.env {
@@ -46,7 +46,7 @@ func (p *peer) family() ([]processInfo, error) {
 	return slices.DeleteFunc(all, func(i processInfo) bool { return !ours[i.pid] || i.pid == pid || i.zombie }), nil
 }
 
-// descendants returns the agent's processes as they are now. Where they can not be listed the check is skipped.
+// descendants returns the agent's current processes. It skips the check if they cannot be listed.
 func descendants(p *peer) []processInfo {
 	found, err := p.family()
 	if err != nil || p.child.PID() == 0 {
@@ -62,20 +62,20 @@ func cmpErr(err error) error {
 	return err
 }
 
-// leavesNothing wants all that came from the agent to be gone. before is what was there when it was asked to end: those
-// may have got another parent.
+// leavesNothing checks that no process of the agent is left. before are those that existed when it was asked to end,
+// which may have another parent now.
 func (p *peer) leavesNothing(before []processInfo) {
 	p.gone(func(left processInfo) bool { return true }, before)
 }
 
-// leavesOnly wants all that came from the agent to be gone, but what was there before.
+// leavesOnly checks that no process of the agent is left, except those in before.
 func (p *peer) leavesOnly(before []processInfo) {
 	p.gone(func(left processInfo) bool {
 		return !slices.ContainsFunc(before, func(b processInfo) bool { return b.pid == left.pid && b.start == left.start })
 	}, nil)
 }
 
-// gone looks until nothing is left that counts, for as long as an agent may take to end.
+// gone waits until no relevant process is left, for as long as an agent may take to end.
 func (p *peer) gone(counts func(processInfo) bool, before []processInfo) {
 	limit := time.NewTimer(p.t.suite.opts.Patience)
 	defer limit.Stop()

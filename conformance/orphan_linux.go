@@ -18,9 +18,9 @@ func processes(mark string) ([]processInfo, error) {
 	for _, dir := range dirs {
 		data, err := os.ReadFile(filepath.Join(dir, "stat"))
 		if err != nil {
-			continue // it has ended
+			continue // a zombie
 		}
-		// The command stands in parentheses and may have any characters.
+		// The command is in parentheses and may contain any characters.
 		head, rest, ok := strings.Cut(string(data), "(")
 		end := strings.LastIndexByte(rest, ')')
 		if !ok || end < 0 {

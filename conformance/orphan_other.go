@@ -2,5 +2,5 @@
 
 package conformance
 
-// processes can not list them here.
+// processes is not implemented on this system.
 func processes(string) ([]processInfo, error) { return nil, errNoTable }

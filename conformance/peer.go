@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// A peer is the client's end of one agent: a raw and lenient one that can send any bytes and keeps all that comes.
+// A peer is the client's end of a connection to one agent. It is lenient, can send any bytes, and keeps everything it
+// receives.
 //
 // Its goroutines end with finish: the reader with the agent's stdout, the writer with the queue.
 type peer struct {
@@ -27,17 +28,17 @@ type peer struct {
 
 	mu       sync.Mutex // guards what follows
 	log      []*message
-	changed  chan struct{} // closed when something has changed, and renewed
+	changed  chan struct{} // closed and replaced at each change
 	ended    bool          // the agent's stdout has ended
 	broken   error         // writing failed
-	next     int           // the last id that request gave
+	next     int           // the last ID that request used
 	queue    []outgoing
 	handlers map[string]func(*message)
-	paused   chan struct{} // while not nil, nothing is read
+	paused   chan struct{} // if not nil, reading is paused
 	finished bool
 }
 
-// outgoing is one write; close asks for the end of stdin.
+// outgoing is one write; with close it closes stdin.
 type outgoing struct {
 	bytes []byte
 	close bool
@@ -55,7 +56,7 @@ func newPeer(t *trial, c child, env []string, work string) *peer {
 	return p
 }
 
-// finish ends the agent and everything of the peer.
+// finish ends the agent and the peer's goroutines.
 func (p *peer) finish() {
 	p.resume()
 	p.child.End()
@@ -68,7 +69,7 @@ func (p *peer) finish() {
 	<-p.readerDone
 }
 
-// wake tells everyone who waits. p.mu is held.
+// wake notifies all waiting goroutines. The caller holds p.mu.
 func (p *peer) wake() {
 	close(p.changed)
 	p.changed = make(chan struct{})
@@ -97,7 +98,7 @@ func (p *peer) read() {
 	}
 }
 
-// pausable reads the agent's stdout, but not while the peer is paused.
+// pausable reads the agent's stdout, except while the peer is paused.
 type pausable struct{ p *peer }
 
 func (g pausable) Read(b []byte) (int, error) {
@@ -123,7 +124,7 @@ func (p *peer) received(m *message) {
 	}
 }
 
-// enter adds to the transcript. p.mu is held.
+// enter adds to the transcript. The caller holds p.mu.
 func (p *peer) enter(m *message) {
 	m.index, m.since = len(p.log), time.Since(p.start)
 	p.log = append(p.log, m)
@@ -162,7 +163,7 @@ func (p *peer) write() {
 	}
 }
 
-// sendBytes queues one write of any bytes. What reads as a message stands in the transcript.
+// sendBytes queues one write of any bytes. If they are a message, it is added to the transcript.
 func (p *peer) sendBytes(b []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -191,10 +192,10 @@ func (p *peer) sendPieces(pieces ...[]byte) {
 // send queues one line.
 func (p *peer) send(line string) { p.sendBytes([]byte(line + "\n")) }
 
-// sendf is send with a format.
+// sendf is like send with a format.
 func (p *peer) sendf(format string, args ...any) { p.send(fmt.Sprintf(format, args...)) }
 
-// closeStdin ends the agent's input, behind what was sent.
+// closeStdin closes the agent's input after what was sent.
 func (p *peer) closeStdin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -220,14 +221,14 @@ func (p *peer) resume() {
 	}
 }
 
-// on sets what answers a method of the client's.
+// on sets the handler of a client method.
 func (p *peer) on(method string, handle func(*message)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.handlers[method] = handle
 }
 
-// refuse answers a request for a method that the client does not have.
+// refuse answers a request for a method that the client does not support.
 func (p *peer) refuse(m *message) {
 	p.replyError(m, -32601, "the client has no method "+m.method)
 }
@@ -240,14 +241,14 @@ func (p *peer) replyError(to *message, code int, text string) {
 	p.sendf(`{"jsonrpc":"2.0","id":%s,"error":%s}`, to.id, encode(object{"code": code, "message": text}))
 }
 
-// A call is a request of the suite's.
+// A call is a request by the suite.
 type call struct {
 	id     string
 	method string
-	index  int // of the request in the transcript
+	index  int // index of the request in the transcript
 }
 
-// request sends a request with a fresh id.
+// request sends a request with a new ID.
 func (p *peer) request(method string, params any) call {
 	p.mu.Lock()
 	p.next++
@@ -256,7 +257,7 @@ func (p *peer) request(method string, params any) call {
 	return p.requestAs(id, method, params)
 }
 
-// requestAs sends a request with an id, which is JSON.
+// requestAs sends a request with an ID, which is JSON.
 func (p *peer) requestAs(id, method string, params any) call {
 	c := call{id: id, method: method, index: p.now()}
 	p.sendf(`{"jsonrpc":"2.0","id":%s,"method":%s,"params":%s}`, id, encode(method), encode(params))
@@ -281,7 +282,7 @@ func (p *peer) messages(from int) []*message {
 	return slices.Clone(p.log[min(from, len(p.log)):])
 }
 
-// find returns the first message from an index on that ok accepts, or nil.
+// find returns the first message from an index on for which ok is true, or nil.
 func (p *peer) find(from int, ok func(*message) bool) *message {
 	for _, m := range p.messages(from) {
 		if ok(m) {
@@ -296,7 +297,7 @@ var (
 	errTime   = errors.New("it did not come in time")
 )
 
-// await returns the first message of the agent's from an index on that ok accepts.
+// await returns the first message of the agent from an index on for which ok is true.
 func (p *peer) await(from int, ok func(*message) bool) (*message, error) {
 	for {
 		p.mu.Lock()
@@ -319,7 +320,7 @@ func (p *peer) await(from int, ok func(*message) bool) (*message, error) {
 	}
 }
 
-// wait is await that fails the check.
+// wait is like await and fails the check on an error.
 func (p *peer) wait(from int, what string, ok func(*message) bool) *message {
 	m, err := p.await(from, ok)
 	if err != nil {
@@ -328,7 +329,7 @@ func (p *peer) wait(from int, what string, ok func(*message) bool) *message {
 	return m
 }
 
-// epitaph tells how an agent ended that has ended.
+// epitaph describes how an agent has ended.
 func (p *peer) epitaph() string {
 	select {
 	case <-p.child.Done():
@@ -345,12 +346,12 @@ func (p *peer) response(c call) *message {
 
 func (c call) answeredBy(m *message) bool { return m.isResponse() && m.id == c.id }
 
-// answered reports that a call has its response by now.
+// answered reports whether a call has its response.
 func (p *peer) answered(c call) bool {
 	return p.find(c.index, func(m *message) bool { return !m.sent && c.answeredBy(m) }) != nil
 }
 
-// call makes a request that has to succeed and returns its result.
+// call sends a request that must succeed and returns its result.
 func (p *peer) call(method string, params any) any {
 	m := p.response(p.request(method, params))
 	if m.err != nil || !m.hasResult {
@@ -359,7 +360,7 @@ func (p *peer) call(method string, params any) any {
 	return m.result
 }
 
-// fails makes a request that has to be answered with an error, of one of the codes if there are any.
+// fails sends a request that must be answered with an error, with one of the codes if there are any.
 func (p *peer) fails(method string, params any, codes ...int) *rpcError {
 	return p.failsWith(p.response(p.request(method, params)), method, codes...)
 }
@@ -374,16 +375,16 @@ func (p *peer) failsWith(m *message, what string, codes ...int) *rpcError {
 	return m.err
 }
 
-// lives makes sure that the agent still answers.
+// lives checks that the agent still answers.
 func (p *peer) lives() *message {
-	// The method begins with an underscore: whatever the agent makes of it, it has to answer.
+	// The method starts with an underscore: the agent must answer, with whatever result.
 	return p.response(p.request("_conformance/ping", object{}))
 }
 
-// settle waits until what the agent had to say by now has come: a round trip, and a while of silence.
+// settle waits until the agent has sent what it had to send: a round trip, followed by silence.
 func (p *peer) settle() {
 	p.lives()
-	limit := time.NewTimer(10 * p.t.quiet) // an agent that never falls silent is looked at as it is
+	limit := time.NewTimer(10 * p.t.quiet) // an agent that never falls silent is inspected as it is
 	defer limit.Stop()
 	for {
 		p.mu.Lock()

@@ -8,7 +8,7 @@ import (
 const permission = "session/request_permission"
 
 // asking starts an agent whose model wants to run a command, and returns the turn and the open permission request. The
-// command, when it is run, makes the file ran.txt.
+// command creates the file ran.txt.
 func (t *trial) asking(capabilities object) (*turn, *message) {
 	p, id := t.session(capabilities)
 	p.on(permission, func(*message) {})
@@ -16,12 +16,12 @@ func (t *trial) asking(capabilities object) (*turn, *message) {
 	return u, u.seesCall(permission)
 }
 
-// ran reports that the command was run: in the client's terminal, or by the agent itself.
+// ran reports whether the command was run, in the client's terminal or by the agent itself.
 func (u *turn) ran() bool {
 	return u.p.exists("ran.txt") || u.p.find(u.index, func(m *message) bool { return m.method == "terminal/create" }) != nil
 }
 
-// denies makes a check that an answer to a permission request denies it, and that the turn comes to an end.
+// denies returns a check that an answer to a permission request denies it, and that the turn ends.
 func denies(answer func(p *peer, m *message)) func(*trial) {
 	return func(t *trial) {
 		u, m := t.asking(bare)
@@ -34,10 +34,10 @@ func denies(answer func(p *peer, m *message)) func(*trial) {
 	}
 }
 
-// result makes an answer of a value.
+// result encodes the answer with a value.
 func result(v any) func(*peer, *message) { return func(p *peer, m *message) { p.reply(m, v) } }
 
-// watchPermission makes a check of the options of all permission requests.
+// watchPermission returns a check of the options of all permission requests.
 func watchPermission(see func(options []any) string) func(*trial) {
 	return watchCall(permission, func(params any) string { return see(list(params, "options")) })
 }
@@ -96,7 +96,7 @@ var permissionChecks = []Check{
 		_, m := t.asking(bare)
 		kinds := string(encode(list(m.params, "options")))
 		if !strings.Contains(kinds, `"allow_`) || !strings.Contains(kinds, `"reject_`) {
-			t.failAt(m, "the user can not both allow and reject")
+			t.failAt(m, "the user cannot both allow and reject")
 		}
 	}},
 	{"permission.waits", TierMust, "Nothing is done before the user has answered.", pageTools, func(t *trial) {

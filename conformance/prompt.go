@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// refusesPrompt makes a check that a prompt with some parameters is refused.
+// refusesPrompt returns a check that a prompt with some parameters is refused.
 func refusesPrompt(prompt any, codes ...int) func(*trial) {
 	return func(t *trial) {
 		p, id := t.session(bare)
@@ -20,7 +20,7 @@ func refusesPrompt(prompt any, codes ...int) func(*trial) {
 	}
 }
 
-// stopsWith makes a check of the stop reason for a purpose.
+// stopsWith returns a check of the stop reason for a purpose.
 func stopsWith(purpose Purpose, reason string) func(*trial) {
 	return func(t *trial) {
 		p, id := t.session(bare)
@@ -52,7 +52,7 @@ var promptChecks = []Check{
 	{"prompt.stop.max-tokens", TierCapability, "A turn that the output limit ends stops with max_tokens.", pagePrompt, stopsWith(PurposeLength, "max_tokens")},
 	{"prompt.stop.refusal", TierCapability, "A turn that the model refuses stops with refusal.", pagePrompt, stopsWith(PurposeRefusal, "refusal")},
 	{"prompt.updates-first", TierMust, "All updates of a turn come before its response.", pagePrompt, watch("turn", func(*tour) look {
-		busy := make(map[string]string) // request ids and their sessions
+		busy := make(map[string]string) // request IDs and their sessions
 		return func(m *message) (bool, string) {
 			kind, _ := m.update()
 			switch {
@@ -233,7 +233,7 @@ var promptChecks = []Check{
 	})},
 }
 
-// watchEntries looks at each entry of each plan.
+// watchEntries checks each entry of each plan.
 func watchEntries(see func(entry any) string) func(*trial) {
 	return watchUpdate("plan", func(body any) string {
 		for _, e := range list(body, "entries") {
@@ -281,7 +281,7 @@ var planChecks = []Check{
 	}},
 }
 
-// subset reports that every element of a is in b.
+// subset reports whether every element of a is in b.
 func subset(a, b []string) bool {
 	return !slices.ContainsFunc(a, func(e string) bool { return !slices.Contains(b, e) })
 }

@@ -11,27 +11,27 @@ import (
 // A Purpose is what a prompt makes an agent do.
 type Purpose string
 
-// The purposes. A prompt may have the placeholders that are named here; {file} is a path relative to the session's
-// working directory.
+// The purposes. A prompt may have the placeholders named here; {file} is a path relative to the session's working
+// directory.
 const (
 	PurposeSay         Purpose = "say"          // answer with {text}, in words
 	PurposeThink       Purpose = "think"        // think, then answer
 	PurposeLong        Purpose = "long"         // stream text for at least ten seconds
-	PurposeRead        Purpose = "read"         // read {file} with a tool, and tell what is in it
+	PurposeRead        Purpose = "read"         // read {file} with a tool, and say what is in it
 	PurposeWrite       Purpose = "write"        // write {text} into the new {file} with a tool
 	PurposeEdit        Purpose = "edit"         // replace {old} by {text} in {file} with a tool
 	PurposeCommand     Purpose = "command"      // run a shell command that puts {text} into {file}, after asking
 	PurposeSlowCommand Purpose = "slow-command" // run a shell command that takes minutes
-	PurposePlan        Purpose = "plan"         // publish a plan, and bring it forward
-	PurposeAsk         Purpose = "ask"          // ask the user a question by a form
-	PurposeImage       Purpose = "image"        // say something about what is in the prompt
+	PurposePlan        Purpose = "plan"         // publish a plan, and update it
+	PurposeAsk         Purpose = "ask"          // ask the user a question with a form
+	PurposeImage       Purpose = "image"        // comment on what is in the prompt
 	PurposeLength      Purpose = "max-tokens"   // stop at the model's output limit
 	PurposeRefusal     Purpose = "refusal"      // refuse
-	PurposeFail        Purpose = "fail"         // fail, as a model that can not be reached does
+	PurposeFail        Purpose = "fail"         // fail like an unreachable model
 )
 
-// Prompts says what to send for each purpose. A purpose that is missing, or has an empty prompt, can not be had from
-// the agent; the checks that need it are skipped.
+// Prompts are the prompts for purposes. A missing or empty one stands for a purpose that the agent does not support;
+// the checks that need it are skipped.
 type Prompts map[Purpose]string
 
 // defaultPrompts are for a language model.
@@ -53,7 +53,7 @@ func defaultPrompts() Prompts {
 	}
 }
 
-// GJCPrompts are for gjc's offline model, which does what it is told.
+// GJCPrompts are for gjc's offline model, which follows commands.
 func GJCPrompts() Prompts {
 	return Prompts{
 		PurposeSay:         "!say {text}",
@@ -73,8 +73,8 @@ func GJCPrompts() Prompts {
 	}
 }
 
-// ReadPrompts reads a file of prompts by purpose, in YAML or JSON. What it leaves out is taken from [defaultPrompts].
-// The name "gjc" is no file but [GJCPrompts].
+// ReadPrompts reads a file of prompts by purpose, in YAML or JSON. Missing ones are taken from [defaultPrompts]. The
+// name "gjc" stands for [GJCPrompts].
 func ReadPrompts(name string) (Prompts, error) {
 	if name == "gjc" {
 		return GJCPrompts(), nil
@@ -98,7 +98,7 @@ func ReadPrompts(name string) (Prompts, error) {
 	return prompts, nil
 }
 
-// fill puts values in the places of a prompt: name, value, name, value.
+// fill replaces placeholders in a prompt, given as name, value, name, value.
 func fill(prompt string, values ...string) string {
 	pairs := make([]string, len(values))
 	for i := range values {

@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// A Status is how a check went.
+// A Status is the outcome of a check.
 type Status string
 
 // The statuses.
@@ -19,35 +19,36 @@ const (
 	StatusSkipped Status = "skipped"
 )
 
-// A Reason is why a check was skipped.
+// A Reason is the reason for skipping a check.
 type Reason string
 
 // The reasons. Only ReasonNotSeen counts as a failure in a strict run.
 const (
-	ReasonNotAdvertised Reason = "not advertised" // the agent does not offer the part
-	ReasonNotSeen       Reason = "not seen"       // what the check is about did not happen
-	ReasonNotPossible   Reason = "not possible"   // this machine, or this setup, can not try it
+	ReasonNotAdvertised Reason = "not advertised" // the agent does not support the part
+	ReasonNotSeen       Reason = "not seen"       // what the check tests did not happen
+	ReasonNotPossible   Reason = "not possible"   // not possible on this machine or with this setup
 )
 
-// A Result is how one check went.
+// A Result is the result of one check.
 type Result struct {
 	Check
 	Status Status `json:"status"`
 	// Reason is set for a skipped check, Detail for one that did not pass.
 	Reason Reason `json:"reason,omitzero"`
 	Detail string `json:"detail,omitzero"`
-	// Transcript has the last messages of both directions, of a failed check; Stderr the end of what the agent told.
+	// Transcript has the last messages of both directions, for a failed check; Stderr has the end of the agent's
+	// stderr.
 	Transcript []string `json:"transcript,omitempty"`
 	Stderr     string   `json:"stderr,omitzero"`
 	Millis     int64    `json:"millis"`
 }
 
-// A Report is how an agent did.
+// A Report is the result of a run.
 type Report struct {
-	// Agent is what the agent calls itself: name and version.
+	// Agent is the agent's name and version, as it reports them.
 	Agent   string   `json:"agent"`
 	Command []string `json:"command"`
-	// Conformant says that nothing failed but what is only recommended.
+	// Conformant reports that no check failed, except those of [TierShould].
 	Conformant bool     `json:"conformant"`
 	Passed     int      `json:"passed"`
 	Failed     int      `json:"failed"`
@@ -56,7 +57,7 @@ type Report struct {
 	Results    []Result `json:"results"`
 }
 
-// warning reports a failure that does not make the agent not conformant.
+// warning reports whether a failure leaves the agent conformant.
 func (r *Result) warning() bool { return r.Status == StatusFailed && r.Tier == TierShould }
 
 func (r *Report) count() {
@@ -75,8 +76,8 @@ func (r *Report) count() {
 	r.Conformant = r.Failed == 0
 }
 
-// WriteText writes the report for people: every check in its area, or only those that did not pass, and what is needed
-// to understand a failed one.
+// WriteText writes the report for human readers: every check by area, or only those that did not pass, with details of
+// failed ones.
 func (r *Report) WriteText(w io.Writer, onlyFailed bool) error {
 	var b strings.Builder
 	area := ""

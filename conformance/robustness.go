@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// dir makes a directory in the workspace.
+// dir creates a directory in the workspace.
 func (p *peer) dir(name string) string {
 	path := filepath.Join(p.work, name)
 	if err := os.MkdirAll(path, 0o777); err != nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// watchSchema makes a check of what the agent sends against the schema: of what is called only, or of everything but
-// what is called except. A complaint counts if count says so.
+// watchSchema returns a check of the agent's messages against the schema: only those in called, or all except those in
+// except. A complaint counts if count returns true.
 func watchSchema(s schema, only, except string, count func(error) bool) func(*trial) {
 	return watch(cmp.Or(only, "message"), func(*tour) look {
 		asked := make(map[string]string)
@@ -30,8 +30,8 @@ func watchSchema(s schema, only, except string, count func(error) bool) func(*tr
 	})
 }
 
-// subject returns what a message of the agent's is, the definition that it has to fit, and the value. An unknown
-// message has no definition.
+// subject returns the name of a message, its definition in the schema, and the value. An unknown message has no
+// definition.
 func subject(m *message, asked map[string]string) (what, definition string, value any) {
 	kind, _ := m.update()
 	switch {
@@ -48,7 +48,7 @@ func subject(m *message, asked map[string]string) (what, definition string, valu
 	}
 }
 
-// fits makes a check of one kind of message.
+// fits returns a check of one kind of message.
 func fits(what string) func(*trial) {
 	return watchSchema(fullSchema(), what, "", func(error) bool { return true })
 }

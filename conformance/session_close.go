@@ -91,7 +91,7 @@ var deleteChecks = []Check{
 		}
 		p.purpose(ids[1], PurposeSay, "text", "left").ends("end_turn")
 	}},
-	{"session.delete.unloadable", TierCapability, "A deleted session can not be loaded.", pageDelete, func(t *trial) {
+	{"session.delete.unloadable", TierCapability, "A deleted session cannot be loaded.", pageDelete, func(t *trial) {
 		p, ids := t.stored(1, canDelete...)
 		p.needs("loadSession")
 		p.call("session/delete", ref(ids[0]))

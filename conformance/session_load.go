@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// story is a conversation that has been stored: two turns, the second with a tool call where the model does one.
+// story is a stored conversation: two turns, the second with a tool call if the model makes one.
 type story struct {
 	p           *peer
 	id          string
@@ -36,14 +36,14 @@ func (s *story) reopen(method string) (*peer, call, *message) {
 	return p, c, m
 }
 
-// loaded loads the stored conversation and returns what came before the response.
+// loaded loads the stored conversation and returns the messages before the response.
 func (t *trial) loaded() (*story, *peer, []*message) {
 	s := t.storyFor("loadSession")
 	p, c, m := s.reopen("session/load")
 	return s, p, p.messages(c.index)[:m.index-c.index]
 }
 
-// storyFor has the conversation with an agent that has a capability.
+// storyFor creates the conversation with an agent that has a capability.
 func (t *trial) storyFor(path ...string) *story {
 	p := t.agent(full)
 	p.needs(path...)
@@ -178,7 +178,7 @@ var loadChecks = []Check{
 	}},
 }
 
-// refusesReopening makes a check that a session can not be opened again.
+// refusesReopening returns a check that a session cannot be opened again.
 func refusesReopening(method, id, cwd string, capability ...any) func(*trial) {
 	return func(t *trial) {
 		p := t.agent(bare)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// refusesSession makes a check that session/new refuses parameters.
+// refusesSession returns a check that session/new refuses parameters.
 func refusesSession(params func(p *peer) object, codes ...int) func(*trial) {
 	return func(t *trial) {
 		p := t.agent(bare)
@@ -64,7 +64,7 @@ var newChecks = []Check{
 			case m.sent && m.method == "session/new":
 				created[m.id] = true
 			case m.sent && m.session() != "":
-				known[m.session()] = true // the client names it, so it knows it
+				known[m.session()] = true // the client uses the ID, so it knows it
 			case !m.sent && m.isResponse() && created[m.id]:
 				known[str(m.result, "sessionId")] = true
 				return true, ""
@@ -97,7 +97,7 @@ var newChecks = []Check{
 		params["additionalDirectories"] = []any{"relative"}
 		p.fails("session/new", params, codeParams)
 	}},
-	{"session.new.broken-server", TierMust, "An MCP server that can not be started does not end the agent.", pageSession, func(t *trial) {
+	{"session.new.broken-server", TierMust, "An MCP server that cannot be started does not end the agent.", pageSession, func(t *trial) {
 		p := t.agent(bare)
 		params := setup(p.work)
 		params["mcpServers"] = []any{object{"name": "broken", "command": filepath.Join(t.dir, "no-such-program"), "args": []any{}, "env": []any{}}}
@@ -119,7 +119,7 @@ var newChecks = []Check{
 	}},
 }
 
-// turnKind reports that an update belongs into a turn, or into a replay.
+// turnKind reports whether an update belongs to a turn or a replay.
 func turnKind(kind string) bool {
 	switch kind {
 	case "user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan":

@@ -8,29 +8,29 @@ import (
 	"strings"
 )
 
-// A shape is what the protocol's schema says about one value: the parts of a JSON schema that the schema uses. The
-// tables in shapes_gen.go are made from the official schema files.
+// A shape is the part of a JSON schema that the protocol's schema uses. The tables in shapes_gen.go are generated from
+// the official schema files.
 type shape struct {
-	ref      string            // the definition that this value has
-	kinds    string            // what it may be: s(tring), i(nteger), n(umber), b(oolean), 0 (null), a(rray), o(bject)
-	literal  string            // the only string that it may be
-	number   *float64          // the only number that it may be
-	least    *float64          // the smallest number
-	members  map[string]*shape // of an object
-	required []string          // members that must be there
-	items    *shape            // of an array
-	extra    *shape            // any further member of an object
-	all      []*shape          // each of these holds
-	any      []*shape          // at least one of these holds
-	not      *shape            // this does not hold
-	open     bool              // further members are fine, whatever they are
+	ref      string            // a reference to a definition
+	kinds    string            // permitted types: s(tring), i(nteger), n(umber), b(oolean), 0 (null), a(rray), o(bject)
+	literal  string            // the only permitted string
+	number   *float64          // the only permitted number
+	least    *float64          // the minimum
+	members  map[string]*shape // members of an object
+	required []string          // required members
+	items    *shape            // elements of an array
+	extra    *shape            // additional members of an object
+	all      []*shape          // all of these
+	any      []*shape          // at least one of these
+	not      *shape            // not this
+	open     bool              // additional members are permitted
 }
 
-// A schema is one version of the protocol's schema. Its objects are closed: a member that the schema does not know is
-// a fault, since nothing may be added but in _meta, and strict clients refuse it.
+// A schema is one version of the protocol's schema. Its objects are closed: an unknown member is an error, because
+// extensions belong in _meta and strict clients reject others.
 type schema struct{ tables []map[string]*shape }
 
-// stableSchema is what every agent may send; fullSchema has the unstable parts too.
+// stableSchema is the schema of the stable protocol; fullSchema includes the unstable parts.
 func stableSchema() schema { return schema{[]map[string]*shape{stableShapes, allShapes}} }
 func fullSchema() schema   { return schema{[]map[string]*shape{allShapes}} }
 
@@ -43,7 +43,7 @@ func (s schema) find(name string) *shape {
 	return nil
 }
 
-// check holds a value, as jsonx decodes it, against a definition.
+// check validates a value, decoded by jsonx, against a definition.
 func (s schema) check(name string, v any) error {
 	if s.find(name) == nil {
 		return fmt.Errorf("the protocol has no %s", name)
@@ -51,7 +51,7 @@ func (s schema) check(name string, v any) error {
 	return s.closed(&shape{ref: name}, v, "")
 }
 
-// closed checks a value at a place of its own, where an object has the members that the shape names and no others.
+// closed validates a value on its own, where an object may have only the members that the shape names.
 func (s schema) closed(d *shape, v any, at string) error {
 	seen, err := s.eval(d, v, at)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s schema) closed(d *shape, v any, at string) error {
 	return nil
 }
 
-// eval checks a value and returns the members that the shape has looked at; nil where it takes any.
+// eval validates a value and returns the members that the shape has evaluated; nil if all.
 func (s schema) eval(d *shape, v any, at string) (map[string]bool, error) {
 	if d.ref != "" {
 		def := s.find(d.ref)
@@ -145,13 +145,13 @@ func (s schema) eval(d *shape, v any, at string) (map[string]bool, error) {
 	return seen, nil
 }
 
-// oneOf evaluates alternatives. When none fits it tells the fault of the one that the value means to be: the one whose
-// discriminator fits, or the only one.
+// oneOf evaluates alternatives. If none matches, it returns the error of the intended one: the one whose discriminator
+// matches, or the only one.
 func (s schema) oneOf(alternatives []*shape, v any, at string) (map[string]bool, error) {
 	var first error
 	seen, fits := map[string]bool{}, false
 	for _, a := range alternatives {
-		// Closed where it stands alone: two alternatives may differ only in what they leave out.
+		// Closed: two alternatives may differ only in missing members.
 		more, err := s.eval(a, v, at)
 		if err == nil {
 			if more == nil {
@@ -174,7 +174,7 @@ func (s schema) oneOf(alternatives []*shape, v any, at string) (map[string]bool,
 	return seen, nil
 }
 
-// meant reports that a value has an alternative's discriminator.
+// meant reports whether a value has an alternative's discriminator.
 func (s schema) meant(d *shape, v any) bool {
 	members, ok := v.(map[string]any)
 	if !ok {
@@ -188,7 +188,7 @@ func (s schema) meant(d *shape, v any) bool {
 	return false
 }
 
-// plain checks what is not about members.
+// plain validates everything except members.
 func (s schema) plain(d *shape, v any, at string) error {
 	if d.kinds != "" && !strings.ContainsRune(d.kinds, kindOf(v)) && (kindOf(v) != 'i' || !strings.Contains(d.kinds, "n")) {
 		return fmt.Errorf("%s: %s has the wrong type", place(at), excerpt(v))

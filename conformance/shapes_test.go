@@ -16,7 +16,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// TestShapes holds the tables to the official schema files. -update rewrites them.
+// TestShapes compares the tables with the official schema files. -update rewrites them.
 func TestShapes(t *testing.T) {
 	dir := filepath.Join(testenv.NeedsInterop(t), "node_modules", "@agentclientprotocol", "sdk", "schema", "v1")
 	all, roots := readSchema(t, filepath.Join(dir, "schema.unstable.json"))
@@ -147,7 +147,7 @@ func shapeOf(node any) *shape {
 	if not, ok := n["not"]; ok {
 		d.not = shapeOf(not)
 	}
-	// A definition that only wraps another one is that one.
+	// A definition that only refers to another one is the same.
 	if len(d.all) == 1 && reflect.DeepEqual(d, &shape{all: d.all}) {
 		return d.all[0]
 	}

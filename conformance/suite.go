@@ -14,30 +14,30 @@ import (
 	"time"
 )
 
-// Options says what to check and how.
+// Options configures a run.
 type Options struct {
-	// Command starts the agent; its first part is an absolute path. Required.
+	// Command is the agent's command; its first part is an absolute path. Required.
 	Command []string
-	// Env is the environment of the agents, as "NAME=value". HOME and the XDG directories are replaced.
+	// Env is the agents' environment, as "NAME=value". HOME and the XDG directories are replaced.
 	Env []string
-	// Home is a home directory for all agents. If empty, each check has an empty one of its own; give one to an agent
-	// that keeps its credentials there.
+	// Home is a home directory for all agents. If empty, each check has its own empty one. Set it for an agent that
+	// keeps its credentials there.
 	Home string
-	// Prompts are what makes the agent's model do things. If nil, [defaultPrompts].
+	// Prompts are the prompts for the agent's model. If nil, [defaultPrompts].
 	Prompts Prompts
-	// Select picks checks by their ids. If nil, all.
+	// Select selects checks by ID. If nil, all.
 	Select *regexp.Regexp
-	// Parallel is how many checks run at once. If zero, one for each processor.
+	// Parallel is the number of concurrent checks. If zero, one for each processor.
 	Parallel int
-	// Timeout bounds each check. If zero, 60 seconds, which is meant for a real model.
+	// Timeout is the maximum time of each check. If zero, 60 seconds, which suits a real model.
 	Timeout time.Duration
-	// Patience is how long an agent may take for what should happen at once: to end, to cancel. If zero, 2 seconds.
+	// Patience is the maximum time for what should happen at once, such as ending or cancelling. If zero, 2 seconds.
 	Patience time.Duration
-	// Quiet is how long silence is waited for where something must not come. If zero, 150 milliseconds.
+	// Quiet is how long a check waits for messages that must not come. If zero, 150 milliseconds.
 	Quiet time.Duration
-	// Strict makes a failure of a check that was skipped because what it is about did not happen.
+	// Strict turns a check that was skipped because its subject did not happen into a failure.
 	Strict bool
-	// Progress, if not nil, is told of each result as it comes, one at a time.
+	// Progress, if not nil, is called for each result, one at a time.
 	Progress func(Result)
 }
 
@@ -59,20 +59,20 @@ func setDefault(d *time.Duration, value time.Duration) {
 	}
 }
 
-// A suite is one run over one agent.
+// A suite is one run against one agent.
 type suite struct {
 	ctx   context.Context // of the run
 	opts  Options
 	start startFunc
-	dir   string // for everything
+	dir   string // the directory of the run
 	tours map[string]*tour
-	name  string // of the agent; set before the first check
+	name  string // the agent's initialize result; set before the first check
 }
 
-// ErrNoChecks says that Options.Select picks nothing.
+// ErrNoChecks reports that Options.Select selects no check.
 var ErrNoChecks = errors.New("no check has such an id")
 
-// Run checks an agent. An error means that nothing is known about the agent; what the agent does wrong is in the
+// Run checks an agent. It returns an error only if the agent could not be checked; the agent's faults are in the
 // report. If ctx ends first, Run returns its cause.
 func Run(ctx context.Context, opts Options) (*Report, error) {
 	if len(opts.Command) == 0 || !filepath.IsAbs(opts.Command[0]) {
@@ -92,7 +92,7 @@ func run(ctx context.Context, opts Options, start startFunc) (_ *Report, err err
 	}
 	dir, err := os.MkdirTemp("", "acp-conformance-")
 	if err == nil {
-		// What an agent makes of a path must not hang on how the system names its temporary directory.
+		// The name of the system's temporary directory must not matter to an agent.
 		dir, err = filepath.EvalSymlinks(dir)
 	}
 	if err != nil {
@@ -108,7 +108,7 @@ func run(ctx context.Context, opts Options, start startFunc) (_ *Report, err err
 		for i, c := range checks {
 			report.Results[i] = Result{Check: c, Status: StatusSkipped, Reason: ReasonNotPossible, Detail: "the agent does not answer initialize"}
 		}
-		mute.Check, mute.Tier = checks[0], TierMust // whatever the first check is about
+		mute.Check, mute.Tier = checks[0], TierMust // independent of the first check
 		report.Results[0] = *mute
 	default:
 		err = s.all(ctx, checks, report.Results)
@@ -121,8 +121,8 @@ func run(ctx context.Context, opts Options, start startFunc) (_ *Report, err err
 	return report, nil
 }
 
-// mute finds out that an agent does not answer initialize, so that it has one failure and not hundreds. Any answer
-// will do.
+// mute detects an agent that does not answer initialize, so that it has one failure and not hundreds. Any answer
+// suffices.
 func (s *suite) mute(ctx context.Context) (*Result, error) {
 	t, err := s.try(ctx, s.opts.Timeout, "first", func(t *trial) {
 		p := t.start()
@@ -134,7 +134,7 @@ func (s *suite) mute(ctx context.Context) (*Result, error) {
 	return &t.result, nil
 }
 
-// all runs the checks, some at a time, and keeps their order.
+// all runs the checks concurrently and keeps their order.
 func (s *suite) all(ctx context.Context, checks []Check, results []Result) error {
 	var wg sync.WaitGroup
 	var progress sync.Mutex
@@ -176,15 +176,15 @@ func (s *suite) one(ctx context.Context, c *Check) (Result, error) {
 	return r, nil
 }
 
-// named notes what the agent calls itself.
+// named records the agent's name.
 func (s *suite) named(result any) {
 	s.name = strings.TrimSpace(str(result, "agentInfo", "name") + " " + str(result, "agentInfo", "version"))
 }
 
-// markVariable is in the environment of an agent, and so in that of what it leaves behind.
+// markVariable is set in the environment of an agent, and inherited by its processes.
 const markVariable = "ACP_CONFORMANCE_MARK"
 
-// environment returns the environment of the agents of one trial.
+// environment returns the environment of a trial's agents.
 func (s *suite) environment(dir, home string) []string {
 	own := map[string]string{
 		"HOME": home, "USERPROFILE": home,

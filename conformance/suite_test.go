@@ -14,8 +14,8 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// What did not happen is skipped, with the reason; a strict run makes a failure of it, but not of what is not
-// advertised.
+// What did not happen is skipped, with the reason. A strict run turns that into a failure, except for parts that are
+// not advertised.
 func TestSkips(t *testing.T) {
 	for _, strict := range []bool{false, true} {
 		opts := fakeOptions(regexp.MustCompile(`^(plan\.whole|auth\.logout\.works)$`))
@@ -32,7 +32,7 @@ func TestSkips(t *testing.T) {
 		}
 		want := map[bool]Status{false: StatusSkipped, true: StatusFailed}[strict]
 		if plan.Status != want || plan.Reason != ReasonNotSeen || !strings.Contains(plan.Detail, `"plan"`) {
-			t.Errorf("strict %t: what can not be had is %+v", strict, plan)
+			t.Errorf("strict %t: what cannot be had is %+v", strict, plan)
 		}
 		if report.Conformant == strict {
 			t.Errorf("strict %t: conformant is %t", strict, report.Conformant)
@@ -40,7 +40,7 @@ func TestSkips(t *testing.T) {
 	}
 }
 
-// A failed check of the tier should is a warning and no more.
+// A failed check of tier should is only a warning.
 func TestWarnings(t *testing.T) {
 	report, err := run(t.Context(), fakeOptions(exact(ids("init.agent-info"))), fakeInside(findDefect("nameless")))
 	if err != nil {
@@ -76,7 +76,7 @@ func TestRun_Errors(t *testing.T) {
 	}
 }
 
-// A check that panics is a failed one, and its agent is ended.
+// A check that panics fails, and its agent is ended.
 func TestPanic(t *testing.T) {
 	s := &suite{ctx: t.Context(), opts: fakeOptions(nil), start: fakeInside(nil), dir: t.TempDir()}
 	tried, err := s.try(t.Context(), time.Minute, "x", func(t *trial) {
@@ -183,7 +183,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// Whatever an agent says, reading it does not fail the suite.
+// No output of an agent makes the suite fail.
 func FuzzMessage(f *testing.F) {
 	for _, line := range []string{
 		`{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s","configOptions":[{"id":1,"options":[{"options":[7]}]}]}}`,

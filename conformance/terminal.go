@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// wantsReleased makes sure that every terminal that the client gave out is released.
+// wantsReleased checks that the agent releases every terminal.
 func (p *peer) wantsReleased() {
 	issued := make(map[string]*message)
 	creations := make(map[string]bool)
@@ -24,7 +24,7 @@ func (p *peer) wantsReleased() {
 	}
 }
 
-// commanded has a turn that runs a command in a terminal of the client's, set up by prepare.
+// commanded runs a turn that runs a command in a client terminal, prepared by prepare.
 func commanded(prepare func(p *peer), then func(t *trial, u *turn)) func(*trial) {
 	return func(t *trial) {
 		p, id := t.session(withTerminals)
@@ -37,7 +37,7 @@ func commanded(prepare func(p *peer), then func(t *trial, u *turn)) func(*trial)
 	}
 }
 
-// refusesCall makes a peer refuse a method with an error.
+// refusesCall makes a peer answer a method with an error.
 func refusesCall(method string) func(*peer) {
 	return func(p *peer) {
 		p.on(method, func(m *message) { p.replyError(m, -32603, "the editor has a problem") })
@@ -82,7 +82,7 @@ var terminalChecks = []Check{
 		}
 		return true, map[bool]string{true: "the request names no session"}[m.session() == ""]
 	})},
-	{"terminal.create.error", TierMust, "A terminal that can not be created makes a failed tool call, and the turn goes on.", pageTerminals, commanded(refusesCall("terminal/create"), func(t *trial, u *turn) {
+	{"terminal.create.error", TierMust, "A terminal that cannot be created makes a failed tool call, and the turn goes on.", pageTerminals, commanded(refusesCall("terminal/create"), func(t *trial, u *turn) {
 		if c := u.tool(); c.status() != "failed" && !u.p.exists("ran.txt") {
 			t.failAt(c.events[len(c.events)-1], "the terminal was not created, nothing was run, and %v is %s", c, c.status())
 		}
@@ -139,7 +139,7 @@ var terminalChecks = []Check{
 	}},
 	{"terminal.released", TierMust, "A terminal is released when its command has ended.", pageTerminals, commanded(func(*peer) {}, released)},
 	{"terminal.released.wait-error", TierMust, "A terminal is released when waiting for it fails.", pageTerminals, commanded(refusesCall("terminal/wait_for_exit"), released)},
-	{"terminal.released.output-error", TierMust, "A terminal is released when its output can not be had.", pageTerminals, commanded(refusesCall("terminal/output"), released)},
+	{"terminal.released.output-error", TierMust, "A terminal is released when its output cannot be had.", pageTerminals, commanded(refusesCall("terminal/output"), released)},
 	{"terminal.released.failure", TierMust, "A terminal is released when its command fails.", pageTerminals, commanded(func(p *peer) {
 		p.on("terminal/wait_for_exit", func(m *message) { p.reply(m, object{"exitCode": 3}) })
 	}, released)},

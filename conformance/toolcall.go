@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// watchTools makes a check of all that is told about each tool call of the tours.
+// watchTools returns a check of all messages about each tool call of the tours.
 func watchTools(see func(c *toolCall) (bool, *message, string)) func(*trial) {
 	return func(t *trial) {
 		seen := false
@@ -17,7 +17,7 @@ func watchTools(see func(c *toolCall) (bool, *message, string)) func(*trial) {
 			bySession := make(map[string][]*message)
 			for _, m := range tr.p.messages(0) {
 				if m.sent && m.method == "session/load" {
-					delete(bySession, m.session()) // what follows is a replay of the same calls
+					delete(bySession, m.session()) // what follows replays the same calls
 				}
 				if !m.sent {
 					bySession[m.session()] = append(bySession[m.session()], m)
@@ -40,7 +40,7 @@ func watchTools(see func(c *toolCall) (bool, *message, string)) func(*trial) {
 	}
 }
 
-// watchEvents is watchTools for each message about a tool call.
+// watchEvents is like watchTools, for each single message about a tool call.
 func watchEvents(see func(body any) (bool, string)) func(*trial) {
 	return watchTools(func(c *toolCall) (seen bool, _ *message, _ string) {
 		for _, m := range c.events {
@@ -55,7 +55,7 @@ func watchEvents(see func(body any) (bool, string)) func(*trial) {
 	})
 }
 
-// watchContent is watchEvents for the tool calls' content of one type.
+// watchContent is like watchEvents, for tool call content of one type.
 func watchContent(kind string, see func(c any) string) func(*trial) {
 	return watchEvents(func(body any) (seen bool, _ string) {
 		for _, c := range list(body, "content") {
@@ -70,7 +70,7 @@ func watchContent(kind string, see func(c any) string) func(*trial) {
 	})
 }
 
-// toolOf makes a check of the tool call that a purpose makes.
+// toolOf returns a check of the tool call of a purpose.
 func toolOf(purpose Purpose, see func(t *trial, p *peer, c *toolCall), values ...string) func(*trial) {
 	return func(t *trial) {
 		p, id := t.session(bare)
@@ -82,7 +82,7 @@ func toolOf(purpose Purpose, see func(t *trial, p *peer, c *toolCall), values ..
 	}
 }
 
-// kindOfTool makes a check that a purpose's tool call has a kind.
+// kindOfTool returns a check of the kind of a purpose's tool call.
 func kindOfTool(purpose Purpose, kind string, values ...string) func(*trial) {
 	return toolOf(purpose, func(t *trial, _ *peer, c *toolCall) {
 		if got := str(c.state, "kind"); got != kind {
@@ -269,7 +269,7 @@ var toolChecks = []Check{
 	})},
 }
 
-// diffOf returns the diff of a tool call; without one the check is skipped.
+// diffOf returns the diff of a tool call. It skips the check if there is none.
 func diffOf(t *trial, c *toolCall) any {
 	for _, m := range slices.Backward(c.events) {
 		_, body := m.update()

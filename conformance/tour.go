@@ -5,13 +5,13 @@ import (
 	"sync"
 )
 
-// A tour is one long conversation with an agent. Checks that only look at what an agent sends share its transcript.
+// A tour is one long conversation with an agent. Checks that only inspect an agent's messages share its transcript.
 type tour struct {
 	name         string
 	capabilities object
 
 	once     sync.Once
-	p        *peer  // its transcript stays when the agent is gone
+	p        *peer  // its transcript remains after the agent's end
 	cut      string // why the tour ended early; "" if it did not
 	sessions []string
 	turns    map[Purpose]*turn
@@ -19,7 +19,7 @@ type tour struct {
 	loaded   call // session/load; zero if there was none
 }
 
-// newTours returns the tours: with a client that has all of the stable protocol, and with one that has nothing.
+// newTours returns the tours: with a client that has all of the stable protocol, and with one without capabilities.
 func newTours() map[string]*tour {
 	return map[string]*tour{
 		"full": {name: "full", capabilities: full, turns: make(map[Purpose]*turn)},
@@ -27,11 +27,11 @@ func newTours() map[string]*tour {
 	}
 }
 
-// tour returns the transcript of a tour, which is made when the first check asks for it.
+// tour returns the transcript of a tour, which the first check that needs it creates.
 func (t *trial) tour(name string) *tour {
 	tr := t.suite.tours[name]
 	tr.once.Do(func() {
-		// The tour outlives the check that happens to come first, but not the run.
+		// The tour outlives the check that creates it, but not the run.
 		guide, err := t.suite.try(t.suite.ctx, 4*t.suite.opts.Timeout, "tour-"+name, tr.run)
 		switch {
 		case err != nil:
@@ -47,7 +47,7 @@ func (t *trial) tour(name string) *tour {
 	return tr
 }
 
-// toured is tour for what must not be seen, which tells nothing where there was no session.
+// toured is like tour, for checks that something does not occur, which need a session.
 func (t *trial) toured(name string) *tour {
 	tr := t.tour(name)
 	if len(tr.sessions) == 0 {
@@ -56,7 +56,7 @@ func (t *trial) toured(name string) *tour {
 	return tr
 }
 
-// missing is why a tour may lack something.
+// missing is the reason why a tour may lack something.
 func (tr *tour) missing(what string) string {
 	if tr.cut != "" {
 		return fmt.Sprintf("there was no %s; the conversation broke off: %s", what, tr.cut)
@@ -83,7 +83,7 @@ func (tr *tour) run(t *trial) {
 	_, _ = p.await(p.now(), func(*message) bool { return false })
 }
 
-// work has a turn for each purpose.
+// work runs a turn for each purpose.
 func (tr *tour) work(t *trial, id string) {
 	p := tr.p
 	p.file("notes.txt", "The first line.\nThe second line.\n")
@@ -111,7 +111,7 @@ func (tr *tour) work(t *trial, id string) {
 	}
 }
 
-// options sets the modes and options, each to another value and back.
+// options sets each mode and option to another value and back.
 func (tr *tour) options(p *peer, id string) {
 	m := p.response(p.request("session/new", setup(p.work)))
 	current := str(m.result, "modes", "currentModeId")
@@ -131,7 +131,7 @@ func (tr *tour) options(p *peer, id string) {
 	p.say(str(m.result, "sessionId"), fill(p.t.suite.opts.Prompts[PurposeSay], "text", "harbour")).answer()
 }
 
-// cancel cancels a turn that talks and one that runs a command.
+// cancel cancels a turn that streams text and one that runs a command.
 func (tr *tour) cancel(t *trial, id string) {
 	p := tr.p
 	p.holdCommands()
@@ -150,7 +150,7 @@ func (tr *tour) cancel(t *trial, id string) {
 	}
 }
 
-// errors asks for what can not be had.
+// errors sends requests that must fail.
 func (tr *tour) errors(p *peer, id string) {
 	for _, c := range []struct {
 		method string
@@ -196,12 +196,12 @@ func (tr *tour) reopen(p *peer, id string) {
 	}
 }
 
-// A look examines one message of a tour. It reports whether the message is one that the requirement is about, and
-// what is wrong with it, if anything.
+// A look inspects one message of a tour. It reports whether the requirement concerns the message, and what is wrong
+// with it, if anything.
 type look func(m *message) (concerned bool, complaint string)
 
-// watch makes a check of a requirement on all that the agent sends. begin is called once for each tour, so that a look
-// can remember. Messages of both directions are looked at.
+// watch returns a check of a requirement on all messages of the agent. begin is called once for each tour, so that a
+// look can keep state. Messages of both directions are passed.
 func watch(what string, begin func(tr *tour) look) func(*trial) {
 	return func(t *trial) {
 		seen := false
@@ -224,7 +224,7 @@ func watch(what string, begin func(tr *tour) look) func(*trial) {
 	}
 }
 
-// watchOne is watch for a requirement on one message at a time, of the agent's.
+// watchOne is like watch, for a requirement on single messages of the agent.
 func watchOne(what string, see look) func(*trial) {
 	return watch(what, func(*tour) look {
 		return func(m *message) (bool, string) {
@@ -236,7 +236,7 @@ func watchOne(what string, see look) func(*trial) {
 	})
 }
 
-// watchUpdate is watchOne for the bodies of the updates of one kind.
+// watchUpdate is like watchOne, for the bodies of updates of one kind.
 func watchUpdate(kind string, see func(body any) string) func(*trial) {
 	return watchOne(kind, func(m *message) (bool, string) {
 		k, body := m.update()
@@ -247,7 +247,7 @@ func watchUpdate(kind string, see func(body any) string) func(*trial) {
 	})
 }
 
-// watchCall is watchOne for the parameters of the agent's requests of one method.
+// watchCall is like watchOne, for the parameters of the agent's requests of one method.
 func watchCall(method string, see func(params any) string) func(*trial) {
 	return watchOne("call of "+method, func(m *message) (bool, string) {
 		if m.method != method {

@@ -13,19 +13,20 @@ import (
 	"time"
 )
 
-// A trial is one run of one check. What a check finds ends it: failf, skipf and the like do not return.
+// A trial is one run of one check. The functions that report a result, such as failf and skipf, end it and do not
+// return.
 type trial struct {
 	ctx   context.Context
 	suite *suite
-	quiet time.Duration // how long silence is waited for
-	dir   string        // of this trial alone
+	quiet time.Duration // how long to wait for messages that must not come
+	dir   string        // of this trial only
 
 	peers  []*peer
-	shown  []*peer // whose transcripts the trial is about, besides its own
+	shown  []*peer // whose transcripts the trial uses, besides its own
 	result Result
 }
 
-// try runs fn as a trial in a goroutine of its own, which may end at any place.
+// try runs fn as a trial in its own goroutine, which may end at any point.
 func (s *suite) try(ctx context.Context, limit time.Duration, name string, fn func(*trial)) (*trial, error) {
 	dir, err := os.MkdirTemp(s.dir, strings.ReplaceAll(name, ".", "-")+"-")
 	if err != nil {
@@ -68,13 +69,13 @@ func (t *trial) stderr() string {
 	return ""
 }
 
-// What a report shows of a failed check.
+// Limits of a failed check's report.
 const (
 	shownStderr   = 2000
 	shownMessages = 14
 )
 
-// fail notes a failure, with what was said around the message m, or at last.
+// fail records a failure with the messages around m, or the last ones.
 func (t *trial) fail(m *message, detail string) {
 	t.result.Status, t.result.Detail = StatusFailed, detail
 	all := slices.Concat(t.shown, t.peers)
@@ -103,24 +104,24 @@ func tail(messages []*message) []string {
 // failf ends the trial: the agent does not meet the requirement.
 func (t *trial) failf(format string, args ...any) { t.failAt(nil, format, args...) }
 
-// failAt is failf about a message.
+// failAt is like failf, for a message.
 func (t *trial) failAt(m *message, format string, args ...any) {
 	t.skipWithoutLogin()
 	t.fail(m, fmt.Sprintf(format, args...))
 	runtime.Goexit()
 }
 
-// skipAs ends the trial: the requirement could not be tried.
+// skipAs ends the trial: the requirement could not be tested.
 func (t *trial) skipAs(why Reason, format string, args ...any) {
 	t.result.Status, t.result.Reason, t.result.Detail = StatusSkipped, why, fmt.Sprintf(format, args...)
 	runtime.Goexit()
 }
 
-// skipWithoutLogin ends the trial if the agent has refused a session because it wants a login, and has given none: what the trial
-// has found then says nothing of the requirement.
+// skipWithoutLogin ends the trial if the agent has refused a session because it requires a login, and has opened none:
+// the trial cannot test the requirement then.
 func (t *trial) skipWithoutLogin() {
 	for _, p := range slices.Concat(t.shown, t.peers) {
-		asked := make(map[string]string) // methods by id
+		asked := make(map[string]string) // methods by request ID
 		var refused *rpcError
 		given := false
 		for _, m := range p.messages(0) {
@@ -140,16 +141,16 @@ func (t *trial) skipWithoutLogin() {
 	}
 }
 
-// wantsLogin is the detail of a check that an agent's wish for a login keeps from being tried.
+// wantsLogin is the detail of a check that an agent's login requirement prevents.
 const wantsLogin = "the agent wants authentication: %s; give it credentials (--home, environment)"
 
-// notSeen ends the trial: what the requirement is about did not happen.
+// notSeen ends the trial: the subject of the requirement did not happen.
 func (t *trial) notSeen(format string, args ...any) {
 	t.skipWithoutLogin()
 	t.skipAs(ReasonNotSeen, format, args...)
 }
 
-// start starts an agent. It has a home directory of the trial's, and its own working directory is not the workspace.
+// start starts an agent. It has the trial's home directory, and its working directory is not the workspace.
 func (t *trial) start() *peer {
 	home, work := filepath.Join(t.dir, "home"), filepath.Join(t.dir, "work")
 	for _, dir := range []string{home, work, filepath.Join(t.dir, "tmp")} {
@@ -160,14 +161,14 @@ func (t *trial) start() *peer {
 	env := t.suite.environment(t.dir, home)
 	c, err := t.suite.start(t.ctx, home, env)
 	if err != nil {
-		t.failf("the agent can not be started: %v", err)
+		t.failf("the agent cannot be started: %v", err)
 	}
 	p := newPeer(t, c, env, work)
 	t.peers = append(t.peers, p)
 	return p
 }
 
-// agent starts an agent and initializes it with capabilities of the client's.
+// agent starts an agent and initializes it with client capabilities.
 func (t *trial) agent(capabilities object) *peer {
 	p := t.start()
 	p.initialize(capabilities)
@@ -195,7 +196,7 @@ func (t *trial) session(capabilities object) (*peer, string) {
 // setup returns the parameters of a session in a directory.
 func setup(cwd string) object { return object{"cwd": cwd, "mcpServers": []any{}} }
 
-// again returns the parameters that open a stored session.
+// again returns the parameters for opening a stored session.
 func again(id, cwd string) object {
 	return object{"sessionId": id, "cwd": cwd, "mcpServers": []any{}}
 }
@@ -218,7 +219,7 @@ func (p *peer) newSessionIn(cwd string) string {
 	return id
 }
 
-// advertises reports an agent capability: a true boolean or an object.
+// advertises reports whether the agent has a capability: a true boolean or an object.
 func (p *peer) advertises(path ...string) bool {
 	v := at(p.result, "agentCapabilities")
 	for _, name := range path {
@@ -241,7 +242,7 @@ func (p *peer) needs(path ...string) {
 	}
 }
 
-// prompt returns the prompt for a purpose, with values for its places.
+// prompt returns the prompt for a purpose, with its placeholders replaced.
 func (t *trial) prompt(purpose Purpose, values ...string) string {
 	text := t.suite.opts.Prompts[purpose]
 	if text == "" {
@@ -250,7 +251,7 @@ func (t *trial) prompt(purpose Purpose, values ...string) string {
 	return fill(text, values...)
 }
 
-// file makes a file in the workspace and returns its path.
+// file creates a file in the workspace and returns its path.
 func (p *peer) file(name, text string) string {
 	path := filepath.Join(p.work, name)
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
@@ -259,7 +260,7 @@ func (p *peer) file(name, text string) string {
 	return path
 }
 
-// exists reports that a file of the workspace is there.
+// exists reports whether a file of the workspace exists.
 func (p *peer) exists(name string) bool {
 	_, err := os.Stat(filepath.Join(p.work, name))
 	return err == nil

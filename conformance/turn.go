@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// A turn is a prompt of the suite's and what comes of it.
+// A turn is a prompt of the suite and its effects.
 type turn struct {
 	call
 	p       *peer
 	session string
 }
 
-// say begins a turn with a text.
+// say starts a turn with a text.
 func (p *peer) say(session, text string) *turn {
 	return p.begin(session, object{"type": "text", "text": text})
 }
 
-// begin begins a turn with content blocks.
+// begin starts a turn with content blocks.
 func (p *peer) begin(session string, blocks ...object) *turn {
 	prompt := make([]any, 0, len(blocks))
 	for _, b := range blocks {
@@ -28,15 +28,15 @@ func (p *peer) begin(session string, blocks ...object) *turn {
 	return &turn{call: p.request("session/prompt", object{"sessionId": session, "prompt": prompt}), p: p, session: session}
 }
 
-// purpose begins a turn for a purpose.
+// purpose starts a turn for a purpose.
 func (p *peer) purpose(session string, purpose Purpose, values ...string) *turn {
 	return p.say(session, p.t.prompt(purpose, values...))
 }
 
-// answer waits for the turn's response, whatever it is.
+// answer waits for the turn's response, result or error.
 func (u *turn) answer() *message { return u.p.response(u.call) }
 
-// stop waits for the end of the turn, which must not be an error, and returns its stop reason.
+// stop waits for the end of the turn, which must succeed, and returns its stop reason.
 func (u *turn) stop() string {
 	m := u.answer()
 	if m.err != nil {
@@ -59,7 +59,7 @@ func (u *turn) ends(reasons ...string) {
 // cancel cancels the session's turn.
 func (u *turn) cancel() { u.p.notify("session/cancel", object{"sessionId": u.session}) }
 
-// cancels cancels the turn and wants it to end so. A turn that was over before is no case of it.
+// cancels cancels the turn and checks that it ends as cancelled. It skips the check if the turn has already ended.
 func (u *turn) cancels() {
 	over := u.p.answered(u.call)
 	u.cancel()
@@ -69,7 +69,7 @@ func (u *turn) cancels() {
 	u.ends("cancelled")
 }
 
-// all returns the messages of the agent's for this session from the prompt to its response, or to now.
+// all returns the agent's messages for this session from the prompt to its response, or until now.
 func (u *turn) all() []*message {
 	var own []*message
 	for _, m := range u.p.messages(u.index) {
@@ -111,7 +111,8 @@ func textOf(chunks []any) string {
 	return b.String()
 }
 
-// sees waits for the first message of the turn that ok accepts. Where the turn ends without one, the check is skipped.
+// sees waits for the first message of the turn for which ok returns true. It skips the check if the turn ends without
+// one.
 func (u *turn) sees(what string, ok func(*message) bool) *message {
 	m := u.p.wait(u.index, what+" or the end of the turn", func(m *message) bool {
 		return u.answeredBy(m) || m.session() == u.session && ok(m)
@@ -130,20 +131,20 @@ func (u *turn) seesUpdate(kinds ...string) *message {
 	})
 }
 
-// seesCall waits for a request of the agent's.
+// seesCall waits for a request by the agent.
 func (u *turn) seesCall(method string) *message {
 	return u.sees("a call of "+method, func(m *message) bool { return m.method == method && m.id != "" })
 }
 
-// running waits for the first sign that the model is at work.
+// running waits for the first sign that the model is working.
 func (u *turn) running() { u.seesUpdate("agent_message_chunk", "agent_thought_chunk") }
 
-// A toolCall is what the agent told about one tool call.
+// A toolCall is what the agent has sent about one tool call.
 type toolCall struct {
 	id     string
 	first  *message
 	events []*message
-	state  object // the members as they are now
+	state  object // the current members
 }
 
 func (c *toolCall) status() string { return cmp.Or(str(c.state, "status"), "pending") }
@@ -154,7 +155,7 @@ func (c *toolCall) String() string {
 
 func (c *toolCall) ended() bool { return c.status() == "completed" || c.status() == "failed" }
 
-// toolCalls puts the tool calls of some messages together, in their order.
+// toolCalls combines the messages about tool calls, in their order.
 func toolCalls(messages []*message) []*toolCall {
 	var calls []*toolCall
 	for _, m := range messages {
@@ -179,7 +180,7 @@ func toolCalls(messages []*message) []*toolCall {
 	return calls
 }
 
-// tool returns the first tool call of the turn, when it is over; without one the check is skipped.
+// tool returns the first tool call of the turn, after its end. It skips the check if there is none.
 func (u *turn) tool() *toolCall {
 	calls := toolCalls(u.all())
 	if len(calls) == 0 {

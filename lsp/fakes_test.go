@@ -331,7 +331,7 @@ func (f *fake) answer(m *fakeMessage) (any, *rpcError) {
 		f.write([]byte(`[1,2]`))
 		return nil, nil
 	case "test/error":
-		return nil, &rpcError{Code: -32803, Message: "can not be done", Data: 5}
+		return nil, &rpcError{Code: -32803, Message: "cannot be done", Data: 5}
 	case "test/crash":
 		f.crash()
 	case "test/closeout": // keeps running without output

@@ -54,7 +54,7 @@ func TestServer_MainPath(t *testing.T) {
 func TestServer_AnswersOfTheServer(t *testing.T) {
 	s := start(t, script{}, nil)
 	err := s.Call(in(t), "test/error", nil, nil)
-	if e, ok := errors.AsType[*lsp.ResponseError](err); !ok || e.Code != -32803 || string(e.Data) != "5" || err.Error() != "fake: test/error: can not be done" {
+	if e, ok := errors.AsType[*lsp.ResponseError](err); !ok || e.Code != -32803 || string(e.Data) != "5" || err.Error() != "fake: test/error: cannot be done" {
 		t.Errorf("an error answer: %v", err)
 	}
 	ask[any](s, "test/stray", nil)

@@ -55,7 +55,7 @@ func (s *Set) ReadSkill(name, file string) ([]byte, error) {
 	case errors.Is(err, approval.ErrWithheld):
 		return nil, fail("leads to a file that holds secrets")
 	case err != nil:
-		return nil, fail("leads out of the workspace, or can not be reached")
+		return nil, fail("leads out of the workspace, or cannot be reached")
 	case !info.Mode().IsRegular(): // opening a pipe would block
 		return nil, fail("is not a regular file")
 	case info.Size() > maxSkillFile:
@@ -63,7 +63,7 @@ func (s *Set) ReadSkill(name, file string) ([]byte, error) {
 	}
 	f, err := files.Open(at)
 	if err != nil {
-		return nil, fail("can not be opened")
+		return nil, fail("cannot be opened")
 	}
 	defer func() { _ = f.Close() }()
 	return io.ReadAll(io.LimitReader(f, maxSkillFile))

@@ -93,7 +93,7 @@ func FuzzHTML(f *testing.F) {
 	})
 }
 
-// A model's words can not stop an export, however they are nested.
+// A model's words cannot stop an export, however they are nested.
 func TestHTML_Nested(t *testing.T) {
 	for _, unit := range []string{"> ", "- ", "[", "![", "*a **b ", "`a``", "\n> - ", "|a", "<!--", "1. a\n   ", "~~", "[a](", "&#", "<a ", "a_", "a|b\n-|-\n"} {
 		b := new(branch)

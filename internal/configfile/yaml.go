@@ -239,7 +239,7 @@ func (r *yamlReader) members(n *Node, values []*ast.MappingValueNode) error {
 		case *ast.StringNode:
 			m.Name = key.Value
 		case *ast.MappingKeyNode, *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
-			return plainf(m.Line, "a name like this can not stand here")
+			return plainf(m.Line, "a name like this cannot stand here")
 		default:
 			m.Name = key.GetToken().Value
 		}

@@ -143,7 +143,7 @@ func goTool(t testing.TB, name string) string {
 	cmd.Dir = ModuleRoot(t)
 	out, err := cmd.Output()
 	if err != nil {
-		Skip(t, "%s can not be built: %v", name, err)
+		Skip(t, "%s cannot be built: %v", name, err)
 	}
 	return strings.TrimSpace(string(out))
 }
