@@ -100,6 +100,11 @@ var layers = map[string][]string{
 	"acp/acptest":                {"acp", "internal/jsonx", "internal/proc"},
 	"conformance":                {"internal/jsonx", "internal/proc"},
 	"cmd/gjc":                    {"*"},
+	"cmd/gjc/internal/demo":      {"acp", "acp/acptest", "internal/proc"},
+	"cmd/gjc/internal/gitconfig": {},
+	"cmd/gjc/internal/manpage":   {},
+	"cmd/gjc/internal/redact":    {"internal/jsonx"},
+	"cmd/gjc/internal/system":    {},
 	"cmd/gjc-conformance":        {"*"},
 	"cmd/bench":                  {"*"},
 	"cmd/checksize":              {},
@@ -194,7 +199,7 @@ var forbidden = []struct {
 	except []string
 	why    string
 }{
-	{"os/exec", []string{"internal/proc", "cmd/gjc", "cmd/bench", "cmd/checksize", "cmd/stress", "acp/acptest", "internal/testenv", "acp/generate", "dap/daptest"}, "children belong to internal/proc"},
+	{"os/exec", []string{"internal/proc", "cmd/gjc", "cmd/gjc/internal/demo", "cmd/bench", "cmd/checksize", "cmd/stress", "acp/acptest", "internal/testenv", "acp/generate", "dap/daptest"}, "children belong to internal/proc"},
 	{"text/template", nil, "it switches off the linker's dead-code elimination"},
 	{"html/template", nil, "it switches off the linker's dead-code elimination"},
 	{"testing", []string{"internal/testenv", "providers/providertest", "agent/tools/toolstest", "dap/daptest", "sessions/sessionstest"}, "the product does not link the test framework"},

@@ -57,7 +57,31 @@ func cancels(ctx context.Context, binary, dir string) ([]measure, error) {
 	}
 	all := []measure{{step: "cancel of a model that streams", took: time.Since(begin)}}
 
-	// The cost of a command beyond its shell: of the first one, and the mean of later ones.
+	costs, err := commandCost(ctx, agent, id)
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, costs...)
+
+	pidFile := filepath.Join(work, "pid")
+	done = prompt("!bash echo $$ > " + pidFile + "; exec sleep 600")
+	pid, err := readPID(ctx, pidFile)
+	if err != nil {
+		return nil, err
+	}
+	begin = time.Now()
+	if err := cancel(); err != nil {
+		return nil, err
+	}
+	for alive(pid) {
+		time.Sleep(100 * time.Microsecond)
+	}
+	all = append(all, measure{step: "cancel until a command is gone", took: time.Since(begin)})
+	return all, <-done
+}
+
+// commandCost measures the time of a command and of its shell alone: of the first command, and the mean of later ones.
+func commandCost(ctx context.Context, agent *acptest.Agent, id acp.SessionID) ([]measure, error) {
 	const several = 20
 	alone, err := repeat(several, func() error { return exec.CommandContext(ctx, "bash", "-c", "true").Run() })
 	if err != nil {
@@ -78,28 +102,11 @@ func cancels(ctx context.Context, binary, dir string) ([]measure, error) {
 	if err != nil {
 		return nil, err
 	}
-	all = append(
-		all,
-		measure{step: "bash -c true, without gjc", took: alone},
-		measure{step: "tool call on this machine, first", took: first},
-		measure{step: "tool call on this machine", took: more},
-	)
-
-	pidFile := filepath.Join(work, "pid")
-	done = prompt("!bash echo $$ > " + pidFile + "; exec sleep 600")
-	pid, err := readPID(ctx, pidFile)
-	if err != nil {
-		return nil, err
-	}
-	begin = time.Now()
-	if err := cancel(); err != nil {
-		return nil, err
-	}
-	for alive(pid) {
-		time.Sleep(100 * time.Microsecond)
-	}
-	all = append(all, measure{step: "cancel until a command is gone", took: time.Since(begin)})
-	return all, <-done
+	return []measure{
+		{step: "bash -c true, without gjc", took: alone},
+		{step: "tool call on this machine, first", took: first},
+		{step: "tool call on this machine", took: more},
+	}, nil
 }
 
 // onChunk returns a handler of updates that signals on chunk when text of the model arrives. chunk has a buffer of one.

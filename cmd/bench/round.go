@@ -82,14 +82,7 @@ func round(ctx context.Context, binary, dir string) (_ []measure, err error) {
 	if err := os.MkdirAll(work, 0o755); err != nil {
 		return nil, err
 	}
-	long := providertest.Repeat(deltas, func(i int) providertest.Action { return providertest.Text("word" + strconv.Itoa(i) + " ") })
-	model := providertest.NewServer(
-		providertest.Step{providertest.Text("hi")},
-		providertest.Step{providertest.Text("first"), providertest.Text("second")},
-		long, long,
-		providertest.Step{providertest.Call("c1", "bash", `{"command":"true"}`)},
-		providertest.Step{providertest.Text("done")},
-	)
+	model := scriptedModel()
 	defer model.Close()
 	// A title would need a request that the rounds do not count.
 	env := proc.Environ(os.Environ(), "GJC_NO_TITLE=1", "GJC_CODING_AGENT_DIR="+filepath.Join(dir, "agent"),
@@ -152,20 +145,41 @@ func round(ctx context.Context, binary, dir string) (_ []measure, err error) {
 		take(step, time.Since(begin))
 	}
 
-	before := memory(agent.Process.PID())
-	begin = time.Now()
-	for range manySessions {
-		if _, err := agent.NewSession(ctx, work); err != nil {
-			return nil, err
-		}
+	added, err := openSessions(ctx, agent, work)
+	if err != nil {
+		return nil, err
 	}
-	took = time.Since(begin)
-	added := memory(agent.Process.PID()).minus(before)
-	all = append(all, measure{step: "ten sessions", took: took, memory: memoryUse{added.pss / manySessions, added.anonymous / manySessions}})
+	all = append(all, added)
 	if got := len(model.Requests()); got != 6 {
 		return nil, fmt.Errorf("the model got %d requests, want 6", got)
 	}
 	return all, nil
+}
+
+// scriptedModel serves the responses of one round.
+func scriptedModel() *providertest.Server {
+	long := providertest.Repeat(deltas, func(i int) providertest.Action { return providertest.Text("word" + strconv.Itoa(i) + " ") })
+	return providertest.NewServer(
+		providertest.Step{providertest.Text("hi")},
+		providertest.Step{providertest.Text("first"), providertest.Text("second")},
+		long, long,
+		providertest.Step{providertest.Call("c1", "bash", `{"command":"true"}`)},
+		providertest.Step{providertest.Text("done")},
+	)
+}
+
+// openSessions measures how much time and memory many sessions take; the memory is each session's share.
+func openSessions(ctx context.Context, agent *acptest.Agent, work string) (measure, error) {
+	before := memory(agent.Process.PID())
+	begin := time.Now()
+	for range manySessions {
+		if _, err := agent.NewSession(ctx, work); err != nil {
+			return measure{}, err
+		}
+	}
+	took := time.Since(begin)
+	added := memory(agent.Process.PID()).minus(before)
+	return measure{step: "ten sessions", took: took, memory: memoryUse{added.pss / manySessions, added.anonymous / manySessions}}, nil
 }
 
 // benchModel is any model of the catalogue; the scripted server answers for it.

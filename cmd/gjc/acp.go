@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/gajae-code/gjc/acp/server"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/system"
 	"github.com/gajae-code/gjc/internal/bug"
 	"github.com/gajae-code/gjc/mcp"
 	"github.com/gajae-code/gjc/providers"
@@ -31,7 +32,7 @@ func newACP(h *host, opts *options) *cobra.Command {
 func serve(ctx context.Context, h *host, opts *options) error {
 	// Collecting earlier than usual keeps the process small; nearly all the time it waits for a model.
 	debug.SetGCPercent(60)
-	surviveBrokenPipes()
+	system.SurviveBrokenPipes()
 	if isTerminal(h.stdin) {
 		fmt.Fprintln(h.stderr, "gjc acp speaks the Agent Client Protocol with an editor, and waits for its messages here; this is a terminal. "+
 			"Run gjc demo to see what it does, gjc --help for the commands; Ctrl-D ends it.")
@@ -45,7 +46,7 @@ func serve(ctx context.Context, h *host, opts *options) error {
 		return err
 	}
 	defer closeLog()
-	if err := hideEnviron(); err != nil {
+	if err := system.HideEnviron(); err != nil {
 		log.Warn().Err(err).Msg("other programs of this user can read gjc's environment")
 	}
 	trace, closeTrace, err := newTrace(opts.rpcLog)
@@ -129,7 +130,7 @@ func (h *host) loginCommand(opts *options) []string {
 // takeStdout returns the process's stdout, for the protocol alone, and redirects stdout's descriptor to stderr, so that
 // no child process and no panic can write into the protocol.
 func takeStdout(h *host) (*os.File, error) {
-	protocol, err := divertStdout(h.stdout, h.stderr)
+	protocol, err := system.DivertStdout(h.stdout, h.stderr)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/agent/tools/files"
 	"github.com/gajae-code/gjc/agent/tools/shell"
+	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/webclient"
 	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/providers"
@@ -167,3 +168,49 @@ func (c *config) sections() map[string]section {
 const mostTokens = 100_000_000
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// projectSettings lists the settings that a project's config.yml may have. None lets the project's author do more than
+// the user allows. The empty name stands for all settings of a section.
+var projectSettings = map[string][]string{
+	"modelRoles":   {""},
+	"title":        {"generate"},
+	"instructions": {""},
+	"permissions":  {"ask", "deny"},
+}
+
+// allowed reports whether the file may have a section's setting. An empty name stands for the section itself, or for a
+// setting outside of sections.
+func (r *configReader) allowed(section, name string) bool {
+	if r.source.kind != fromProject {
+		return true
+	}
+	names, ok := projectSettings[section]
+	return ok && (name == "" || slices.Contains(names, name) || slices.Contains(names, ""))
+}
+
+// refused records a setting that only the user may set.
+func (r *configReader) refused(line int, field string) {
+	r.mistake(line, field, "can be set only in the user's config.yml; a project may set modelRoles, title.generate, instructions, permissions.ask and permissions.deny", nil)
+}
+
+// takeProject sets a setting of a project's file. The project can turn off what costs the user money, and cannot turn
+// it on.
+func (r *configReader) takeProject(m *configfile.Member, field string, s setting) {
+	if field == "title.generate" && m.Value.True() && !r.generateTitles {
+		r.mistake(m.Line, field, "a project cannot turn on what the user has turned off", nil)
+		return
+	}
+	r.take(m, field, s)
+}
+
+// taskSettings returns the section task.
+func (c *config) taskSettings() map[string]setting {
+	tasks := &c.context.Tasks
+	return map[string]setting{
+		"enableLsp":         boolean(&c.lsp.subagents),               // also give helper agents language servers
+		"maxConcurrency":    number(&tasks.MaxConcurrency, 1, 32),    // number of helpers that work at the same time in a session
+		"maxRecursionDepth": number(&tasks.MaxDepth, 1, 5),           // depth of helpers that start helpers; 1: helpers start none
+		"maxTokens":         number(&tasks.MaxTokens, 0, mostTokens), // tokens that one helper may use, without cached ones; 0: unlimited
+		"disabledAgents":    words(&tasks.Disabled),                  // names of helpers that must not be started
+	}
+}

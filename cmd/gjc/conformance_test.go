@@ -324,3 +324,13 @@ func (s *scenario) stop() {
 	}
 	wantExitInTime(s.t, time.Since(begin))
 }
+
+func count(all []string, one string) int {
+	n := 0
+	for _, s := range all {
+		if s == one {
+			n++
+		}
+	}
+	return n
+}

@@ -1,17 +1,33 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gajae-code/gjc/agent/agents"
+	"github.com/gajae-code/gjc/agent/commands"
+	"github.com/gajae-code/gjc/agent/hooks"
+	rulefiles "github.com/gajae-code/gjc/agent/rules"
+	"github.com/gajae-code/gjc/agent/secrets"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
+	"github.com/gajae-code/gjc/internal/trust"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/registry"
 	"github.com/gajae-code/gjc/sessions"
 )
 
@@ -163,4 +179,207 @@ func writable(dir string) error {
 		return err
 	}
 	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// examineFiles checks the files that gjc reads in a session in cwd, except those of models, language servers and debug
+// adapters, which have checks of their own. It runs no command of a file.
+func examineFiles(ctx context.Context, h *host, opts *options, dir, cwd string, add func(state, what, format string, args ...any)) {
+	cfg := readConfig(dir, opts.configs, cwd)
+	examineConfig(cfg, add)
+	examineMCP(ctx, h, cfg, dir, add)
+	if cfg.secrets {
+		// Not secrets.Load, which creates a key.
+		for _, path := range []string{filepath.Join(cwd, ".gjc", "secrets.yml"), filepath.Join(dir, "secrets.yml")} {
+			if _, err := secrets.ReadFiles(path); err != nil {
+				add("problem", "secrets", "%v", err)
+			} else if isThere(path) {
+				add("ok", "secrets", "%s", path)
+			}
+		}
+	}
+	if _, err := trust.Open(trustFile(dir)).List(); err != nil {
+		add("problem", "trust", "%v", err)
+	} else if isThere(trustFile(dir)) {
+		add("ok", "trust", "%s", trustFile(dir))
+	}
+	roots := []string{cwd}
+	set := hooks.Load(hooks.Options{UserDir: dir, Roots: roots, Trust: trust.NewSession(trust.Open(trustFile(dir)))})
+	for _, p := range set.Problems {
+		add("warning", "hooks", "%s", p)
+	}
+	if n := len(set.Hooks); n > 0 {
+		add("ok", "hooks", "%s", text.Count(n, "hook"))
+	}
+	if n := len(set.Untrusted); n > 0 {
+		add("ok", "hooks", "%s of the project: not used, because the workspace is not trusted yet", text.Count(n, "hook"))
+	}
+	home, _ := h.home() // without one there are no files of other programs
+	files, problems := commands.Load(ctx, commands.Options{UserDir: dir, ProjectDirs: roots, Foreign: true, Home: home})
+	for _, p := range problems {
+		add("warning", "commands", "%s", p)
+	}
+	if n := len(files.Commands()); n > 0 {
+		add("ok", "commands", "%s, %s", text.Count(n-len(files.Skills()), "command"), text.Count(len(files.Skills()), "skill"))
+	}
+	book, wrong := rulefiles.Load(ctx, rulefiles.Options{UserDir: dir, Roots: roots})
+	for _, p := range wrong {
+		add("warning", "rules", "%s", p)
+	}
+	if path, text := book.Instructions(); text != "" {
+		add("ok", "rules", "%s", path)
+	}
+	agents.New(agents.Options{UserDir: dir, ProjectDirs: roots, Home: home, Report: func(p agents.Problem) { add("warning", "agents", "%s", p) }}).Helpers(ctx)
+}
+
+func examineConfig(cfg *config, add func(state, what, format string, args ...any)) {
+	wrong := make(map[string]bool)
+	for _, e := range cfg.mistakes {
+		wrong[e.Path] = true
+		add("problem", configName, "%v", e)
+	}
+	for _, e := range cfg.foreign {
+		add("warning", configName, "%v", e)
+	}
+	for _, f := range cfg.files {
+		if f.there && !wrong[f.path] {
+			add("ok", configName, "%s", f.path)
+		}
+	}
+}
+
+func examineMCP(ctx context.Context, h *host, cfg *config, dir string, add func(state, what, format string, args ...any)) {
+	servers, err := h.mcpServers(ctx, dir, false)
+	if all, ok := errors.AsType[configErrors](err); ok {
+		for _, e := range all {
+			add("problem", mcpName, "%v", e)
+		}
+	} else if err != nil {
+		add("problem", mcpName, "%v", err)
+	}
+	path := filepath.Join(dir, mcpName)
+	switch {
+	case !isThere(path):
+	case !cfg.discoverMCP:
+		add("ok", mcpName, "%s: not used; mcp.discover in config.yml turns it on", path)
+	default:
+		names := make([]string, len(servers))
+		for i := range servers {
+			names[i] = strconv.Quote(servers[i].Name)
+		}
+		add("ok", mcpName, "%s: %s %s", path, text.Count(len(servers), "server"), strings.Join(names, ", "))
+	}
+}
+
+func isThere(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// examineModels checks models, keys and their settings. It sends no request.
+func (h *host) examineModels(ctx context.Context, dir string, opts *options) []finding {
+	var all []finding
+	add := func(state, what, format string, args ...any) {
+		all = append(all, finding{state, what, fmt.Sprintf(format, args...)})
+	}
+	models := h.registry(dir, opts, func(note string) { add("warning", "keys", "%s", note) })
+	defer models.Close()
+	if err := models.Load(ctx); err != nil {
+		add("problem", "models", "%v", err)
+	}
+	set, _ := h.modelSettings(dir, opts) // examineFiles reports its mistakes
+	if _, err := set.HTTP.Client(); err != nil {
+		add("problem", "network", "%v", err)
+	}
+	usable := models.Models()
+	if preferred, ok := models.Default(); ok {
+		add("ok", "models", "%d can be used; new sessions begin with %s", len(usable), preferred.Ref())
+	}
+	for _, a := range models.Accounts() {
+		if a.Active {
+			add("ok", "keys", "%s, from %s", a.Label, a.Source)
+		}
+	}
+	if len(usable) <= 1 {
+		add("warning", "keys", "no key was found, so only the offline model answers; run gjc login, and gjc models for the alternatives")
+	}
+	roles := models.Roles()
+	for _, role := range slices.Sorted(maps.Keys(roles)) {
+		if role == registry.RoleDefault && opts.model != "" {
+			continue // reported for the flag
+		}
+		if _, _, err := models.Role(role); err != nil {
+			add("warning", "roles", "%v", err)
+		}
+	}
+	if err := models.CheckProfile(models.Profile()); err != nil {
+		add("problem", "profile", "%v", err)
+	}
+	for _, err := range models.Warnings() {
+		add("warning", "models.yml", "%v", err)
+	}
+	if opts.model != "" {
+		if _, _, err := models.Find(opts.model); err != nil {
+			add("problem", "--model", "%v", err)
+		}
+	}
+	return all
+}
+
+// examineOnline asks each configured provider for one word, all concurrently, and reports the source of the key, the
+// address and the result.
+func (h *host) examineOnline(ctx context.Context, dir string, opts *options) []finding {
+	models := h.registry(dir, opts, func(string) {})
+	defer models.Close()
+	ids := models.Configured()
+	if slices.ContainsFunc(ids, func(id string) bool {
+		return !slices.ContainsFunc(models.All(), func(m providers.ModelInfo) bool { return m.Provider == id })
+	}) {
+		_, _ = models.Discover(ctx) // reported below as a problem
+	}
+	if len(ids) == 0 {
+		return []finding{{"problem", "online", "no provider is configured; run gjc login"}}
+	}
+	probes := make([]registry.Probe, len(ids))
+	var all sync.WaitGroup
+	for i, id := range ids {
+		all.Go(func() { probes[i] = models.Probe(ctx, id) })
+	}
+	all.Wait()
+	found := make([]finding, len(ids))
+	for i := range probes {
+		found[i] = onlineFinding(&probes[i])
+	}
+	return found
+}
+
+func onlineFinding(p *registry.Probe) finding {
+	state, outcome := "ok", "it answers"
+	if p.Err != nil {
+		state, outcome = "problem", p.Err.Error()
+		if e, ok := errors.AsType[*providers.Error](p.Err); ok {
+			outcome = onlineOutcome(e)
+		}
+	}
+	where := cmp.Or(p.Address, "no address")
+	if p.Model != "" {
+		where = fmt.Sprintf("%s at %s", p.Model, where)
+	}
+	return finding{state, "online", fmt.Sprintf("%s: key: %s; %s: %s", p.Provider, cmp.Or(p.Source, "none"), where, outcome)}
+}
+
+// onlineOutcome explains a failed request and how to correct it.
+func onlineOutcome(e *providers.Error) string {
+	text := e.Message
+	if e.Status != 0 {
+		text += fmt.Sprintf(" (HTTP %d)", e.Status)
+	}
+	switch {
+	case e.Kind == providers.KindAuth && e.Status != 0:
+		return "the key is refused: " + text + "; store another one with gjc login " + e.Provider
+	case e.Kind == providers.KindNetwork:
+		return "the server cannot be reached: " + text + "; check the address, the network and the proxy"
+	case e.Kind == providers.KindTimeout:
+		return "the server does not answer in time: " + text
+	}
+	return text
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"github.com/gajae-code/gjc/cmd/gjc/internal/redact"
 )
 
 // newLogger returns the log, on stderr or in a file, and a function that closes it.
@@ -46,7 +48,7 @@ func newTrace(path string) (trace func(sent bool, line []byte), closeTrace func(
 	return func(sent bool, line []byte) {
 		dir := ">"
 		if !sent {
-			dir, line = "<", forLog(line)
+			dir, line = "<", redact.Message(line)
 		}
 		mu.Lock()
 		defer mu.Unlock()

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/gajae-code/gjc/cmd/gjc/internal/system"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/registry"
 )
@@ -208,7 +209,7 @@ func credentials(h *host, opts *options, args []string) (*registry.Registry, str
 func readSecret(h *host, in *bufio.Reader, prompt string) (string, error) {
 	if fd := int(h.stdin.Fd()); term.IsTerminal(fd) && in.Buffered() == 0 {
 		// The echo ends before the prompt appears, for users who paste quickly.
-		show := hideInput(fd)
+		show := system.HideInput(fd)
 		defer show()
 		fmt.Fprint(h.stderr, prompt)
 		key, err := term.ReadPassword(fd)

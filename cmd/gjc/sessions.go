@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -274,4 +275,83 @@ func newSessionsDelete(h *host, opts *options) *cobra.Command {
 			return errors.Join(errs...)
 		},
 	}
+}
+
+// existingDir returns the absolute path of an existing directory.
+func existingDir(path string) (string, error) {
+	dir, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() {
+		return "", fmt.Errorf("%s is not a directory", trust.Printable(dir))
+	}
+	return dir, nil
+}
+
+func newSessionsMove(h *host, opts *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "move id directory",
+		Short: "Give a session another working directory",
+		Long:  "move is for a project that has moved: the session and its files then belong to the directory. The directory must exist, and the session must not be open.",
+		Args:  usageArgs(cobra.ExactArgs(2)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			store, err := h.sessionStore(opts)
+			if err != nil {
+				return err
+			}
+			id, err := findSession(cmd.Context(), store, args[0])
+			if err != nil {
+				return err
+			}
+			cwd, err := existingDir(args[1])
+			if err != nil {
+				return err
+			}
+			if err := store.Move(cmd.Context(), id, cwd); err != nil {
+				return err
+			}
+			fmt.Fprintf(h.stdout, "Session %s is in %s now.\n", id, trust.Printable(cwd))
+			return nil
+		},
+	}
+}
+
+func newSessionsGC(h *host, opts *options) *cobra.Command {
+	var gc sessions.GCOptions
+	cmd := &cobra.Command{
+		Use:   "gc",
+		Short: "Remove images and files that no session refers to",
+		Long: "gc removes images that no session refers to, outputs and marks without a session, and incomplete files of processes that died. " +
+			"It keeps all sessions, archived ones too. It may run while editors have sessions open: it keeps files younger than --min-age.",
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if gc.MinAge < 0 {
+				return fmt.Errorf("%w: --min-age must not be negative", errUsage)
+			}
+			store, err := h.sessionStore(opts)
+			if err != nil {
+				return err
+			}
+			found, err := store.GC(cmd.Context(), gc)
+			var size int64
+			for _, g := range found {
+				size += g.Size
+				fmt.Fprintf(h.stdout, "%s (%s, %s)\n", trust.Printable(g.Path), g.Why, byteCount(g.Size))
+			}
+			verb := "Removed"
+			if gc.DryRun {
+				verb = "Would remove"
+			}
+			fmt.Fprintf(h.stdout, "%s %d, %s in all.\n", verb, len(found), byteCount(size))
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&gc.DryRun, "dry-run", false, "only print what would be removed")
+	cmd.Flags().DurationVar(&gc.MinAge, "min-age", sessions.DefaultGCAge, "keep files younger than this")
+	return cmd
 }

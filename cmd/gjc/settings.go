@@ -3,10 +3,16 @@ package main
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/gajae-code/gjc/acp/server"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/secrets"
+	"github.com/gajae-code/gjc/bridges"
+	dapconfig "github.com/gajae-code/gjc/dap/config"
+	"github.com/gajae-code/gjc/internal/trust"
+	lspconfig "github.com/gajae-code/gjc/lsp/config"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/offline"
 	"github.com/gajae-code/gjc/providers/registry"
@@ -79,5 +85,57 @@ func titleModel(models agent.Models, smol string) agent.TitleModel {
 			}
 		}
 		return current, current.API != offline.API
+	}
+}
+
+// languages returns a function that returns a session's language servers, or nil if there are none.
+func (h *host) languages(agentDir string, opts *options, local *bridges.Local) func(roots []string) (server.Languages, error) {
+	if opts.noLSP {
+		return nil
+	}
+	store := trust.Open(filepath.Join(agentDir, "trust.json"))
+	return func(roots []string) (server.Languages, error) {
+		cfg := readConfig(agentDir, opts.configs, "")
+		if !cfg.lsp.enabled {
+			return server.Languages{}, nil
+		}
+		return server.Languages{
+			Catalog: lspconfig.New(h.catalogOptions(agentDir, roots, local, trust.NewSession(store))), OnWrite: cfg.lsp.onWrite(),
+			Subagents: cfg.lsp.subagents,
+		}, nil
+	}
+}
+
+func (h *host) catalogOptions(agentDir string, roots []string, local *bridges.Local, answers *trust.Session) lspconfig.Options {
+	home, _ := h.home() // without one there are no files in it
+	return lspconfig.Options{Roots: roots, Home: home, AgentDir: agentDir, Env: local.Environ, Trust: answers}
+}
+
+// debugging returns a function that returns a session's debug adapters, or nil if there are none.
+func (h *host) debugging(agentDir string, opts *options, local *bridges.Local) func(roots []string) (server.Debugging, error) {
+	store := trust.Open(filepath.Join(agentDir, "trust.json"))
+	return func(roots []string) (server.Debugging, error) {
+		cfg := readConfig(agentDir, opts.configs, "")
+		if !cfg.debug.enabled {
+			return server.Debugging{}, nil
+		}
+		catalog := dapconfig.New(h.adapterOptions(agentDir, roots, local, trust.NewSession(store)))
+		return server.Debugging{Adapters: catalog, Env: local.Environ}, nil
+	}
+}
+
+func (h *host) adapterOptions(agentDir string, roots []string, local *bridges.Local, answers *trust.Session) dapconfig.Options {
+	home, _ := h.home() // without one there are no files in it
+	return dapconfig.Options{Roots: roots, Home: home, AgentDir: agentDir, Env: local.Environ, Trust: answers}
+}
+
+// hooksOf returns a function that makes a session's reader of hooks.
+func hooksOf(agentDir string) func(roots []string) func() *hooks.Set {
+	store := trust.Open(trustFile(agentDir))
+	return func(roots []string) func() *hooks.Set {
+		answers := trust.NewSession(store)
+		return func() *hooks.Set {
+			return hooks.Load(hooks.Options{UserDir: agentDir, Roots: roots, Trust: answers})
+		}
 	}
 }

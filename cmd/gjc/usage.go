@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/gajae-code/gjc/cmd/gjc/internal/manpage"
 	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/text"
 )
@@ -155,6 +156,22 @@ func newCompletion(h *host) *cobra.Command {
 			default:
 				return root.GenPowerShellCompletionWithDesc(h.stdout)
 			}
+		},
+	}
+}
+
+// newMan returns the hidden command that writes the manual pages for the archives of releases.
+func newMan() *cobra.Command {
+	return &cobra.Command{
+		Use:    "man directory",
+		Short:  "Write the manual pages into a directory",
+		Hidden: true,
+		Args:   usageArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return err
+			}
+			return manpage.Write(args[0], version(), cmd.Root())
 		},
 	}
 }

@@ -1,4 +1,5 @@
-package main
+// Package manpage writes the manual pages of a command line.
+package manpage
 
 import (
 	"fmt"
@@ -10,38 +11,23 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// newMan returns the hidden command that writes the manual pages for the archives of releases.
-func newMan() *cobra.Command {
-	return &cobra.Command{
-		Use:    "man directory",
-		Short:  "Write the manual pages into a directory",
-		Hidden: true,
-		Args:   usageArgs(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return err
-			}
-			return writeMan(args[0], cmd.Root())
-		},
-	}
-}
-
-// writeMan writes the page of a command and those of its subcommands: gjc.1, gjc-sessions.1, gjc-sessions-list.1.
-func writeMan(dir string, cmd *cobra.Command) error {
+// Write writes the pages of a command and its subcommands into dir: gjc.1, gjc-sessions.1, gjc-sessions-list.1. version appears at
+// the bottom of the pages.
+func Write(dir, version string, cmd *cobra.Command) error {
 	name := strings.ReplaceAll(cmd.CommandPath(), " ", "-")
-	if err := os.WriteFile(filepath.Join(dir, name+".1"), []byte(manPage(cmd)), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, name+".1"), []byte(page(cmd, version)), 0o644); err != nil {
 		return err
 	}
-	for _, sub := range manCommands(cmd) {
-		if err := writeMan(dir, sub); err != nil {
+	for _, sub := range subcommands(cmd) {
+		if err := Write(dir, version, sub); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// manCommands returns the subcommands that have pages.
-func manCommands(cmd *cobra.Command) (all []*cobra.Command) {
+// subcommands returns the subcommands that have pages.
+func subcommands(cmd *cobra.Command) (all []*cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		if sub.IsAvailableCommand() && sub.Name() != "help" {
 			all = append(all, sub)
@@ -50,17 +36,17 @@ func manCommands(cmd *cobra.Command) (all []*cobra.Command) {
 	return all
 }
 
-func manPage(cmd *cobra.Command) string {
+func page(cmd *cobra.Command, version string) string {
 	var b strings.Builder
 	path := cmd.CommandPath()
 	name := strings.ReplaceAll(path, " ", "-")
-	fmt.Fprintf(&b, ".TH %s 1 \"\" %s \"User commands\"\n", roffQuote(strings.ToUpper(name)), roffQuote("gjc "+version()))
+	fmt.Fprintf(&b, ".TH %s 1 \"\" %s \"User commands\"\n", roffQuote(strings.ToUpper(name)), roffQuote("gjc "+version))
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(name), roff(cmd.Short))
 	b.WriteString(".SH SYNOPSIS\n")
 	if cmd.Runnable() {
 		fmt.Fprintf(&b, ".B %s\n", roff(cmd.UseLine()))
 	}
-	if len(manCommands(cmd)) > 0 {
+	if len(subcommands(cmd)) > 0 {
 		fmt.Fprintf(&b, ".br\n.B %s\n", roff(path+" command"))
 	}
 	long := cmd.Long
@@ -92,7 +78,7 @@ func manPage(cmd *cobra.Command) string {
 	cmd.InitDefaultHelpFlag()
 	flags("OPTIONS", cmd.NonInheritedFlags())
 	flags("OPTIONS OF ALL COMMANDS", cmd.InheritedFlags())
-	if subs := manCommands(cmd); len(subs) > 0 {
+	if subs := subcommands(cmd); len(subs) > 0 {
 		b.WriteString(".SH COMMANDS\n")
 		for _, sub := range subs {
 			fmt.Fprintf(&b, ".TP\n.B %s\n%s", roff(sub.CommandPath()), roffText(sub.Short))
@@ -102,7 +88,7 @@ func manPage(cmd *cobra.Command) string {
 	if cmd.HasParent() {
 		others = append(others, cmd.Parent().CommandPath())
 	}
-	for _, sub := range manCommands(cmd) {
+	for _, sub := range subcommands(cmd) {
 		others = append(others, sub.CommandPath())
 	}
 	if len(others) > 0 {

@@ -1,4 +1,4 @@
-package main
+package gitconfig
 
 import (
 	"os"
@@ -62,7 +62,7 @@ func TestGlobalIgnore_Where(t *testing.T) {
 	env := make(map[string]string)
 	check := func(when, want string) {
 		t.Helper()
-		if got := globalIgnore(home, func(name string) string { return env[name] }); got != want {
+		if got := GlobalIgnore(home, func(name string) string { return env[name] }); got != want {
 			t.Errorf("%s: %q, want %q", when, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"github.com/gajae-code/gjc/internal/proc"
 )
 
-// demoFiles is a Go module with a bug and a test that finds it.
-var demoFiles = map[string]string{
+// files is a Go module with a bug and a test that finds it.
+var files = map[string]string{
 	"go.mod": "module example.com/calc\n\ngo 1.21\n",
 	"calc.go": `// Package calc adds.
 package calc
@@ -41,7 +41,7 @@ func (d *demo) makeWorkspace(ctx context.Context) error {
 		return err
 	}
 	written := time.Now()
-	for name, text := range demoFiles {
+	for name, text := range files {
 		path := filepath.Join(d.work, name)
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			return err

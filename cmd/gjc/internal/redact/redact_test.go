@@ -1,4 +1,4 @@
-package main
+package redact
 
 import (
 	"encoding/json"
@@ -8,7 +8,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-func TestForLog(t *testing.T) {
+func TestMessage(t *testing.T) {
 	for _, test := range []struct{ name, line, want string }{
 		{"a prompt", `{"method":"session/prompt","params":{"prompt":[{"type":"text","text":"the \"env\" of url"}]}}`, ``},
 		{
@@ -25,31 +25,31 @@ func TestForLog(t *testing.T) {
 		},
 		{"what no protocol has", `{"env":"SECRET","headers":[["SECRET",{"name":["kept"],"a":{"b":"SECRET"}}],1,null],"url":5}`, `{"env":"…","headers":[["…",{"name":["kept"],"a":{"b":"…"}}],1,null],"url":5}`},
 		{"a URL that is none", `{"url":"http://SECRET\u0000"}`, `{"url":"…"}`},
-		{"a cut line", `{"params":{"headers":{"A":"SECRET`, `(33 bytes that are no message)`},
+		{"a cut line", `{"params":{"headers":{"A":"SECRET`, `(33 bytes that are not a message)`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			want := test.want
 			if want == "" {
 				want = test.line
 			}
-			if got := string(forLog([]byte(test.line))); got != want {
+			if got := string(Message([]byte(test.line))); got != want {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
 		})
 	}
 }
 
-func FuzzForLog(f *testing.F) {
+func FuzzMessage(f *testing.F) {
 	f.Add(`{"params":{"headers":{"A":"SECRET"},"mcpServers":[{"env":[{"name":"N","value":"SECRET"}],"url":"http://u:p@h/?q"}]}}`)
 	f.Add(`{"headers":[[{}]],"env":{"name":[]},"\u0065nv":{}}`)
 	f.Fuzz(func(t *testing.T, line string) {
-		got := forLog([]byte(line))
+		got := Message([]byte(line))
 		if jsonx.Valid([]byte(line)) && !jsonx.Valid(got) {
 			t.Errorf("%s became %s", line, got)
 		}
 		// What stands in the headers never comes out.
 		if inner, err := json.Marshal(line); err == nil && len(line) > 3 && !strings.Contains(`{"headers":{"A":"…"}}`, line) {
-			if out := string(forLog([]byte(`{"headers":{"A":` + string(inner) + `}}`))); strings.Contains(out, line) {
+			if out := string(Message([]byte(`{"headers":{"A":` + string(inner) + `}}`))); strings.Contains(out, line) {
 				t.Errorf("%s", out)
 			}
 		}

@@ -1,4 +1,5 @@
-package main
+// Package redact removes secrets from protocol messages for a log.
+package redact
 
 import (
 	"bytes"
@@ -8,9 +9,9 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// forLog returns a message of the editor without its secrets: an editor passes keys in the headers of providers, in the
+// Message returns a message of the editor without its secrets: an editor passes keys in the headers of providers, in the
 // headers and the environment of MCP servers, and maybe in addresses. The rest stays unchanged.
-func forLog(line []byte) []byte {
+func Message(line []byte) []byte {
 	suspicious := false
 	for _, sign := range []string{`"headers"`, `"env"`, `"baseUrl"`, `"url"`, `\u`} { // a name with escapes may spell any of them
 		suspicious = suspicious || bytes.Contains(line, []byte(sign))

@@ -1,4 +1,5 @@
-package main
+// Package gitconfig reads the user's configuration of git.
+package gitconfig
 
 import (
 	"os"
@@ -9,10 +10,10 @@ import (
 // maxGitConfig bounds a git configuration that is read, in bytes.
 const maxGitConfig = 1 << 20
 
-// globalIgnore returns the user's global file of ignore patterns, as gitignore(5) defines it, or "". It reads only the
+// GlobalIgnore returns the user's global file of ignore patterns, as gitignore(5) defines it, or "". It reads only the
 // user's own configuration, so that a workspace cannot hide files from a search. It does not read files that the
 // configuration includes.
-func globalIgnore(home string, getenv func(string) string) string {
+func GlobalIgnore(home string, getenv func(string) string) string {
 	if home == "" {
 		return ""
 	}

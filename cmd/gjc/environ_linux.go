@@ -1,8 +1,0 @@
-package main
-
-import "golang.org/x/sys/unix"
-
-// hideEnviron hides this process's memory and environment, which may contain keys, from other processes of the same
-// user, such as its own commands. A process that may trace any other (root) still sees them. Programs that this process
-// executes or starts are not hidden.
-func hideEnviron() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
