@@ -34,7 +34,6 @@ var unread = []string{
 	"agent",
 	"agent/approval",
 	"agent/approval/shell",
-	"agent/transcript",
 	"cmd/gjc",
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// large is a session of about that many bytes, with a turn of three entries for each 12 KB.
+// large returns a session of about the given number of bytes, with a turn of three entries for each 12 KB.
 func large(size int) *transcript.Session {
 	b := new(branch)
 	output := strings.Repeat("ok  \tgithub.com/acme/demo/lines\t0.12s\n", 200)

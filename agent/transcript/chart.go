@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// The chart's measures, in the units of its viewBox.
+// Dimensions of the chart, in the units of its viewBox.
 const (
 	chartWidth  = 720
 	chartHeight = 120
-	// maxBars bounds what is drawn: of more answers, each bar is the fullest of several.
+	// maxBars is the maximum number of bars: with more answers, each bar is the maximum of several.
 	maxBars = 240
 )
 
-// chart draws how full the model's window was behind each answer.
+// chart draws the use of the context window after each answer.
 func (p *htmlPage) chart(d *document) {
 	bars := thinned(d.points)
 	if len(bars) == 0 {
@@ -70,7 +70,7 @@ func (p *htmlPage) chart(d *document) {
 	p.write("<figcaption>", escaped(caption), "</figcaption>\n</figure>\n")
 }
 
-// thinned puts neighbours together until there are few enough.
+// thinned merges adjacent points until there are few enough.
 func thinned(points []point) []point {
 	answers := 0
 	for _, b := range points {

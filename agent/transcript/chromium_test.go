@@ -23,7 +23,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// browser is a Chromium without a screen and without a network: all that it asks for comes to its proxy.
+// browser is a headless Chromium without a network: all its requests go to its proxy.
 type browser struct {
 	t     *testing.T
 	path  string
@@ -58,7 +58,7 @@ func newBrowser(t *testing.T) *browser {
 	return b
 }
 
-// requests returns what was asked of the host.
+// requests returns the requests for the host.
 func (b *browser) requests(host string) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -71,7 +71,7 @@ func (b *browser) requests(host string) int {
 	return n
 }
 
-// run opens the file and returns what is on the standard output.
+// run opens the file and returns the standard output.
 func (b *browser) run(file string, args ...string) string {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), 2*time.Minute)
@@ -94,7 +94,7 @@ func (b *browser) run(file string, args ...string) string {
 	return string(out)
 }
 
-// pixel returns a screenshot's colour in its left upper corner.
+// pixel returns the color of the top left pixel of a screenshot.
 func (b *browser) corner(file string, args ...string) (light bool) {
 	b.t.Helper()
 	shot := filepath.Join(b.t.TempDir(), "shot.png")
@@ -121,7 +121,7 @@ func saved(t *testing.T, dir, name, page string) string {
 	return path
 }
 
-// probe measures the page from within. The page's policy is taken out for that, as it forbids it.
+// probe measures the page with a script. It removes the page's policy, which forbids scripts.
 const probe = `<script>
 addEventListener("load", () => {
   const all = [...document.querySelectorAll("details")], height = () => document.documentElement.scrollHeight;
@@ -157,7 +157,7 @@ type measured struct {
 
 var policy = regexp.MustCompile(`<meta http-equiv="Content-Security-Policy"[^>]*>`)
 
-// measure lays the page out in a frame of that width.
+// measure lays out the page in a frame of the given width.
 func (b *browser) measure(page, width string, args ...string) measured {
 	b.t.Helper()
 	dir := b.t.TempDir()
@@ -176,7 +176,7 @@ func (b *browser) measure(page, width string, args ...string) measured {
 
 const dark = "--blink-settings=preferredColorScheme=0"
 
-// The page as a browser shows it.
+// The layout of the page in a browser.
 func TestHTML_InABrowser(t *testing.T) {
 	b := newBrowser(t)
 	page := written(t, conversation(), transcript.HTML)
@@ -207,7 +207,7 @@ func TestHTML_InABrowser(t *testing.T) {
 	}
 }
 
-// Nothing leaves the page and nothing runs in it, even if a tag got through.
+// The page loads nothing and runs nothing, even with an injected tag.
 func TestHTML_LoadsNothing(t *testing.T) {
 	b := newBrowser(t)
 	dir := t.TempDir()
@@ -224,7 +224,7 @@ func TestHTML_LoadsNothing(t *testing.T) {
 	if n := b.requests("leak.example"); n > 0 || strings.Contains(dom, `id="ran"`) {
 		t.Errorf("the policy lets %d requests out, or a script run:\n%.300s", n, dom)
 	}
-	// That the test can see it.
+	// Check that the test detects requests.
 	dom = b.run(saved(t, dir, "open.html", policy.ReplaceAllString(strings.Replace(page, "</main>", smuggled+"</main>", 1), "")), "--dump-dom")
 	if n := b.requests("leak.example"); n == 0 || !strings.Contains(dom, `id="ran"`) {
 		t.Errorf("without a policy %d requests went out", n)

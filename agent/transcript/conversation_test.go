@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// branch puts entries together, a minute apart.
+// branch links entries, a minute apart.
 type branch struct{ entries []sessions.Entry }
 
 func (b *branch) base() sessions.Base {
@@ -64,7 +64,7 @@ func picture() providers.Image {
 		}
 	}
 	var b bytes.Buffer
-	_ = png.Encode(&b, img) // a buffer takes all
+	_ = png.Encode(&b, img) // writing to a buffer cannot fail
 	return providers.Image{MIMEType: "image/png", Data: b.Bytes()}
 }
 
@@ -77,7 +77,7 @@ const reply = "## What I found\n\nThe test fails because `parse` *drops* the **l
 
 const longLine = "a_very_long_line_without_any_blank_" + "abcdefghijklmnopqrstuvwxyz_abcdefghijklmnopqrstuvwxyz_abcdefghijklmnopqrstuvwxyz_abcdefghijklmnopqrstuvwxyz"
 
-// conversation holds some of everything.
+// conversation has all kinds of entries.
 func conversation() *transcript.Session {
 	b := new(branch)
 	b.entries = append(b.entries, sessions.ModelChange{Base: b.base(), Model: "acme/m1"})

@@ -6,14 +6,14 @@ import (
 	udiff "github.com/aymanbagabas/go-udiff"
 )
 
-// maxDiffLines bounds the lines of a diff that are written, maxDiffText the texts that are compared line by line, in
+// maxDiffLines is the maximum number of lines of a diff, and maxDiffText the maximum size of texts to compare, in
 // bytes.
 const (
 	maxDiffLines = 4000
 	maxDiffText  = 4 << 20
 )
 
-// diffLine is a line of a diff, without its newline: '+', '-', ' ', or '@' for what stands between hunks.
+// diffLine is a line of a diff, without its newline: '+', '-', ' ', or '@' for a gap between hunks.
 type diffLine struct {
 	op   byte
 	text string

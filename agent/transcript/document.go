@@ -9,26 +9,26 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// document is a session with what is told of it as a whole.
+// document is a session with information about it as a whole.
 type document struct {
 	*Session
 	updated time.Time
-	// messages counts prompts and answers.
+	// messages is the number of prompts and answers.
 	messages int
 	usage    providers.Usage
-	// cost is in US dollars; priced says that the prices of all models that answered are known.
+	// cost is in US dollars; priced reports that the prices of all models are known.
 	cost   float64
 	priced bool
 	plan   []agent.PlanEntry
-	labels map[string]string // by the entry's id
+	labels map[string]string // by entry ID
 	points []point
-	window int // of the model that answered last; zero where unknown
+	window int // of the model that answered last; zero if unknown
 }
 
 // point is a place in the chart of context use.
 type point struct {
 	used       int
-	compaction bool // not an answer, but where the context was made smaller
+	compaction bool // not an answer but a reduction of the context
 }
 
 func newDocument(s *Session) *document {
@@ -99,7 +99,7 @@ func modelOf(m *providers.Message) string {
 	return m.Provider + "/" + m.Model
 }
 
-// costOf is what an answer has cost, at the prices of today where none is stored; false where they are unknown.
+// costOf returns the cost of an answer, at current prices if none is stored; false if they are unknown.
 func (d *document) costOf(m *providers.Message) (float64, bool) {
 	if m.Usage == (providers.Usage{}) {
 		return 0, len(sessions.AddAnswer(nil, m)) == 0
@@ -114,11 +114,11 @@ func (d *document) costOf(m *providers.Message) (float64, bool) {
 	return info.Cost.Price(m.Usage).Total, true
 }
 
-// The kinds of items. They are part of the JSON format.
+// Kinds of items. They are part of the JSON format.
 const (
 	itemUser           = "user"
 	itemAssistant      = "assistant"
-	itemTool           = "tool" // a result whose call is not in the conversation
+	itemTool           = "tool" // a result without its call
 	itemCustom         = "custom"
 	itemCompaction     = "compaction"
 	itemBranchSummary  = "branch_summary"
@@ -128,31 +128,31 @@ const (
 	itemNotice         = "notice"
 )
 
-// item is an entry as it is shown, and a member of "messages" in the JSON format.
+// item is a displayed entry, and an element of "messages" in the JSON format.
 type item struct {
-	// ID is the entry's, MessageID the name that an editor knows it by.
+	// ID is the entry's ID, MessageID the editor's.
 	ID        string    `json:"id,omitzero"`
 	MessageID string    `json:"messageId,omitzero"`
 	Type      string    `json:"type"`
 	Time      time.Time `json:"time,omitzero"`
 	// Label is a name that the user gave the entry.
 	Label string `json:"label,omitzero"`
-	// Model is who answered, or who answers from here on.
+	// Model is the model that answered, or that was selected.
 	Model string `json:"model,omitzero"`
-	// Value is the new level or mode, the type of a custom message, or why a compaction was made.
+	// Value is the new level or mode, the type of a custom message, or the reason for a compaction.
 	Value   string  `json:"value,omitzero"`
 	Content []block `json:"content,omitzero"`
-	// Usage and CostUSD are an answer's.
+	// Usage and CostUSD belong to an answer.
 	Usage      *usage  `json:"usage,omitzero"`
 	CostUSD    float64 `json:"costUsd,omitzero"`
 	StopReason string  `json:"stopReason,omitzero"`
 	Error      string  `json:"error,omitzero"`
-	// TokensBefore and TokensAfter are how full the window was before a compaction, and about how full it was then.
+	// TokensBefore is the size of the context before a compaction, TokensAfter the approximate size after it.
 	TokensBefore int `json:"tokensBefore,omitzero"`
 	TokensAfter  int `json:"tokensAfter,omitzero"`
 }
 
-// usage is [providers.Usage] in the JSON format; context is how full the window was behind the answer.
+// usage is [providers.Usage] in the JSON format; context is the size of the context after the answer.
 type usage struct {
 	Input      int `json:"input"`
 	Output     int `json:"output"`
@@ -166,7 +166,7 @@ func usageOf(u providers.Usage) *usage {
 	return &usage{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Thinking, 0}
 }
 
-// The types of blocks. They are part of the JSON format.
+// Types of blocks. They are part of the JSON format.
 const (
 	blockText    = "text"
 	blockThought = "thought"
@@ -177,21 +177,21 @@ const (
 	blockPlan    = "plan"
 )
 
-// block is a piece of an item, or of a call's content.
+// block is a part of an item, or of a call's content.
 type block struct {
 	Type string `json:"type"`
-	// Of a text or a thought.
+	// Text or thinking.
 	Text string `json:"text,omitzero"`
-	// Of an image. Data is base64 in JSON.
+	// Image. Data is base64 in JSON.
 	MIMEType string `json:"mimeType,omitzero"`
 	Data     []byte `json:"data,omitempty"`
-	// Of a diff. A file that was not there before has no oldText.
+	// Diff. A new file has no oldText.
 	Path    string  `json:"path,omitzero"`
 	OldText *string `json:"oldText,omitzero"`
 	NewText *string `json:"newText,omitzero"`
-	// Of a link.
+	// Link.
 	URI string `json:"uri,omitzero"`
-	// Of a call; the name is a link's too.
+	// Call; a link has a name, too.
 	CallID    string     `json:"toolCallId,omitzero"`
 	Name      string     `json:"name,omitzero"`
 	Title     string     `json:"title,omitzero"`
@@ -201,7 +201,7 @@ type block struct {
 	Content   []block    `json:"content,omitzero"`
 	Locations []location `json:"locations,omitzero"`
 	Output    jsonx.Raw  `json:"output,omitzero"`
-	// Of a plan.
+	// Plan.
 	Entries []planEntry `json:"entries,omitzero"`
 }
 
@@ -236,7 +236,7 @@ func contentBlocks(content []agent.Content) []block {
 			all = append(all, block{Type: blockLink, URI: c.URI, Name: c.Name})
 		case agent.ImageContent:
 			all = append(all, block{Type: blockImage, MIMEType: c.Image.MIMEType, Data: c.Image.Data})
-		default: // a terminal is gone with its process
+		default: // a terminal ends with its process
 		}
 	}
 	return all

@@ -14,7 +14,7 @@ import (
 
 var (
 	tagged = regexp.MustCompile(`<[^>]*>?`)
-	// known are all tags with all their attributes that a page may have.
+	// known maps the tags that a page may have to their attributes.
 	known = regexp.MustCompile(`^<(` +
 		`/?(html|head|title|style|body|header|main|h1|h2|h3|h4|h5|h6|dl|div|dt|dd|section|article|ul|ol|li|details|summary|pre|p|span|code|strong|em|del|table|thead|tbody|tr|th|td|blockquote|figure|figcaption)` +
 		`|/(a|svg|time)|br|hr|!DOCTYPE html|html lang="en"` +
@@ -28,7 +28,7 @@ var (
 		`)>$`)
 )
 
-// checkTags fails the test for a tag that no page has.
+// checkTags fails the test for other tags.
 func checkTags(t *testing.T, page string) {
 	t.Helper()
 	for _, tag := range tagged.FindAllString(page, -1) {
@@ -38,7 +38,7 @@ func checkTags(t *testing.T, page string) {
 	}
 }
 
-// everywhere is a session in which all that can come from outside is the text.
+// everywhere returns a session in which every external text is the given one.
 func everywhere(text, name, mime string, data []byte) *transcript.Session {
 	b := new(branch)
 	b.entries = append(b.entries, sessions.ModelChange{Base: b.base(), Model: text}, sessions.ModeChange{Base: b.base(), Mode: text})
@@ -63,7 +63,7 @@ func everywhere(text, name, mime string, data []byte) *transcript.Session {
 	return &transcript.Session{ID: name, Title: text, Cwd: text, Directories: []string{name}, Parent: text, Model: text, Branch: b.entries}
 }
 
-// Nothing that was said becomes a tag or an attribute, and the words of a user can all be read.
+// No text becomes a tag or an attribute, and a user's words are readable.
 func FuzzHTML(f *testing.F) {
 	f.Add("<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, "image/png", []byte{1})
 	f.Add("</pre></details>\x00", "\xff\xfe", `image/png"onload="x`, []byte{})
@@ -93,7 +93,7 @@ func FuzzHTML(f *testing.F) {
 	})
 }
 
-// A model's words cannot stop an export, however they are nested.
+// A model's text cannot break an export, however deeply it is nested.
 func TestHTML_Nested(t *testing.T) {
 	for _, unit := range []string{"> ", "- ", "[", "![", "*a **b ", "`a``", "\n> - ", "|a", "<!--", "1. a\n   ", "~~", "[a](", "&#", "<a ", "a_", "a|b\n-|-\n"} {
 		b := new(branch)

@@ -6,10 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxHighlight bounds the code that is coloured, in bytes.
+// maxHighlight is the maximum size of highlighted code, in bytes.
 const maxHighlight = 128 << 10
 
-// highlight writes code with its comments, strings, numbers and keywords marked. It knows no grammar: it is for reading.
+// highlight writes code with comments, strings, numbers and keywords marked. It works on tokens and does not know
+// grammars.
 func (p *htmlPage) highlight(name, code string) {
 	if strings.EqualFold(name, "diff") || strings.EqualFold(name, "patch") {
 		p.highlightDiff(code)
@@ -21,7 +22,7 @@ func (p *htmlPage) highlight(name, code string) {
 		return
 	}
 	rest := code
-	plain := 0 // bytes of rest that are nothing special
+	plain := 0 // the length of the plain start of rest
 	emit := func(class string, size int) {
 		if plain > 0 {
 			p.write(escaped(rest[:plain]))
@@ -45,11 +46,11 @@ func (p *htmlPage) highlight(name, code string) {
 	p.write(escaped(rest))
 }
 
-// token is what code begins with, at least one byte of it; before is the byte in front of it. The class is empty for what
-// is nothing special.
+// token returns the length of the token at the start of code, at least one byte, and its class, which is empty for
+// plain text; before is the preceding byte.
 func (l *language) token(code string, before byte) (class string, size int) {
 	for _, c := range l.line {
-		// "#" begins a comment at a word's begin only: $# and a#b are none.
+		// "#" starts a comment only at the start of a word, unlike $# and a#b.
 		if strings.HasPrefix(code, c) && (c != "#" || before == 0 || isBlank(before)) {
 			if end := strings.IndexByte(code, '\n'); end >= 0 {
 				return "c", end
@@ -89,10 +90,11 @@ func (l *language) token(code string, before byte) (class string, size int) {
 	}
 }
 
-// maxQuoted is how far away the end of a 'string' may be, in bytes.
+// maxQuoted is the maximum length of a 'string', in bytes.
 const maxQuoted = 512
 
-// stringToken is a string that code begins with. One that is not closed ends with the line, if it cannot have several.
+// stringToken returns the length of the string at the start of code. An unclosed string ends with the line, unless it
+// can have several lines.
 func stringToken(code, quote string, l *language) (string, int) {
 	several := len(quote) == 3 || quote == "`" || l.longStrings
 	if quote == "'" && !several {

@@ -18,8 +18,8 @@ var (
 	marked   = regexp.MustCompile(`(?s)<span class="([a-z]+)">(.*?)</span>`)
 )
 
-// coloured is what a code block has marked: the class and the text.
-func coloured(t *testing.T, language, code string) []string {
+// highlighted returns the marked parts of a code block, with their classes.
+func highlighted(t *testing.T, language, code string) []string {
 	t.Helper()
 	b := new(branch)
 	b.answer(1, text("```"+language+"\n"+code+"\n```"))
@@ -54,26 +54,26 @@ func TestHighlight(t *testing.T) {
 		{"ts", "it's", nil},
 		{"yaml", "a: yes # b\nc: x#y", []string{"k yes", "c # b"}},
 	} {
-		if diff := cmp.Diff(tt.want, coloured(t, tt.language, tt.code)); diff != "" {
+		if diff := cmp.Diff(tt.want, highlighted(t, tt.language, tt.code)); diff != "" {
 			t.Errorf("%s %q (-want +got):\n%s", tt.language, tt.code, diff)
 		}
 	}
 }
 
-// Each language that a fence can name has keywords or strings to mark.
+// Each language has keywords or strings to mark.
 func TestHighlight_Languages(t *testing.T) {
 	for name := range strings.FieldsSeq("go js ts tsx python rust c cpp java kotlin csharp swift ruby php sh sql json yaml toml html xml css lua dockerfile makefile elixir zig diff") {
 		code := map[string]string{"diff": "+a", "html": `<a b="c">`, "xml": `<a b="c">`}[name]
 		if code == "" {
 			code = `x = "a string"`
 		}
-		if len(coloured(t, name, code)) == 0 {
+		if len(highlighted(t, name, code)) == 0 {
 			t.Errorf("%s: nothing is marked", name)
 		}
 	}
 }
 
-// Code that is made to be slow is not.
+// Code designed to be slow is highlighted in time.
 func TestHighlight_Bounded(t *testing.T) {
 	for _, unit := range []string{`\'`, `'`, `"`, "/*", "`", "#", "a", "1", `"""`, `'\'`} {
 		for _, language := range []string{"rust", "python", "sh", "sql", "php"} {
@@ -84,7 +84,7 @@ func TestHighlight_Bounded(t *testing.T) {
 	}
 }
 
-// Of a diff the changed lines are shown, of a very long one not all, and of one beyond all bounds none.
+// Only the changed lines of a diff are shown, a long one is truncated, and a huge one is not shown.
 func TestDiff_Bounded(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	lines := func(n int) string {

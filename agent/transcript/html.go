@@ -16,8 +16,8 @@ import (
 //go:embed page.css
 var pageCSS string
 
-// htmlPage writes one page that needs nothing else: styles and images are in it, and it runs no script and loads nothing,
-// which it also tells the browser. Whatever comes from outside goes through [escaped].
+// htmlPage writes a self-contained page with inline styles and images. It runs no script and loads nothing, which a
+// policy enforces. External text goes through [escaped].
 type htmlPage struct{ writer *bufio.Writer }
 
 func escaped(s string) string {
@@ -95,7 +95,7 @@ func (p *htmlPage) time(at time.Time) {
 	p.write(` <time datetime="`, at.UTC().Format(time.RFC3339), `">`, stamp(at), "</time>")
 }
 
-// line writes where the conversation was cut, with the summary that stands for what is not in the model's context.
+// line writes the position of a compaction with its summary, which replaces what the model no longer receives.
 func (p *htmlPage) line(it *item, text, summary string) {
 	p.write(`<section class="cut">`, "\n<p>", escaped(text))
 	p.time(it.Time)
@@ -107,7 +107,7 @@ func (p *htmlPage) line(it *item, text, summary string) {
 func (p *htmlPage) block(it *item, b *block) {
 	switch b.Type {
 	case blockText:
-		// What people type is seldom meant as Markdown but for code.
+		// Users rarely write Markdown, except for code.
 		if it.Type == itemUser && !strings.Contains(b.Text, "```") {
 			p.plain(b.Text)
 			return
@@ -132,7 +132,7 @@ func (p *htmlPage) plain(s string) {
 	p.write(`<div class="text">`, escaped(strings.Trim(s, "\n")), "</div>\n")
 }
 
-// statusMarks are drawn before a call.
+// statusMarks precede calls.
 func statusMark(status string) string {
 	switch status {
 	case "completed":
@@ -171,7 +171,7 @@ func (p *htmlPage) call(b *block) {
 	p.write("</details>\n")
 }
 
-// folded writes JSON in an element that is closed at first.
+// folded writes JSON in an element that is initially collapsed.
 func (p *htmlPage) folded(summary, data string) {
 	if data == "" {
 		return
@@ -181,7 +181,7 @@ func (p *htmlPage) folded(summary, data string) {
 	p.write("</details>\n")
 }
 
-// content writes a piece of what a call has shown.
+// content writes a part of a call's content.
 func (p *htmlPage) content(b *block) {
 	switch b.Type {
 	case blockDiff:
@@ -229,7 +229,7 @@ func (p *htmlPage) diff(b *block) {
 
 // code writes a code block.
 func (p *htmlPage) code(language, text string) {
-	// The newline right behind <pre> is no part of its text.
+	// HTML ignores a newline directly after <pre>.
 	p.write("<pre>\n")
 	p.highlight(language, strings.TrimSuffix(text, "\n"))
 	p.write("</pre>\n")
@@ -253,7 +253,7 @@ func (p *htmlPage) plan(entries []planEntry) {
 	p.write("</ul>\n")
 }
 
-// imageTypes are those that a browser shows and that can hold no script.
+// imageTypes are the types that browsers show and that cannot contain scripts.
 func imageTypes() []string { return []string{"image/png", "image/jpeg", "image/gif", "image/webp"} }
 
 func (p *htmlPage) image(b *block) {
@@ -264,6 +264,6 @@ func (p *htmlPage) image(b *block) {
 	p.write(`<p><img alt="" src="data:`, b.MIMEType, `;base64,`)
 	w := base64.NewEncoder(base64.StdEncoding, p.writer)
 	_, _ = w.Write(b.Data)
-	_ = w.Close() // its error is the writer's
+	_ = w.Close() // the writer keeps its error
 	p.write("\"></p>\n")
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// jsonPage writes an object with the members "session" and "messages"; each message is on a line of its own.
+// jsonPage writes an object with the members "session" and "messages", one message a line.
 type jsonPage struct {
 	writer *bufio.Writer
 	more   bool
@@ -26,7 +26,7 @@ type about struct {
 	Updated     time.Time `json:"updated,omitzero"`
 	Messages    int       `json:"messageCount"`
 	Usage       *usage    `json:"usage"`
-	// CostUSD is absent where a price is unknown, ContextWindow where the model is.
+	// CostUSD is absent if a price is unknown, ContextWindow if the model is.
 	CostUSD       float64     `json:"costUsd,omitzero"`
 	ContextWindow int         `json:"contextWindow,omitzero"`
 	Plan          []planEntry `json:"plan,omitempty"`
@@ -57,7 +57,7 @@ func (p *jsonPage) item(_ *document, it *item) {
 
 func (p *jsonPage) value(v any) {
 	text, err := jsonx.Marshal(v)
-	if err != nil { // a call's output that is no JSON, written by another program
+	if err != nil { // the output of a call that is not JSON, from another program
 		text = fmt.Appendf(nil, `{"type":"notice","error":%s}`, jsonx.AppendString(nil, "this does not encode: "+err.Error()))
 	}
 	_, _ = p.writer.Write(text)

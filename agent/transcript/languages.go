@@ -2,19 +2,19 @@ package transcript
 
 import "strings"
 
-// language is what highlighting knows of a language.
+// language describes a language for highlighting.
 type language struct {
-	// names are those behind a code fence, between blanks, as are the keywords.
+	// names are the names after a code fence, and keywords the keywords, separated by spaces.
 	names, words string
 	line         []string
 	block        [][2]string
 	quotes       []string
-	// anyCase says that keywords are so in any case, tags that words behind "<" are keywords, longStrings that each string
-	// may have several lines, noEscapes that a backslash is nothing special in one.
+	// anyCase reports that keywords ignore case, tags that words after "<" are keywords, longStrings that all strings
+	// may have several lines, noEscapes that strings have no backslash escapes.
 	anyCase, tags, longStrings, noEscapes bool
 }
 
-// languageOf returns the language of a code fence; nil for one that is not known.
+// languageOf returns the language of a code fence; nil if unknown.
 func languageOf(name string) *language {
 	name = strings.ToLower(strings.Trim(name, "{}."))
 	if name == "" || strings.ContainsAny(name, " ") {
@@ -36,7 +36,7 @@ var (
 	backtick = []string{`"`, "'", "`"}
 )
 
-// languages is read only.
+// languages is read-only.
 var languages = [...]language{
 	{
 		names: " go golang ", line: slashes, block: starred, quotes: backtick,

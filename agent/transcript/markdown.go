@@ -7,7 +7,7 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// markdownPage writes Markdown. Images are named, not shown. Every block ends with an empty line.
+// markdownPage writes Markdown. It names images without including them. Every block ends with an empty line.
 type markdownPage struct{ writer *bufio.Writer }
 
 func (p *markdownPage) write(parts ...string) {
@@ -99,7 +99,7 @@ func (p *markdownPage) call(b *block) {
 	}
 }
 
-// content writes a piece of what a call has shown.
+// content writes a part of a call's content.
 func (p *markdownPage) content(b *block) {
 	switch b.Type {
 	case blockDiff:
@@ -140,7 +140,7 @@ func (p *markdownPage) quoted(s string) {
 	p.write("\n")
 }
 
-// fenced writes a code block whose fence is longer than any in the code.
+// fenced writes a code block with a fence longer than any in the code.
 func (p *markdownPage) fenced(language, code string) {
 	fence, run := 3, 0
 	for i := range len(code) {

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// maxDepth bounds how deep quotes and lists are nested; what is deeper is text. A level of a list counts twice.
+// maxDepth is the maximum nesting of quotes and lists; deeper ones are text. A list level counts twice.
 const maxDepth = 60
 
-// mdKind says what a block of Markdown is.
+// mdKind is the kind of a Markdown block.
 type mdKind uint8
 
 const (
@@ -24,30 +24,30 @@ const (
 	mdRule
 )
 
-// mdBlock is a block of Markdown: a container with blocks, or a leaf with text.
+// mdBlock is a Markdown block: a container with blocks, or a leaf with text.
 type mdBlock struct {
 	kind        mdKind
 	blocks      []*mdBlock
-	text        []byte   // a code block's lines end with a newline; a table's first line is its header
-	first, last int      // its lines, counted from 1, without the blank ones behind it
-	number      int      // a heading's level, a list's start
-	mark        byte     // the character of a list's markers or of a fence
-	width       int      // the columns that an item's text is indented by, or a fence's length
+	text        []byte   // lines of a code block end with a newline; the first line of a table is its header
+	first, last int      // its first and last line, from 1, without trailing blank lines
+	number      int      // the level of a heading, the start of a list
+	mark        byte     // the marker of a list or fence
+	width       int      // the indentation of an item's text in columns, or the length of a fence
 	indent      int      // a fence's indentation
-	full        int      // an indented code block's size without the blank lines behind it
-	info        string   // what stands behind a fence
+	full        int      // the size of an indented code block without trailing blank lines
+	info        string   // the info string of a fence
 	columns     []string // the alignment of a table's columns
-	loose       bool     // a list has blank lines between its parts
+	loose       bool     // blank lines separate a list's parts
 }
 
-// mdReader reads blocks as CommonMark defines them, line by line and in a time that grows with the text only. HTML is text.
+// mdReader parses blocks by the rules of CommonMark, line by line, in linear time. HTML is text.
 type mdReader struct {
-	open   []*mdBlock        // what the next line may go on with, from the document inwards
+	open   []*mdBlock        // the open blocks, from the document inwards
 	links  map[string]string // the targets of link reference definitions
-	number int               // of the line
+	number int               // the current line
 }
 
-// readMarkdown returns the document and the targets of its references by their labels.
+// readMarkdown parses a document. It returns the targets of references by label.
 func readMarkdown(text string) (*mdBlock, map[string]string) {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	r := &mdReader{open: []*mdBlock{{}}, links: map[string]string{}}
@@ -77,7 +77,7 @@ func (r *mdReader) read(l *mdLine) {
 	switch {
 	case l.blank():
 		r.close(n)
-	case tip.kind == mdParagraph: // also if the line lacks the marks of what the paragraph is in
+	case tip.kind == mdParagraph: // even if the line lacks the markers of the containing blocks
 		if len(tip.text) > 0 {
 			tip.text = append(tip.text, '\n')
 		}
@@ -89,7 +89,8 @@ func (r *mdReader) read(l *mdLine) {
 	}
 }
 
-// matching passes over the marks of the open blocks and counts those that the line goes on with. It takes lines of code.
+// matching skips the markers of the open blocks and counts the blocks that the line continues. It adds lines to code
+// blocks.
 func (r *mdReader) matching(l *mdLine) (n int, done bool) {
 	for n = 1; n < len(r.open); n++ {
 		goesOn := true
@@ -124,7 +125,7 @@ func (r *mdReader) matching(l *mdLine) (n int, done bool) {
 			goesOn = false
 		case mdParagraph, mdTable:
 			goesOn = !l.blank()
-		default: // a list goes on as its item does
+		default: // a list continues if its item does
 		}
 		if !goesOn {
 			break
@@ -141,7 +142,8 @@ func (r *mdReader) indented(b *mdBlock, l *mdLine) {
 	}
 }
 
-// start begins the block whose mark the line has behind n open blocks. A container leaves more to be read on the line.
+// start starts the block whose marker follows n open blocks. It returns true for a container, whose content follows on
+// the line.
 func (r *mdReader) start(l *mdLine, n int) (now int, more, done bool) {
 	in := r.open[n-1]
 	if l.indent() >= 4 {
@@ -186,7 +188,7 @@ func (r *mdReader) start(l *mdLine, n int) (now int, more, done bool) {
 	return n, false, false
 }
 
-// item begins an item, and a list if it is not one of the open list.
+// item starts an item, and a list if there is no matching open list.
 func (r *mdReader) item(l *mdLine, n int, mark byte, number, size int) {
 	if list := r.open[n-1]; list.kind != mdList || list.mark != mark {
 		if list.kind == mdList {
@@ -208,7 +210,7 @@ func (r *mdReader) item(l *mdLine, n int, mark byte, number, size int) {
 	r.begin(n, &mdBlock{kind: mdItem, width: width})
 }
 
-// underlined makes the paragraph a heading if the line is its underline.
+// underlined turns the paragraph into a heading if the line underlines it.
 func (r *mdReader) underlined(s string, n int) bool {
 	line := strings.TrimRight(s, " \t")
 	if line[0] != '=' && line[0] != '-' || strings.Trim(line, line[:1]) != "" {
@@ -226,7 +228,7 @@ func (r *mdReader) underlined(s string, n int) bool {
 	return true
 }
 
-// table begins a table if the line has its columns and the paragraph's last line its header.
+// table starts a table if the line delimits its columns and the paragraph's last line is its header.
 func (r *mdReader) table(s string, n int) bool {
 	columns := alignment(s)
 	if columns == nil {
@@ -248,7 +250,7 @@ func (r *mdReader) table(s string, n int) bool {
 	return true
 }
 
-// begin closes all but n open blocks, and what cannot hold the new one.
+// begin closes all but n open blocks, and those that cannot contain the new one.
 func (r *mdReader) begin(n int, b *mdBlock) *mdBlock {
 	for {
 		r.close(n)
@@ -286,7 +288,7 @@ func (r *mdReader) close(n int) {
 	}
 }
 
-// isLoose says whether there are blank lines between a list's items, or between what stands in one of them.
+// isLoose reports whether blank lines separate a list's items or the blocks in an item.
 func isLoose(list *mdBlock) bool {
 	gap := func(blocks []*mdBlock) bool {
 		for i, b := range blocks {
@@ -304,7 +306,7 @@ func isLoose(list *mdBlock) bool {
 	return gap(list.blocks)
 }
 
-// define takes the link reference definitions from a paragraph's begin.
+// define parses the link reference definitions at the start of a paragraph.
 func (r *mdReader) define(b *mdBlock) {
 	if !bytes.HasPrefix(b.text, []byte("[")) {
 		return

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// mdPieceKind says how a piece of text is written.
+// mdPieceKind is the kind of an inline piece.
 type mdPieceKind uint8
 
 const (
@@ -14,7 +14,7 @@ const (
 	mdCode
 	mdRuns
 	mdBreak
-	mdLink // the text is its target, and all is in it up to its mdLinkEnd
+	mdLink // its text is the target; it extends to its mdLinkEnd
 	mdLinkEnd
 	mdImage // the same
 	mdImageEnd
@@ -26,34 +26,34 @@ type mdPiece struct {
 	run  *mdRun
 }
 
-// mdRun is a run of stars, underscores or tildes that may open or close emphasis.
+// mdRun is a run of delimiters that may open or close emphasis.
 type mdRun struct {
 	mark           byte
-	size           int // what it had
-	left           int // what is still text
+	size           int // its original length
+	left           int // the part that is still text
 	opens, closes  bool
-	ends, emphases []byte // the tags it stands for, in the order they were found: e, s or d
+	ends, emphases []byte // its tags in the order they were found: e, s or d
 }
 
-// mdBracket is an opening bracket that may begin a link.
+// mdBracket is an opening bracket that may start a link.
 type mdBracket struct {
-	piece, runs int // what came before it
-	at          int // the begin of its text
+	piece, runs int // the preceding character
+	at          int // the start of its text
 	image       bool
-	nested      bool // there is another bracket in it
+	nested      bool // it contains another bracket
 }
 
-// mdInlines takes the text of a block apart. All it does takes a time that grows with the text only: nothing is looked for
-// twice, and what is nested waits on stacks.
+// mdInlines parses the text of a block in linear time: it searches for nothing twice and keeps nested structures on
+// stacks.
 type mdInlines struct {
 	text     string
 	links    map[string]string
 	pieces   []mdPiece
 	runs     []*mdRun
 	brackets []mdBracket
-	linkless int // brackets below this have a link in them and become none
+	linkless int // brackets below this contain a link and cannot become one
 	spans    codeSpans
-	from     int // the begin of the text that is no piece yet
+	from     int // the start of the text that is not yet a piece
 }
 
 // inlinePieces returns the pieces of a block's text.
@@ -67,7 +67,7 @@ func inlinePieces(text string, links map[string]string) []mdPiece {
 	return m.pieces
 }
 
-// flush makes a piece of the text before i.
+// flush adds the text before i as a piece.
 func (m *mdInlines) flush(i int) {
 	if i > m.from {
 		m.pieces = append(m.pieces, mdPiece{text: m.text[m.from:i]})
@@ -83,7 +83,7 @@ func (m *mdInlines) put(i, end int, pieces ...mdPiece) int {
 	return end
 }
 
-// next reads what begins at i and returns where it ends.
+// next parses what starts at i and returns its end.
 func (m *mdInlines) next(i int) int {
 	switch rest := m.text[i:]; rest[0] {
 	case '\\':
@@ -136,7 +136,7 @@ func (m *mdInlines) next(i int) int {
 	return i + 1
 }
 
-// delimiter reads a run of characters that may be emphasis.
+// delimiter parses a run of characters that may be emphasis.
 func (m *mdInlines) delimiter(i int) int {
 	mark := m.text[i]
 	end := i + 1
@@ -150,7 +150,7 @@ func (m *mdInlines) delimiter(i int) int {
 	if end < len(m.text) {
 		after, _ = utf8.DecodeRuneInString(m.text[end:])
 	}
-	// One tilde means "about", and a star between digits multiplies.
+	// A single tilde means "about", and a star between digits multiplication.
 	if mark == '~' && end-i != 2 || mark == '*' && before < utf8.RuneSelf && after < utf8.RuneSelf && isDigit(byte(before)) && isDigit(byte(after)) {
 		return end
 	}
@@ -166,8 +166,8 @@ func (m *mdInlines) delimiter(i int) int {
 	return m.put(i, end, mdPiece{kind: mdRuns, run: run})
 }
 
-// flanks says whether a run of delimiters stands at the begin of what follows it. Beside the letters of languages that are
-// written without spaces it also does before punctuation.
+// flanks reports whether a run of delimiters is left-flanking. Next to letters of languages written without spaces, it
+// is also left-flanking before punctuation.
 func flanks(before, after rune) bool {
 	switch {
 	case unicode.IsSpace(after):
@@ -186,10 +186,10 @@ func isIdeograph(c rune) bool {
 		0xff00 <= c && c < 0xfff0 || 0x20000 <= c && c < 0x40000
 }
 
-// emphasis matches the runs from bottom on, and forgets them.
+// emphasis matches the runs from bottom on and removes them.
 func (m *mdInlines) emphasis(bottom int) {
 	var openers []*mdRun
-	var searched [18]int // the openers that a run of its kind has looked at in vain
+	var searched [18]int // the openers already searched by a run of this kind
 	for _, closer := range m.runs[bottom:] {
 		kind := 6*strings.IndexByte("*_~", closer.mark) + closer.size%3
 		if closer.opens {
@@ -223,7 +223,7 @@ func matches(opener, closer *mdRun) bool {
 	return !opener.closes && !closer.opens || (opener.size+closer.size)%3 != 0 || opener.size%3 == 0
 }
 
-// pair takes what one emphasis needs from both, and returns 1 if the opener has more.
+// pair consumes the delimiters of one emphasis from both runs, and returns 1 if the opener has more.
 func pair(opener, closer *mdRun) int {
 	tag, size := byte('e'), 1
 	switch {
@@ -247,7 +247,7 @@ func (m *mdInlines) bracket(i, end int) int {
 	return m.put(i, end, mdPiece{text: m.text[i:end]})
 }
 
-// endBracket makes a link of the text before i if it has a target.
+// endBracket turns the text before i into a link if it has a target.
 func (m *mdInlines) endBracket(i int) int {
 	n := len(m.brackets) - 1
 	if n < 0 {
@@ -275,7 +275,7 @@ func (m *mdInlines) endBracket(i int) int {
 	return m.put(i, end, mdPiece{kind: mdLinkEnd})
 }
 
-// target finds where the text that ends at i leads, and where the link ends: 0 if it is none.
+// target returns the target of the text that ends at i and the end of the link; 0 if there is none.
 func (m *mdInlines) target(b mdBracket, i int) (target string, end int) {
 	rest := m.text[i+1:]
 	if strings.HasPrefix(rest, "(") {

@@ -2,18 +2,18 @@ package transcript
 
 import "strings"
 
-// mdLine is what is left of a line. A tab reaches to the next column that four divides.
+// mdLine is the rest of a line. Tab stops are four columns apart.
 type mdLine struct {
 	text   string
 	at     int // the next byte
 	column int // the next column
-	spare  int // the columns that are left of the tab before at
-	end    int // the size without the blanks at the end
+	spare  int // the remaining columns of the tab before at
+	end    int // the length without trailing blanks
 }
 
 func (l *mdLine) blank() bool { return l.at >= l.end }
 
-// indent returns the columns before the next character that is not blank, counted to where no mark needs more.
+// indent returns the number of columns before the next character that is not blank, up to the maximum that matters.
 func (l *mdLine) indent() int {
 	n := l.spare
 	for i := l.at; i < len(l.text) && n < 32; i++ {
@@ -29,7 +29,7 @@ func (l *mdLine) indent() int {
 	return n
 }
 
-// skip passes over so many columns as far as they are blank.
+// skip skips up to the given number of blank columns.
 func (l *mdLine) skip(columns int) {
 	for columns > 0 {
 		switch {
@@ -49,7 +49,7 @@ func (l *mdLine) skip(columns int) {
 	}
 }
 
-// quote passes over the mark of a quote.
+// quote skips the marker of a quote.
 func (l *mdLine) quote() bool {
 	if l.blank() || l.indent() > 3 || l.peek()[0] != '>' {
 		return false
@@ -61,12 +61,12 @@ func (l *mdLine) quote() bool {
 	return true
 }
 
-// peek returns the line behind its indentation.
+// peek returns the line after its indentation.
 func (l *mdLine) peek() string { return strings.TrimLeft(l.text[l.at:], " \t") }
 
 func (l *mdLine) rest() string { return strings.Repeat(" ", l.spare) + l.text[l.at:] }
 
-// heading reads a heading that begins with number signs; its level is 0 if it is none.
+// heading parses an ATX heading; its level is 0 if there is none.
 func heading(s string) (level int, text string) {
 	text = strings.TrimLeft(s, "#")
 	level = len(s) - len(text)
@@ -80,7 +80,7 @@ func heading(s string) (level int, text string) {
 	return level, text
 }
 
-// fence reads the begin of a fenced code block; its size is 0 if it is none.
+// fence parses the opening of a fenced code block; its size is 0 if there is none.
 func fence(s string) (size int, info string) {
 	if s[0] != '`' && s[0] != '~' {
 		return 0, ""
@@ -98,7 +98,7 @@ func closesFence(s string, b *mdBlock) bool {
 	return len(s) >= b.width && strings.Trim(s, string(rune(b.mark))) == ""
 }
 
-// isRule says whether the line is a thematic break.
+// isRule reports whether the line is a thematic break.
 func isRule(s string) bool {
 	if s[0] != '*' && s[0] != '-' && s[0] != '_' {
 		return false
@@ -115,7 +115,7 @@ func isRule(s string) bool {
 	return n >= 3
 }
 
-// marker reads the mark of a list's item; its size is 0 if it is none.
+// marker parses a list marker; its size is 0 if there is none.
 func marker(s string) (mark byte, number, size int) {
 	if s[0] != '-' && s[0] != '+' && s[0] != '*' {
 		for size < len(s) && size < 9 && isDigit(s[size]) {
@@ -134,7 +134,7 @@ func marker(s string) (mark byte, number, size int) {
 	return mark, number, size
 }
 
-// alignment reads the line under a table's header: left, center, right or nothing for each column, or nil if it is none.
+// alignment parses a table's delimiter row: left, center, right or "" for each column, or nil if it is not one.
 func alignment(s string) []string {
 	if strings.Trim(s, "-:| \t") != "" || !strings.Contains(s, "|") {
 		return nil
@@ -159,7 +159,7 @@ func alignment(s string) []string {
 	return columns
 }
 
-// cells splits a table's row. With code, a pipe in a code span is text; else, as GitHub has it, only one behind a backslash.
+// cells splits a table row. With code, a pipe in a code span is text; otherwise, as on GitHub, only an escaped one is.
 func cells(row string, code bool) []string {
 	row = strings.TrimPrefix(strings.Trim(row, " \t"), "|")
 	var all []string

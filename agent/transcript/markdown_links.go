@@ -7,18 +7,18 @@ import (
 )
 
 const (
-	maxLabel    = 999 // bytes of a link's label, as in CommonMark
-	maxParens   = 32  // depth of parentheses in a link's target
-	maxCodeMark = 80  // backticks around a code span
+	maxLabel    = 999 // maximum bytes of a link label, as in CommonMark
+	maxParens   = 32  // maximum depth of parentheses in a link target
+	maxCodeMark = 80  // maximum number of backticks around a code span
 )
 
-// codeSpans finds code spans in a text.
+// codeSpans finds the code spans of a text.
 type codeSpans struct {
 	text string
-	last []int // where the last run of so many backticks begins
+	last []int // the position of the last run of each length
 }
 
-// at returns the length of the run of backticks at i, and that of the code span that it begins, if there is one.
+// at returns the length of the run of backticks at i, and that of the code span that starts there, if any.
 func (c *codeSpans) at(i int) (run, size int) {
 	if c.last == nil {
 		c.last = make([]int, maxCodeMark+1)
@@ -50,7 +50,7 @@ func backticks(s string) int {
 	return n
 }
 
-// codeText is what a code span shows of its content.
+// codeText returns the displayed content of a code span.
 func codeText(s string) string {
 	s = strings.ReplaceAll(s, "\n", " ")
 	if len(s) > 2 && s[0] == ' ' && s[len(s)-1] == ' ' && strings.Trim(s, " ") != "" {
@@ -59,7 +59,7 @@ func codeText(s string) string {
 	return s
 }
 
-// linkTarget reads a target with its title in parentheses; its size is 0 if it is none.
+// linkTarget parses a target with its title in parentheses; its size is 0 if there is none.
 func linkTarget(s string) (target string, size int) {
 	at := 1 + spaces(s[1:])
 	if !strings.HasPrefix(s[at:], ")") {
@@ -79,7 +79,7 @@ func linkTarget(s string) (target string, size int) {
 	return target, at + 1
 }
 
-// definition reads a link reference definition; its size is 0 if it is none.
+// definition parses a link reference definition; its size is 0 if there is none.
 func definition(s string) (label, target string, size int) {
 	if !strings.HasPrefix(s, "[") {
 		return "", "", 0
@@ -109,7 +109,7 @@ func definition(s string) (label, target string, size int) {
 	return label, target, at + end
 }
 
-// destination reads a link's target; its size is 0 if it is none.
+// destination parses a link destination; its size is 0 if there is none.
 func destination(s string) (target string, size int) {
 	if strings.HasPrefix(s, "<") {
 		for i := 1; i < len(s); i++ {
@@ -148,7 +148,7 @@ func destination(s string) (target string, size int) {
 	return unescaped(s[:size]), size
 }
 
-// title returns the size of a link's title, which is not shown: 0 if there is none.
+// title returns the size of a link title, which is not shown; 0 if there is none.
 func title(s string) int {
 	if s == "" {
 		return 0
@@ -180,7 +180,7 @@ func title(s string) int {
 	return 0
 }
 
-// linkLabel reads a label in brackets, normalized; its size is 0 if it is none.
+// linkLabel parses a label in brackets and normalizes it; its size is 0 if there is none.
 func linkLabel(s string) (label string, size int) {
 	for i := 1; i < len(s) && i <= maxLabel; i++ {
 		switch s[i] {
@@ -195,12 +195,12 @@ func linkLabel(s string) (label string, size int) {
 	return "", 0
 }
 
-// normalized makes labels equal that mean the same.
+// normalized returns a label in the form in which labels are compared.
 func normalized(label string) string {
 	return strings.ToLower(strings.ToUpper(strings.Join(strings.Fields(label), " ")))
 }
 
-// spaces counts blanks with at most one newline among them.
+// spaces returns the length of the blanks with at most one newline.
 func spaces(s string) int {
 	newline := false
 	for i := range len(s) {
@@ -215,7 +215,7 @@ func spaces(s string) int {
 	return len(s)
 }
 
-// endOfLine returns the size of what is left of the line with its end, or -1 if it is not blank.
+// endOfLine returns the length of the rest of the line with its end, or -1 if it is not blank.
 func endOfLine(s string) int {
 	rest := strings.TrimLeft(s, " \t")
 	switch {
@@ -228,7 +228,7 @@ func endOfLine(s string) int {
 	}
 }
 
-// unescaped resolves backslashes and entities.
+// unescaped decodes backslash escapes and entities.
 func unescaped(s string) string {
 	if !strings.ContainsAny(s, `\&`) {
 		return s
@@ -248,7 +248,7 @@ func unescaped(s string) string {
 	return b.String()
 }
 
-// entity reads one of the entities that text about code has; others stay as they are.
+// entity decodes the common entities in texts about code; others stay unchanged.
 func entity(s string) (text string, size int) {
 	if s[0] != '&' {
 		return "", 0
@@ -263,7 +263,7 @@ func entity(s string) (text string, size int) {
 	return "", 0
 }
 
-// autolink reads an address in angle brackets. What else stands in them, as std::vector may, is text.
+// autolink parses an address in angle brackets. Other content of angle brackets, such as std::vector, is text.
 func autolink(s string) (target, text string) {
 	end := strings.IndexAny(s[1:], "<> \t\n")
 	if end < 0 || s[1+end] != '>' {
@@ -282,7 +282,7 @@ func autolink(s string) (target, text string) {
 	return "", ""
 }
 
-// bareURL returns the size of the web address that a text begins with. What a sentence has behind it is no part of it.
+// bareURL returns the length of the web address at the start of a text, without trailing punctuation of a sentence.
 func bareURL(s string) int {
 	size := 0
 	switch {
@@ -323,7 +323,7 @@ func bareURL(s string) int {
 	return 0
 }
 
-// isPunctuation says whether a backslash takes the meaning of a character.
+// isPunctuation reports whether a backslash escapes the character.
 func isPunctuation(c byte) bool {
 	return '!' <= c && c <= '/' || ':' <= c && c <= '@' || '[' <= c && c <= '`' || '{' <= c && c <= '~'
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/agent/transcript"
 )
 
-// rendered is what a page shows for the Markdown of a model.
+// rendered returns the HTML for a model's Markdown.
 func rendered(t *testing.T, markdown string) string {
 	t.Helper()
 	b := new(branch)
@@ -26,8 +26,8 @@ func rendered(t *testing.T, markdown string) string {
 	return rest[:end]
 }
 
-// What CommonMark and GitHub's tables make of what models write. It departs from them where a reader would be misled: a
-// star between digits and a single tilde are text, as is HTML; a table's row keeps all its cells, and a pipe in its code.
+// Rendering of CommonMark and GitHub tables. It differs where a reader would be misled: a star between digits, a single
+// tilde and HTML are text, and a table row keeps all its cells and the pipes in its code.
 func TestHTML_Markdown(t *testing.T) {
 	for _, tt := range []struct{ markdown, want string }{
 		// headings
@@ -152,7 +152,7 @@ func TestHTML_Markdown(t *testing.T) {
 	}
 }
 
-// hostile are texts of that size in bytes that would take long if anything were looked for twice.
+// hostile returns texts of a size in bytes that take quadratic time in a naive parser.
 func hostile(size int) map[string]string {
 	all := map[string]string{}
 	for _, unit := range []string{
@@ -181,7 +181,7 @@ func hostile(size int) map[string]string {
 	return all
 }
 
-// A page stays near the size of what was said, and in the bounds of nesting.
+// A page's size is near that of its text, and its nesting is limited.
 func TestHTML_HostileMarkdown(t *testing.T) {
 	for name, markdown := range hostile(16 << 10) {
 		got := rendered(t, markdown)
@@ -204,7 +204,7 @@ func TestHTML_HostileMarkdown(t *testing.T) {
 	}
 }
 
-// The time for a byte is to be the same for both sizes.
+// The time per byte must be the same for both sizes.
 func BenchmarkHTML_HostileMarkdown(b *testing.B) {
 	for _, size := range []struct {
 		name  string
@@ -225,7 +225,7 @@ func BenchmarkHTML_HostileMarkdown(b *testing.B) {
 	}
 }
 
-// Tags are known and match, and no word is lost that is not an address, a label or the language of code.
+// Tags are known and balanced, and no word is lost that is not an address, a label or the language of code.
 func FuzzMarkdown(f *testing.F) {
 	f.Add(reply)
 	for _, s := range []string{
@@ -266,7 +266,7 @@ func FuzzMarkdown(f *testing.F) {
 		}
 		plain := html.UnescapeString(tagged.ReplaceAllString(got, ""))
 		for word := range strings.FieldsFuncSeq(strings.ToValidUTF8(markdown, " "), func(c rune) bool { return !unicode.IsLetter(c) }) {
-			// An x may be the mark of a task.
+			// An x may be the marker of a task.
 			if len(word) > 1 && !strings.Contains(plain, word) {
 				t.Fatalf("%q is not in\n%s", word, got)
 			}

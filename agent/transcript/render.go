@@ -8,13 +8,14 @@ import (
 )
 
 const (
-	// maxMarkdown bounds a text that is rendered as Markdown, in bytes; a longer one is shown as it is.
+	// maxMarkdown is the maximum size of a text that is rendered as Markdown, in bytes; a longer one is shown as plain
+	// text.
 	maxMarkdown = 256 << 10
-	// maxMissing bounds the cells that a table's row is given when it has less than the header.
+	// maxMissing is the maximum number of cells that are added to a short table row.
 	maxMissing = 16
 )
 
-// mdPage writes one document of Markdown into a page.
+// mdPage writes a Markdown document into a page.
 type mdPage struct {
 	*htmlPage
 	links map[string]string
@@ -32,14 +33,14 @@ func (p *htmlPage) render(text string) {
 	p.write("</div>\n")
 }
 
-// blocks writes blocks; tight ones are of a list without paragraphs.
+// blocks writes blocks; tight ones belong to a list without paragraphs.
 func (p mdPage) blocks(blocks []*mdBlock, tight bool) {
 	for _, b := range blocks {
 		switch b.kind {
 		case mdParagraph:
 			p.paragraph(string(b.text), tight)
 		case mdHeading:
-			// The page's own headings are above those of a text.
+			// The page's own headings are above those of texts.
 			tag := "h" + strconv.Itoa(min(b.number+2, 6))
 			p.write("<", tag, ">")
 			p.inlines(string(b.text))
@@ -57,14 +58,14 @@ func (p mdPage) blocks(blocks []*mdBlock, tight bool) {
 			p.table(b)
 		case mdRule:
 			p.write("<hr>\n")
-		default: // documents and items are in none of these
+		default: // documents and items do not occur here
 		}
 	}
 }
 
 func (p mdPage) paragraph(text string, tight bool) {
 	switch {
-	case text == "": // nothing but definitions
+	case text == "": // only definitions
 	case tight:
 		p.inlines(text)
 		p.write("\n")
@@ -108,7 +109,7 @@ func (p mdPage) list(l *mdBlock) {
 	p.write("</", tag, ">\n")
 }
 
-// task reads the box before the text of an item.
+// task parses the check box before the text of an item.
 func task(blocks []*mdBlock) (done bool, rest string, ok bool) {
 	if len(blocks) == 0 || blocks[0].kind != mdParagraph {
 		return false, "", false
@@ -151,7 +152,7 @@ func (p mdPage) table(t *mdBlock) {
 		}
 		all := cells(line, false)
 		if len(all) > len(t.columns) {
-			// Models forget the backslash before a pipe in code.
+			// Models often do not escape pipes in code.
 			all = cells(line, true)
 		}
 		for missing := min(len(t.columns)-len(all), maxMissing); missing > 0; missing-- {
@@ -165,7 +166,7 @@ func (p mdPage) table(t *mdBlock) {
 
 // inlines writes the text of a block.
 func (p mdPage) inlines(text string) {
-	depth, linked := 0, 0 // links that are open, and the one of them that is written
+	depth, linked := 0, 0 // the open links, and the one that is written
 	for _, piece := range inlinePieces(strings.TrimSpace(text), p.links) {
 		switch piece.kind {
 		case mdText:
@@ -198,7 +199,7 @@ func (p mdPage) inlines(text string) {
 	}
 }
 
-// run writes the tags that a run of delimiters stands for, and what is left of it.
+// run writes the tags of a run of delimiters, and the rest of it as text.
 func (p mdPage) run(r *mdRun) {
 	name := func(tag byte) string {
 		switch tag {
@@ -219,7 +220,7 @@ func (p mdPage) run(r *mdRun) {
 	}
 }
 
-// mark is the box before a task.
+// mark returns the check box of a task.
 func (p *htmlPage) mark(done bool) {
 	if done {
 		p.write(`<span class="box done">☑</span> `)
@@ -228,7 +229,7 @@ func (p *htmlPage) mark(done bool) {
 	p.write(`<span class="box">☐</span> `)
 }
 
-// link writes a link to where it is safe to go, and the text alone otherwise: a path in a workspace leads nowhere.
+// link writes a link with a safe target, and otherwise only the text: a path in a workspace leads nowhere.
 func (p *htmlPage) link(target string, text func()) {
 	tag, ok := href(target)
 	if !ok {
@@ -240,7 +241,7 @@ func (p *htmlPage) link(target string, text func()) {
 	p.write("</a>")
 }
 
-// href returns the tag of a link to where it is safe to go.
+// href returns the tag of a link with a safe target.
 func href(target string) (tag string, ok bool) {
 	u, err := url.Parse(target)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "mailto" {

@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// fact is a line of what is told of the session as a whole.
+// fact is a line of information about the session.
 type fact struct{ name, value string }
 
 func (d *document) facts() []fact {
@@ -48,7 +48,7 @@ func tokensText(u *usage) string {
 	return text
 }
 
-// usageText is what an answer has used; empty where that is unknown.
+// usageText describes an answer's usage; empty if unknown.
 func usageText(it *item) string {
 	if it.Usage == nil {
 		return ""
@@ -62,7 +62,7 @@ func usageText(it *item) string {
 
 func costText(usd float64) string { return fmt.Sprintf("$%.4f", usd) }
 
-// grouped writes a number with spaces between the thousands.
+// grouped formats a number with spaces between groups of thousands.
 func grouped(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -71,7 +71,7 @@ func grouped(n int) string {
 	return s
 }
 
-// changeText says what is different from here on; empty for an item that is no change.
+// changeText describes a change; empty for an item that is none.
 func (it *item) changeText() string {
 	switch it.Type {
 	case itemModelChange:
@@ -85,7 +85,7 @@ func (it *item) changeText() string {
 	}
 }
 
-// speaker is the heading of an item.
+// speaker returns the heading of an item.
 func (it *item) speaker() string {
 	switch it.Type {
 	case itemAssistant:
@@ -105,7 +105,7 @@ func (it *item) speaker() string {
 	}
 }
 
-// compactionText is the heading of a compaction.
+// compactionText returns the heading of a compaction.
 func (it *item) compactionText() string {
 	text := "The conversation so far was compacted"
 	if it.TokensBefore > 0 {
@@ -117,7 +117,7 @@ func (it *item) compactionText() string {
 	return text
 }
 
-// text is what an item says, without its other blocks.
+// text returns the text of an item, without its other blocks.
 func (it *item) text() string {
 	var s strings.Builder
 	for i := range it.Content {
@@ -128,7 +128,7 @@ func (it *item) text() string {
 	return s.String()
 }
 
-// readable indents JSON and leaves alone what is none.
+// readable indents JSON and returns other text unchanged.
 func readable(input jsonx.Raw) string {
 	indented := append(jsonx.Raw(nil), input...)
 	if !jsonx.Valid(indented) || indented.Indent() != nil {
@@ -137,7 +137,7 @@ func readable(input jsonx.Raw) string {
 	return string(indented)
 }
 
-// callInput is a call's input to read; empty for none.
+// callInput returns a call's input in readable form; empty for none.
 func (b *block) callInput() string {
 	if text := strings.TrimSpace(readable(b.Input)); text != "{}" {
 		return text
@@ -163,7 +163,7 @@ func (l location) String() string {
 	return l.Path
 }
 
-// clean replaces what no text file has.
+// clean replaces characters that text files cannot have.
 func clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
 }

@@ -1,5 +1,5 @@
-// Package transcript writes a conversation down for people and for other programs: as one HTML page that needs nothing
-// else, as Markdown, or as JSON. It shows what an editor was shown, as [agent.Replay] tells it.
+// Package transcript exports a conversation for people and other programs: as a self-contained HTML page, as Markdown,
+// or as JSON. It shows what an editor has shown, as reported by [agent.Replay].
 package transcript
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// Format is what a transcript is written as. Its text is the file name's extension without the dot.
+// Format is an output format. Its text is the file name extension without the dot.
 type Format string
 
 // The formats.
@@ -25,7 +25,7 @@ const (
 	JSON     Format = "json"
 )
 
-// ParseFormat reads the name of a format.
+// ParseFormat parses the name of a format.
 func ParseFormat(name string) (Format, error) {
 	switch strings.ToLower(name) {
 	case "html", "htm":
@@ -39,7 +39,7 @@ func ParseFormat(name string) (Format, error) {
 	}
 }
 
-// FormatOf returns the format that a file's name asks for, else the fallback.
+// FormatOf returns the format for a file name, or else the fallback.
 func FormatOf(path string, fallback Format) Format {
 	f, err := ParseFormat(strings.TrimPrefix(filepath.Ext(path), "."))
 	if err != nil {
@@ -48,29 +48,29 @@ func FormatOf(path string, fallback Format) Format {
 	return f
 }
 
-// Session is a conversation to write. All but Branch is optional; what is empty is not told.
+// Session is a conversation to write. All fields except Branch are optional; empty ones are left out.
 type Session struct {
 	ID string
 	// Title is the heading. If empty, "Session".
 	Title string
 	Cwd   string
-	// Directories are the further roots.
+	// Directories are the additional roots.
 	Directories []string
-	// Parent is what the session was forked from.
+	// Parent is the session that this one was forked from.
 	Parent string
-	// Model is the one that answers now, as "provider/id".
+	// Model is the current model, as "provider/id".
 	Model string
-	// Created is when it began. If zero, the time of the first entry.
+	// Created is the time of creation. If zero, the time of the first entry.
 	Created time.Time
 	// Branch is the conversation, as of [agent.Log.Branch].
 	Branch []sessions.Entry
-	// Tools say how calls looked of which only the input is known; see [agent.ReplayOptions].
+	// Tools describe calls of which only the input is known; see [agent.ReplayOptions].
 	Tools []agent.Tool
-	// Models tells what is known of a model called "provider/id": its window and its prices.
+	// Models returns the context window and the prices of a model "provider/id".
 	Models func(ref string) (providers.ModelInfo, bool)
 }
 
-// Stored returns the session that a log holds. The log may be a view.
+// Stored returns the session of a log. The log may be a view.
 func Stored(l *sessions.Log) (*Session, error) {
 	branch, err := l.Branch()
 	if err != nil {
@@ -83,7 +83,7 @@ func Stored(l *sessions.Log) (*Session, error) {
 	}, nil
 }
 
-// Write writes the session to w as it goes: it holds one entry's part at a time. The error is w's first one.
+// Write writes the session to w in a stream: it keeps one entry in memory at a time. It returns w's first error.
 func Write(w io.Writer, s *Session, format Format) error {
 	d := newDocument(s)
 	out := bufio.NewWriterSize(w, 64<<10)
@@ -101,7 +101,7 @@ func Write(w io.Writer, s *Session, format Format) error {
 	p.begin(d)
 	d.each(func(it *item) bool {
 		p.item(d, it)
-		// A buffered writer keeps its first error and tells it at each write.
+		// A buffered writer keeps its first error and returns it from each write.
 		_, err := out.Write(nil)
 		return err == nil
 	})
@@ -109,7 +109,7 @@ func Write(w io.Writer, s *Session, format Format) error {
 	return out.Flush()
 }
 
-// page is one way to write a document. What its writer complains about is told at the end.
+// page writes a document in one format. The writer's error is reported at the end.
 type page interface {
 	begin(d *document)
 	item(d *document, it *item)

@@ -44,7 +44,7 @@ func TestWrite_Golden(t *testing.T) {
 	}
 }
 
-// What each format has to tell.
+// The content of each format.
 func TestWrite_TellsEverything(t *testing.T) {
 	for f, want := range map[transcript.Format][]string{
 		transcript.HTML: {
@@ -77,7 +77,7 @@ func TestWrite_TellsEverything(t *testing.T) {
 	}
 }
 
-// The JSON is one object that others can rely on.
+// The JSON is one object with a stable format.
 func TestWrite_JSONShape(t *testing.T) {
 	var got struct {
 		Session struct {
@@ -169,7 +169,7 @@ func TestFormat(t *testing.T) {
 
 var errFull = errors.New("no space left on device")
 
-// failing takes so many bytes.
+// failing accepts a number of bytes.
 type failing struct {
 	left  int
 	calls int
@@ -183,7 +183,7 @@ func (w *failing) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A writer that fails is told, and not bothered with the rest.
+// A writer's error is returned, and nothing more is written to it.
 func TestWrite_Fails(t *testing.T) {
 	s := conversation()
 	for range 200 {
@@ -200,7 +200,7 @@ func TestWrite_Fails(t *testing.T) {
 	}
 }
 
-// Prices that are not known are not made up.
+// Unknown prices are not invented.
 func TestWrite_UnknownPrices(t *testing.T) {
 	s := conversation()
 	s.Models = nil

@@ -12,7 +12,7 @@ func (d *document) each(fn func(*item) bool) {
 	w := &walk{document: d, fn: fn}
 	for e, ev := range agent.Replay(d.Branch, opts) {
 		if n, ok := ev.(agent.Noticed); ok {
-			var until sessions.Entry // all, for a notice of the whole branch
+			var until sessions.Entry // all items, for a notice about the whole branch
 			if _, own := e.(sessions.Custom); own {
 				until = e
 			}
@@ -37,14 +37,14 @@ func (d *document) each(fn func(*item) bool) {
 	w.pass(nil)
 }
 
-// walk goes through a branch side by side with its replay: entries without events are told in their place.
+// walk iterates over a branch in parallel with its replay, and inserts entries without events in their places.
 type walk struct {
 	*document
 	fn   func(*item) bool
-	next int            // in the branch
-	now  *item          // that is put together; nil for none
-	of   sessions.Entry // that now belongs to
-	// calls are the places of the calls in now.
+	next int            // index in the branch
+	now  *item          // the current item; nil for none
+	of   sessions.Entry // the entry of now
+	// calls are the indexes of the calls in now.
 	calls map[string]int
 }
 
@@ -52,7 +52,7 @@ func (w *walk) open(it *item, e sessions.Entry) {
 	w.now, w.of, w.calls = it, e, make(map[string]int)
 }
 
-// pass tells what was put together and all entries up to e; nil for all. It reports whether to go on.
+// pass yields the current item and all entries up to e; nil for all. It reports whether to continue.
 func (w *walk) pass(e sessions.Entry) bool {
 	if w.now != nil && !w.fn(w.now) {
 		return false
@@ -71,7 +71,7 @@ func (w *walk) pass(e sessions.Entry) bool {
 	return true
 }
 
-// change is the item of an entry that no event tells of; nil for what is not for people.
+// change returns the item of an entry without events; nil for an entry that is not shown.
 func (d *document) change(e sessions.Entry) *item {
 	ref := e.Ref()
 	it := &item{ID: ref.ID, Time: ref.Time, Label: d.labels[ref.ID]}
@@ -91,7 +91,7 @@ func (d *document) change(e sessions.Entry) *item {
 	return it
 }
 
-// newItem is the item of an entry that events tell of, without its content.
+// newItem returns the item of an entry with events, without its content.
 func (d *document) newItem(e sessions.Entry) *item {
 	ref := e.Ref()
 	it := &item{ID: ref.ID, MessageID: agent.MessageID(e), Type: itemUser, Time: ref.Time, Label: d.labels[ref.ID]}
@@ -128,7 +128,7 @@ func (d *document) answer(it *item, m *providers.Message) {
 	}
 }
 
-// add puts an event into the item.
+// add adds an event to the item.
 func (w *walk) add(ev agent.Event) {
 	it := w.now
 	switch ev := ev.(type) {
@@ -136,7 +136,7 @@ func (w *walk) add(ev agent.Event) {
 		switch {
 		case ev.Content != nil:
 			it.Content = append(it.Content, contentBlocks([]agent.Content{ev.Content})...)
-		case it.Error != "" && ev.Text == it.Error: // told as the error
+		case it.Error != "" && ev.Text == it.Error: // reported as the error
 		case ev.Speaker == agent.SpeakerThought:
 			it.Content = append(it.Content, block{Type: blockThought, Text: ev.Text})
 		default:
