@@ -11,7 +11,8 @@ import (
 	"github.com/gajae-code/gjc/internal/proc"
 )
 
-// On a terminal gjc acp says what it is for, goes on as ever, and ends with its input. An editor's pipes get no such words.
+// On a terminal gjc acp explains itself, works as usual, and ends with its input. Over an editor's pipes it prints no
+// explanation.
 func TestACP_OnATerminal(t *testing.T) {
 	t.Parallel()
 	screen := &typescript{changed: make(chan struct{})}

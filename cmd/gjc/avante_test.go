@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// avante.nvim writes an empty line behind each message, says nothing of itself, answers a write with null, and knows
-// of the agent's calls only files and questions.
+// avante.nvim writes an empty line after each message, sends no client information, answers a write with null, and
+// supports only requests for files and permissions.
 func TestProfiles_Avante(t *testing.T) {
 	t.Parallel()
 	p := startPeer(t, peerOptions{})

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// answered is what a response must be: its id as it stands on the wire, and its code, or 0 for a result. part is in
-// the error's text.
+// answered describes a response: its ID as it appears on the wire, and its code, or 0 for a result. part is in the
+// error's text.
 type answered struct {
 	id   string
 	code int
@@ -22,7 +22,7 @@ const (
 	notFound       = -32002
 )
 
-// Whatever comes in: the sender gets the clear answer, nothing of the session is lost, and the next request works.
+// Whatever gjc receives, the sender gets a clear answer, the session loses nothing, and the next request works.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	p := startPeer(t, peerOptions{})
@@ -33,7 +33,7 @@ func TestBadInput(t *testing.T) {
 		{"cancel", `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"x"}}`, nil},
 		{"unknown method", `{"jsonrpc":"2.0","id":1,"method":"nope","params":{}}`, []answered{{"1", methodNotFound, "nope"}}},
 		{"initialize without a version", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`, []answered{{"1", invalidParams, "protocolVersion"}}},
-		// Early clients sent a date. They learn from the answer which version there is.
+		// Early clients sent a date. The response has the version that exists.
 		{"initialize with a date", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05"}}`, []answered{{"1", 0, ""}}},
 		{"initialize without params", `{"jsonrpc":"2.0","id":1,"method":"initialize"}`, []answered{{"1", invalidParams, ""}}},
 		{"initialize with a list", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":[1]}`, []answered{{"1", invalidParams, ""}}},
@@ -61,7 +61,7 @@ func TestBadInput(t *testing.T) {
 		{"empty object", `{}`, []answered{{"null", invalidRequest, ""}}},
 		{"NUL byte", "{\"jsonrpc\":\"2.0\",\x00\"id\":7}", []answered{{"null", parseError, ""}}},
 		{"NUL bytes only", "\x00\x00", []answered{{"null", parseError, ""}}},
-		// Not refused: the rest of the message is as good as ever.
+		// Not refused: the rest of the message is valid.
 		{"invalid UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"session/list\",\"params\":{\"_meta\":{\"x\":\"\xff\xfe\"}}}", []answered{{"7", 0, ""}}},
 		{"invalid UTF-8 in a prompt", "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"session/prompt\",\"params\":{\"sessionId\":\"$ID\",\"prompt\":[{\"type\":\"text\",\"text\":\"!say \xff\xfe\"}]}}", []answered{{"7", 0, ""}}},
 		{"invalid UTF-8 outside of strings", "\xff\xfe", []answered{{"null", parseError, ""}}},
@@ -138,8 +138,8 @@ type badInput struct {
 	want       []answered
 }
 
-// badInput sends each line, and behind it what works, or did so far: a turn in a session, or without one an unknown
-// method. The responses in between are those that want says, in any order.
+// badInput sends each line, followed by a request that must still work: a turn in a session, or an unknown method
+// without one. want lists the responses in between, in any order.
 func (p *peer) badInput(group string, session *string, table []badInput, rewrite ...func(string) string) {
 	for _, tt := range table {
 		p.t.Run(group+"/"+tt.name, func(t *testing.T) {
@@ -163,7 +163,7 @@ func (p *peer) badInput(group string, session *string, table []badInput, rewrite
 					got = append(got, m)
 				}
 			}
-			// A result that takes time may come behind the ping; then it is the next message.
+			// A slow result may come after the ping; then it is the next message.
 			for len(got) < len(tt.want) {
 				m, _ := p.until(fmt.Sprintf("%d responses; got %v", len(tt.want), lines(got)), message.isResponse)
 				got = append(got, m)
@@ -184,7 +184,7 @@ func (p *peer) badInput(group string, session *string, table []badInput, rewrite
 	}
 }
 
-// A line over the cap is refused under its own id and passed over; what follows it is served.
+// A line over the cap is refused under its own ID and skipped; the following line is served.
 func TestBadInput_Oversize(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -224,7 +224,7 @@ func TestLargeInput(t *testing.T) {
 	p.stop()
 }
 
-// The id of a request that runs cannot be used again; its answer still comes. When it has come, the id is free.
+// The ID of a running request cannot be used again, and its answer still comes. After that the ID is free.
 func TestBadInput_DuplicateID(t *testing.T) {
 	t.Parallel()
 	p := startPeer(t, peerOptions{})
@@ -239,10 +239,10 @@ func TestBadInput_DuplicateID(t *testing.T) {
 			t.Errorf("got %s", m.line)
 		}
 	}
-	// A string is another id.
+	// A string is another ID.
 	p.send(`{"jsonrpc":"2.0","id":"7","method":"session/list","params":{}}`)
 	p.answer(`"7"`)
-	p.check.sent([]byte(prompt)) // the check, too, has seen the id twice
+	p.check.sent([]byte(prompt)) // the check has seen the ID twice too
 	p.notify("session/cancel", object{"sessionId": id})
 	if m, _ := p.answer("7"); !strings.Contains(string(m.Result), "cancelled") {
 		t.Errorf("the prompt got %s", m.line)
@@ -255,7 +255,7 @@ func TestBadInput_DuplicateID(t *testing.T) {
 	p.stop()
 }
 
-// $/cancel_request for a prompt is answered, whichever way, and the session goes on.
+// $/cancel_request for a prompt is answered, with a result or an error, and the session continues.
 func TestCancelRequest(t *testing.T) {
 	t.Parallel()
 	p := startPeer(t, peerOptions{})
@@ -272,7 +272,7 @@ func TestCancelRequest(t *testing.T) {
 	p.stop()
 }
 
-// A question that is never answered holds up its own turn and nothing else. Wrong answers to it mean no.
+// A question without an answer blocks only its own turn. Wrong answers to it mean no.
 func TestUnansweredPermission(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, answer string }{
@@ -298,7 +298,7 @@ func TestUnansweredPermission(t *testing.T) {
 				t.Errorf("the prompt got %s behind %v", m.line, lines(before))
 			}
 			wantEmpty(t, p.work)
-			// A second answer to the same question is nobody's.
+			// A second answer to the same question is ignored.
 			p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":"selected","optionId":"allow_once"}}}`, question.ID))
 			p.say(id, "fine")
 			p.stop()

@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// tool has the model call a tool, and does not wait.
+// tool makes the model call a tool, and does not wait.
 func (p *peer) tool(session, name string, input any) (prompt string) {
 	p.t.Helper()
 	text, err := json.Marshal(input)
@@ -20,14 +20,14 @@ func (p *peer) tool(session, name string, input any) (prompt string) {
 	return p.prompt(session, "!mcp "+name+" "+string(text))
 }
 
-// does has the model call a tool, and returns all that was told of it.
+// does makes the model call a tool, and returns all updates of the call.
 func (p *peer) does(session, name string, input any) string {
 	p.t.Helper()
 	_, before := p.answer(p.tool(session, name, input))
 	return strings.Join(lines(before), "\n")
 }
 
-// stopped ends gjc where that has not been done.
+// stopped ends gjc, unless it has ended already.
 func (p *peer) stopped() {
 	p.t.Helper()
 	select {
@@ -37,12 +37,12 @@ func (p *peer) stopped() {
 	}
 }
 
-// What commands and cells have started is gone with their end, though it has left their group: a cancelled job, a command that ran
-// out of time, a cancelled turn, a session, gjc.
+// Processes that commands and cells have started end with them, even after leaving their group: at the end of a
+// cancelled job, a command that timed out, a cancelled turn, a session, gjc.
 func TestCommandsEnd_NothingIsLeft(t *testing.T) {
 	t.Parallel()
 	testenv.NeedsTool(t, "setsid")
-	// It has left the group before the command ends.
+	// It leaves the group before the command ends.
 	const daemon = `setsid sh -c "touch up; exec sleep 600" >/dev/null 2>&1 & disown; until test -e up; do sleep 0.01; done; echo re""ady`
 	leave := func(p *peer, id string) { p.does(id, "bash", object{"command": daemon}) }
 	closes := func(p *peer, id string) { p.call("session/close", object{"sessionId": id}) }
@@ -101,7 +101,7 @@ func TestCommandsEnd_NothingIsLeft(t *testing.T) {
 	}
 }
 
-// A command that is ended is asked first, and has the time to do something about it, as have its children.
+// A command gets a signal and time to react before it is killed, and so do its children.
 func TestCommandsEnd_AreAsked(t *testing.T) {
 	t.Parallel()
 	const line = `bash -c 'trap "echo got > t1; exit" TERM; echo re""ady; while :; do sleep 0.1; done'`

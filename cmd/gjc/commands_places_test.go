@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A session in a directory of a repository has the commands, skills and helper agents of all directories up to the repository's
-// top, those of other agents' directories too. gjc's own come first, then those that are nearer.
+// A session in a directory of a repository has the commands, skills and helper agents of all directories up to the
+// repository's root, including those of other agents' directories. gjc's own come first, then the nearest.
 func TestCommands_Places(t *testing.T) {
 	t.Parallel()
 	home := tempDir(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// gjc config prints each setting with its value and where that comes from, and no secret.
+// gjc config prints each setting with its value and source, and no secret.
 func TestConfigCommand(t *testing.T) {
 	t.Parallel()
 	home, work := tempDir(t), tempDir(t)
@@ -30,7 +30,7 @@ permissions: {deny: [bash(rm)]}
 		cmd.Dir, cmd.Env = work, environment(home, "GJC_PLAN_MODEL=e/f", "GJC_NO_TITLE=1", "NO_PROXY=x.example", "OPENAI_API_KEY=SECRET")
 		var out, errs strings.Builder
 		cmd.Stdout, cmd.Stderr = &out, &errs
-		_ = cmd.Run() // its exit code says the same
+		_ = cmd.Run() // its exit code reports the mistake too
 		if all := out.String() + errs.String(); strings.Contains(all, "SECRET") {
 			t.Errorf("a secret is printed:\n%s", all)
 		}
@@ -92,7 +92,7 @@ permissions: {deny: [bash(rm)]}
 	if code != 1 || !strings.Contains(out, "retry.maxRetries") || !strings.Contains(out, "flag "+overlay+":1\n") || !strings.Contains(errs, user+":2: bash.sandbox: must be one of") {
 		t.Errorf("exit %d:\n%s\n%s", code, out, errs)
 	}
-	// Every setting is there.
+	// Every setting is listed.
 	for section, known := range newConfig().sections() {
 		for name := range known.settings {
 			if full := section + "." + name; section != "permissions" && !strings.Contains(out, full+" ") {

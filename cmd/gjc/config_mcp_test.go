@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/mcp"
 )
 
-// readMCP reads a file of MCP servers. Commands of values are not run.
+// readMCP reads a file of MCP servers. It runs no commands of values.
 func readMCP(t *testing.T, text string, env ...string) ([]mcp.Server, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -24,7 +24,7 @@ func readMCP(t *testing.T, text string, env ...string) ([]mcp.Server, string) {
 	return servers, strings.ReplaceAll(err.Error(), filepath.Join(dir, mcpName), "mcp.json")
 }
 
-// Every field of a server means something.
+// Every field of a server has an effect.
 func TestMCPServers(t *testing.T) {
 	servers, told := readMCP(t, `{"$schema": "x", "mcpServers": {
   "b": {"type": "stdio", "command": "${BIN}/run", "args": ["--port=${PORT:-80}", "${EMPTY:-}", "$HOME"], "env": {"T": "${TOKEN}", "A": "x"}, "cwd": "~/w", "timeout": 1500, "enabled": true},
@@ -46,7 +46,7 @@ func TestMCPServers(t *testing.T) {
 	}
 }
 
-// What cannot be honoured is a mistake with its line, and costs its own server.
+// An invalid field is a mistake with its line, and costs its own server.
 func TestMCPServers_Mistakes(t *testing.T) {
 	for server, want := range map[string]string{
 		`{"command": "x", "enabled": "no"}`:                   `mcpServers.bad.enabled: must be true or false`,
@@ -97,8 +97,8 @@ func TestMCPServers_Mistakes(t *testing.T) {
 	}
 }
 
-// In a session a server that is not enabled does not start, the others have their directory, arguments, environment and values that
-// commands compute, and a mistake in one is reported with its line.
+// In a session a disabled server does not start, the others get their directory, arguments, environment and computed
+// values, and a mistake in one is reported with its line.
 func TestMCP_Definitions(t *testing.T) {
 	t.Parallel()
 	home, place := tempDir(t), tempDir(t)

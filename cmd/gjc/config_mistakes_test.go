@@ -16,7 +16,7 @@ import (
 	"github.com/gajae-code/gjc/internal/webclient"
 )
 
-// Each of several mistakes is reported once, with its place and a suggestion, and costs its own setting alone.
+// Each of several mistakes is reported once, with its place and a suggestion, and affects only its own setting.
 func TestReadConfig_Mistakes(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "config.yml")
@@ -77,7 +77,7 @@ func TestReadConfig_NotYAML(t *testing.T) {
 	}
 }
 
-// A mistake in a setting that protects something gives it its strictest value, or stops what it protects.
+// A mistake in a setting that protects something sets its strictest value, or stops what it protects.
 func TestReadConfig_Strictest(t *testing.T) {
 	stops := func(e effect) func(*config) bool { return func(c *config) bool { return c.stop(e) != nil } }
 	network, steps := stops(stopsModels), stops(stopsSteps)
@@ -124,7 +124,7 @@ func TestReadConfig_Strictest(t *testing.T) {
 		{"compaction: {remoteEndpoint: x}", func(c *config) bool { return c.context.Compaction.RemoteEndpoint == "" }},
 	} {
 		dir := t.TempDir()
-		// A lower file that is laxer does not make up for it.
+		// A laxer lower file does not replace it.
 		writeFile(t, filepath.Join(dir, "config.yml"), `{"bash": {"sandboxNetwork": true, "sandboxWrite": ["/x"]}, "web": {"allowPrivate": true}, "mcp": {"discover": true}, "compaction": {"remoteEndpoint": "https://example.com"}}`)
 		writeFile(t, filepath.Join(dir, "more.yml"), tt.text)
 		c := readConfig(dir, []string{filepath.Join(dir, "more.yml")}, "")
@@ -135,7 +135,7 @@ func TestReadConfig_Strictest(t *testing.T) {
 			t.Errorf("%s does not say what it stops: %v", tt.text, e)
 		}
 	}
-	// A later file that has the setting right ends what the mistake stops.
+	// A later file with a valid value ends what the mistake stops.
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "config.yml"), "network: {proxy: nowhere}\nbash: {sandbox: on}")
 	writeFile(t, filepath.Join(dir, "more.yml"), "network: {proxy: 'http://p:1'}\nbash: {sandbox: auto}")
@@ -144,7 +144,7 @@ func TestReadConfig_Strictest(t *testing.T) {
 	}
 }
 
-// A rule for a tool or an action that does not exist is a mistake that names those there are.
+// A rule for a tool or an action that does not exist is a mistake that lists those that exist.
 func TestReadConfig_UnknownTool(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "config.yml"), `permissions:
@@ -176,8 +176,8 @@ func TestReadConfig_UnknownTool(t *testing.T) {
 	}
 }
 
-// A project's config.yml sets models, titles, instructions and rules that ask and deny. Everything else in it is reported and does
-// nothing, whatever it tries.
+// A project's config.yml sets models, titles, instructions and rules that ask and deny. Everything else in it is
+// reported and has no effect.
 func TestReadConfig_Project(t *testing.T) {
 	dir, work := t.TempDir(), t.TempDir()
 	path := filepath.Join(work, ".gjc", "config.yml")
@@ -263,7 +263,7 @@ apiKey: x
 	}
 }
 
-// A mistake in what a project may not set has no effect at all; one in its rules makes every step ask.
+// A mistake in a setting that a project may not have has no effect; one in its rules makes every step ask.
 func TestReadConfig_ProjectMistakes(t *testing.T) {
 	for text, asks := range map[string]bool{
 		"network: [": false, "network: {proxy: x": false, "netwrk: {}": false, "secrets: 1": false, "bash: require": false,
@@ -289,8 +289,8 @@ func TestReadConfig_ProjectMistakes(t *testing.T) {
 	}
 }
 
-// In a session every mistake is reported once, with its line, and a rule for a tool that does not exist makes every step ask, in
-// auto mode too.
+// In a session every mistake is reported once, with its line, and a rule for a tool that does not exist makes every
+// step ask, in auto mode too.
 func TestConfig_MistakesInSession(t *testing.T) {
 	t.Parallel()
 	agentDir := tempDir(t)
@@ -320,7 +320,7 @@ func TestConfig_MistakesInSession(t *testing.T) {
 	p.stop()
 }
 
-// optionOf returns the id of a question's option of a kind.
+// optionOf returns the ID of a question's option of a kind.
 func optionOf(t *testing.T, ask message, kind string) string {
 	t.Helper()
 	var q struct {

@@ -11,8 +11,8 @@ import (
 	"github.com/gajae-code/gjc/providers/registry"
 )
 
-// A helper's model is the one that is bound to it, or that of the role of its name, or what it would like; what cannot be used is
-// told beside the next one.
+// A helper's model is the one bound to it, or that of the role with its name, or the one it prefers; a model that
+// cannot be used is reported with the next usable one.
 func TestHelperModel(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "models.yml"), `providers:

@@ -31,8 +31,8 @@ func diffConfig(want, got *config) string {
 		cmpopts.IgnoreFields(config{}, "configReading"), cmpopts.EquateEmpty())
 }
 
-// A mistake is told with its place, and without a word of the file: there may be secrets in it. What gjc does not know
-// is other programs'.
+// A mistake is reported with its place, and without quoting the file, which may contain secrets. Unknown names belong
+// to other programs.
 func TestReadConfig(t *testing.T) {
 	for _, tt := range []struct {
 		name, own, overlay string
@@ -129,7 +129,7 @@ func TestReadConfig_LSP(t *testing.T) {
 	}
 }
 
-// Every setting of the documents is taken, with its type and range, and a mistake is told with its line.
+// Every documented setting is accepted, with its type and range, and a mistake is reported with its line.
 func TestReadConfig_Context(t *testing.T) {
 	const all = `compaction:
   enabled: false
@@ -283,7 +283,8 @@ disabledProviders: [{paths: [sub, /abs], values: d}]
 	}
 }
 
-// Secrets are kept back where the configuration says so; one that cannot be read and may say so is an error.
+// Secrets are hidden if the configuration enables that; a configuration that cannot be read and may enable it is an
+// error.
 func TestSecretsSetting(t *testing.T) {
 	for _, tt := range []struct {
 		config, file string
@@ -325,7 +326,7 @@ func TestSecretsSetting(t *testing.T) {
 	}
 }
 
-// A link to nothing was meant to be a configuration, which may have said that there are secrets.
+// A dangling link was meant to be a configuration, which may have enabled secrets.
 func TestReadConfig_LinkToNothing(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Symlink(filepath.Join(dir, "gone.yml"), filepath.Join(dir, "config.yml")); err != nil {
@@ -343,7 +344,7 @@ func TestReadConfig_LinkToNothing(t *testing.T) {
 	}
 }
 
-// Nor is one asked while such a setting is misspelled.
+// No model is asked while such a setting is misspelled.
 func TestModelSettings_Misspelled(t *testing.T) {
 	for text, known := range map[string]bool{"netwrk: {}": false, "disabledProvider: []": false, "titel: {}": true} {
 		dir := t.TempDir()
@@ -355,7 +356,7 @@ func TestModelSettings_Misspelled(t *testing.T) {
 	}
 }
 
-// A mistake in config.yml is told by the settings, and by nobody else.
+// Only the settings report a mistake in config.yml.
 func TestReadConfig_ToldOnce(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "config.yml"), "retry: {maxRetries: many}\n")
@@ -372,7 +373,7 @@ func TestReadConfig_ToldOnce(t *testing.T) {
 	}
 }
 
-// Models that models.yml names and that there are not are told in the session, once, and by gjc models and gjc doctor.
+// Unknown models in models.yml are reported in the session, once, and by gjc models and gjc doctor.
 func TestSettings_MissingModels(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "models.yml"), "fallbacks:\n  - [nope/a, nope/b]\n")

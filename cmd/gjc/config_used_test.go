@@ -23,7 +23,8 @@ import (
 	"github.com/gajae-code/gjc/providers/registry"
 )
 
-// What a configuration file can set is read somewhere: a field that is only written means nothing, and must not be accepted.
+// Every setting of a configuration file is read somewhere: a field that is only written has no effect, and must not be
+// accepted.
 func TestConfig_FieldsAreUsed(t *testing.T) {
 	t.Parallel()
 	read := fieldsRead(t, testenv.ModuleRoot(t))
@@ -60,8 +61,8 @@ func TestConfig_FieldsAreUsed(t *testing.T) {
 	}
 }
 
-// fieldsRead returns the names that selectors of the program read. A field that is assigned to, or whose address is taken for a
-// setting, is not read there.
+// fieldsRead returns the names that selectors of the program read. Assigning to a field, or taking its address for a
+// setting, does not count.
 func fieldsRead(t *testing.T, root string) map[string]bool {
 	t.Helper()
 	read := make(map[string]bool)

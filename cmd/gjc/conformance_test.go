@@ -13,16 +13,16 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// Every message that gjc sends fits the official schema, closed, and the rules of order: through every command of the
-// offline model, every mode and option, loading, cancelling and errors, to an editor that can do everything and to one
-// that can do nothing.
+// Every message that gjc sends conforms to the official schema, with closed objects, and to the rules of order: through
+// every command of the offline model, every mode and option, loading, cancelling and errors, with an editor that
+// supports everything and with one that supports nothing.
 func TestConformance(t *testing.T) {
 	testenv.NeedsInterop(t)
 	t.Parallel()
 	for _, tt := range []struct {
 		name         string
 		capabilities *acp.ClientCapabilities
-		// kinds are what must have been seen.
+		// kinds are the kinds of messages that must occur.
 		kinds []string
 	}{
 		{"full editor", nil, []string{
@@ -67,7 +67,7 @@ type scenario struct {
 	check *wireCheck
 	work  string
 	id    acp.SessionID
-	// answer is how the user answers the next questions; empty for not at all.
+	// answer is the user's answer to the next questions; empty for none.
 	answer acp.PermissionOptionID
 }
 
@@ -76,7 +76,7 @@ func startScenario(t *testing.T, capabilities *acp.ClientCapabilities) *scenario
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*hang, errors.New("the scenario hangs"))
 	t.Cleanup(cancel)
 	home := tempDir(t)
-	// A file with a fault makes gjc tell a notice.
+	// A file with a mistake makes gjc send a notice.
 	writeFile(t, filepath.Join(home, ".gjc", "agent", "models.yml"), "providers: 7\n")
 	s := &scenario{t: t, ctx: ctx, check: newWireCheck(t), work: tempDir(t), answer: "allow_once"}
 	var err error
@@ -110,7 +110,7 @@ func startScenario(t *testing.T, capabilities *acp.ClientCapabilities) *scenario
 	return s
 }
 
-// must calls a method that has to succeed.
+// must calls a method that must succeed.
 func must[P, R any](s *scenario, m acp.RequestMethod[P, R], p *P) *R {
 	s.t.Helper()
 	r, err := m.Call(s.ctx, s.Conn, p)
@@ -120,7 +120,7 @@ func must[P, R any](s *scenario, m acp.RequestMethod[P, R], p *P) *R {
 	return r
 }
 
-// wantError calls a method that has to fail with a code.
+// wantError calls a method that must fail with a code.
 func wantError[P, R any](s *scenario, m acp.RequestMethod[P, R], p *P, code acp.ErrorCode) {
 	s.t.Helper()
 	_, err := m.Call(s.ctx, s.Conn, p)
@@ -129,7 +129,7 @@ func wantError[P, R any](s *scenario, m acp.RequestMethod[P, R], p *P, code acp.
 	}
 }
 
-// say prompts; the turn has to end with stop.
+// say prompts; the turn must end with stop.
 func (s *scenario) say(stop acp.StopReason, blocks ...acp.ContentBlock) {
 	s.t.Helper()
 	r := must(s, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: s.id, Prompt: blocks})
@@ -180,7 +180,7 @@ func (s *scenario) turns() {
 	s.answer = "allow_once"
 }
 
-// cancelled cancels a turn when something has come since its beginning.
+// cancelled cancels a turn once an expectation is met in it.
 func (s *scenario) cancelled(prompt string, when acptest.Expectation) {
 	s.t.Helper()
 	seen := len(s.Updates(s.id))
@@ -256,7 +256,7 @@ func (s *scenario) errors() {
 	wantError(s, acp.MethodSessionFork, &acp.ForkSessionRequest{SessionID: "nobody", Cwd: s.work}, acp.ErrorCodeResourceNotFound)
 }
 
-// manage goes through what is about sessions as a whole, and through every slash command.
+// manage tests the methods for whole sessions, and every slash command.
 func (s *scenario) manage() {
 	for _, command := range []string{
 		"help", "model", "model offline/demo", "model none/such", "mode", "mode plan", "mode default", "mode x", "thinking", "thinking high", "thinking x",
@@ -291,7 +291,7 @@ func (s *scenario) manage() {
 func (s *scenario) reopen() {
 	end := func() {
 		must(s, acp.MethodSessionClose, &acp.CloseSessionRequest{SessionID: s.id})
-		must(s, acp.MethodSessionClose, &acp.CloseSessionRequest{SessionID: s.id}) // once more is no fault
+		must(s, acp.MethodSessionClose, &acp.CloseSessionRequest{SessionID: s.id}) // repeating it is not an error
 	}
 	other := must(s, acp.MethodSessionNew, &acp.NewSessionRequest{Cwd: s.work, AdditionalDirectories: []string{tempDir(s.t)}})
 	list := must(s, acp.MethodSessionList, &acp.ListSessionsRequest{})

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// gjc is killed in the middle of a turn: its command dies with it, and the next gjc finds the conversation up to the
-// last entry that was written.
+// gjc is killed in the middle of a turn: its command dies too, and the next gjc finds the conversation up to the last
+// complete entry.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	mark := markOf(t)
@@ -35,7 +35,7 @@ func TestKilled(t *testing.T) {
 	wantGone(t, child)
 	wantNoneLeft(t, mark)
 
-	// The disk has taken half of a line.
+	// The disk has only half of a line.
 	files, err := filepath.Glob(filepath.Join(p.home, ".gjc", "agent", "sessions", "*", "*.jsonl"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("session files %v, %v", files, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// What a user says no to has not run: no adapter, no program, no request. What a question is about is in it.
+// A refused step does not run: no adapter, no program, no request. The question names what it is about.
 func TestDebugger_Approval(t *testing.T) {
 	t.Parallel()
 	mark := markOf(t)
@@ -70,7 +70,7 @@ func TestDebugger_Approval(t *testing.T) {
 	wantNoneLeft(t, mark)
 }
 
-// An "always" is for what the question says: another program asks anew, and so do an evaluation and a command.
+// An "always" applies to the question's subject: another program asks again, and so do an evaluation and a command.
 func TestDebugger_ApprovalAlways(t *testing.T) {
 	t.Parallel()
 	var fakes fakeAdapters
@@ -88,7 +88,7 @@ func TestDebugger_ApprovalAlways(t *testing.T) {
 	e.answers("allow_always")
 	e.asks(t, does("launch program=main.x adapter=fake0", "debug-1"))
 	e.answers("reject_once")
-	// A program runs anew without a question: it is the one that was allowed.
+	// A program restarts without a question, because it was allowed.
 	e.silent(t, does("restart", "Status: stopped"))
 	e.silent(t, does("terminate", "terminated"))
 	e.asks(t, fails("launch program=other.x adapter=fake1"))
@@ -111,7 +111,7 @@ func TestDebugger_ApprovalAlways(t *testing.T) {
 	e.stop()
 }
 
-// While planning, nothing is started or changed, not even asked for; a session from before can be looked at.
+// In plan mode nothing is started or changed, and no question is asked; an earlier debug session can be inspected.
 func TestDebugger_PlanMode(t *testing.T) {
 	t.Parallel()
 	mark := markOf(t)
@@ -145,7 +145,7 @@ func TestDebugger_PlanMode(t *testing.T) {
 	wantNoneLeft(t, mark)
 }
 
-// In the mode auto nobody is asked, but for what is outside of the workspace.
+// In auto mode only steps outside of the workspace ask.
 func TestDebugger_AutoMode(t *testing.T) {
 	t.Parallel()
 	e, p := startFake(t, new(debugEditorOptions), nil)
@@ -161,7 +161,7 @@ func TestDebugger_AutoMode(t *testing.T) {
 	e.stop()
 }
 
-// A process that is attached to is asked about with its command line.
+// The question about attaching to a process shows the process's command line.
 func TestDebugger_ApprovalOfAttach(t *testing.T) {
 	t.Parallel()
 	a := goAdapter()
@@ -176,7 +176,7 @@ func TestDebugger_ApprovalOfAttach(t *testing.T) {
 	})
 	e.answers("reject_once")
 	parts := []string{fmt.Sprint(sleeps.Process.Pid)}
-	if runtime.GOOS == "linux" { // elsewhere the command line is not known
+	if runtime.GOOS == "linux" { // elsewhere the command line is unknown
 		parts = append(parts, "sleep 1234567")
 	}
 	e.asks(t, fails(fmt.Sprintf("attach pid=%d adapter=dlv", sleeps.Process.Pid)), parts...)

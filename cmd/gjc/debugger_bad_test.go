@@ -16,7 +16,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// What makes no sense fails, and says what to do instead; the session and the debugger go on.
+// Invalid calls fail with advice; the session and the debugger continue.
 func TestDebugger_BadInput(t *testing.T) {
 	t.Parallel()
 	a := goAdapter()
@@ -132,7 +132,7 @@ func TestDebugger_BadInput(t *testing.T) {
 	} {
 		e.do(t, step)
 	}
-	// A second launch of the same is another session.
+	// A second launch of the same program is another session.
 	e.do(t, does("launch program=bank mode=exec stop_on_entry=true", "Session: debug-", "Stop reason: entry"))
 	e.do(t, does("terminate", "terminated"))
 	// While the program runs.
@@ -148,7 +148,7 @@ func TestDebugger_BadInput(t *testing.T) {
 	e.stop()
 }
 
-// A program that does not build takes no breakpoints with it: they are there when it does.
+// Breakpoints survive a program that does not build: they are set once it does.
 func TestDebugger_BreakpointsOutliveAFailedLaunch(t *testing.T) {
 	t.Parallel()
 	a := goAdapter()
@@ -164,7 +164,7 @@ func TestDebugger_BreakpointsOutliveAFailedLaunch(t *testing.T) {
 	e.stop()
 }
 
-// An adapter that is not installed is named, with what brings it.
+// An adapter that is not installed is named, with a command that installs it.
 func TestDebugger_NotInstalled(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -185,7 +185,7 @@ func TestDebugger_NotInstalled(t *testing.T) {
 	e.stop()
 }
 
-// Ports on which nobody listens, that are taken, or on which somebody speaks another language, keep nobody waiting.
+// Unused ports, ports in use and ports of servers with another protocol make no call hang.
 func TestDebugger_BadPorts(t *testing.T) {
 	t.Parallel()
 	e := startDebugEditor(t, &debugEditorOptions{env: goAdapter().env(t), files: goAdapter().files})
@@ -198,7 +198,7 @@ func TestDebugger_BadPorts(t *testing.T) {
 	}
 	defer func() { _ = listener.Close() }()
 	silent := fmt.Sprint(listener.Addr().(*net.TCPAddr).Port)
-	// It takes the connection and says nothing.
+	// It accepts the connection and sends nothing.
 	e.do(t, fails("attach adapter=dlv timeout=5 port="+silent, "timed out after 5s"))
 	rude, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -221,7 +221,7 @@ func TestDebugger_BadPorts(t *testing.T) {
 	e.stop()
 }
 
-// Adapters that do not answer: each call ends in its time, and the session can be ended.
+// If an adapter does not answer, each call ends in its time limit, and the session can be ended.
 func TestDebugger_SilentAdapters(t *testing.T) {
 	t.Parallel()
 	for silent, do := range map[string]string{
@@ -245,7 +245,7 @@ func TestDebugger_SilentAdapters(t *testing.T) {
 	}
 }
 
-// A port to listen on that is taken is told of, with what to do.
+// A port that is in use is reported, with advice.
 func TestDebugger_PortIsTaken(t *testing.T) {
 	t.Parallel()
 	python := testenv.NeedsDebugpy(t)

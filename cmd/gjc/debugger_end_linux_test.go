@@ -21,7 +21,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// forks is a program that leaves a process behind, in a session of its own and with a parent that has ended, and waits.
+// forks is a program that starts a process in a session of its own, whose parent has ended, and waits.
 const forks = `package main
 
 import (
@@ -58,11 +58,11 @@ func forkingProgram() map[string]string {
 // debugState is a point in the life of a debug session.
 type debugState struct {
 	name string
-	// start starts gjc and brings it there. It returns the end of the turn, where one is under way.
+	// start starts gjc and brings it to this state. It returns the end of the turn, if one is running.
 	start func(t *testing.T, mark string) (*debugEditor, <-chan error)
-	// adapter is what the command line of the adapter's process has.
+	// adapter is a part of the adapter's command line.
 	adapter string
-	// sleeps says that the program has left a process behind.
+	// sleeps is set if the program has started another process.
 	sleeps bool
 }
 
@@ -128,7 +128,7 @@ func debugStates() []debugState {
 	}
 }
 
-// awaitMarked waits until a process with a mark has that in its command line.
+// awaitMarked waits until a process with a mark has a text in its command line.
 func awaitMarked(e *debugEditor, mark, part string) {
 	e.t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -165,12 +165,13 @@ func over(t *testing.T, turn <-chan error) {
 	}
 }
 
-// However a debug session ends, and whenever: nothing of the program's tree is left, and gjc goes on, or ends in time.
+// However and whenever a debug session ends, no process of the program's tree remains, and gjc continues, or ends in
+// time.
 func TestDebugger_NothingIsLeft(t *testing.T) {
 	t.Parallel()
 	ends := []struct {
 		name string
-		// turn says that it is for states with a turn under way; idle that it is for those without.
+		// turn is set for states with a running turn, idle for those without.
 		turn, idle bool
 		end        func(t *testing.T, e *debugEditor, s *debugState, mark string, turn <-chan error)
 	}{
@@ -242,7 +243,7 @@ func TestDebugger_NothingIsLeft(t *testing.T) {
 				slots <- struct{}{}
 				defer func() { <-slots }()
 				mark := markOf(t)
-				t.Cleanup(func() { wantNoneLeft(t, mark) }) // also behind a failure, when gjc has been killed
+				t.Cleanup(func() { wantNoneLeft(t, mark) }) // also after a failure that killed gjc
 				e, turn := s.start(t, mark)
 				if s.sleeps {
 					awaitMarked(e, mark, "sleep 1000")
@@ -253,7 +254,7 @@ func TestDebugger_NothingIsLeft(t *testing.T) {
 	}
 }
 
-// What a program has started in a terminal, the editor's or gjc's, is gone with the debug session, too.
+// Processes that a program has started in a terminal, the editor's or gjc's, end with the debug session too.
 func TestDebugger_NothingIsLeftInTerminals(t *testing.T) {
 	t.Parallel()
 	setsid := testenv.NeedsTool(t, "setsid")
@@ -290,7 +291,7 @@ func TestDebugger_NothingIsLeftInTerminals(t *testing.T) {
 					p.Exit(9)
 					e.do(t, debugStep{do: "sessions", until: "Status: terminated"})
 					wantNoneLeft(t, mark)
-				case "EOF": // the editor's terminals are its own to end
+				case "EOF": // the editor ends its own terminals
 					begin := time.Now()
 					ctx, cancel := context.WithTimeout(e.ctx, hang)
 					defer cancel()
@@ -306,7 +307,7 @@ func TestDebugger_NothingIsLeftInTerminals(t *testing.T) {
 	}
 }
 
-// The program does not get the user's keys, as commands do not.
+// Like commands, the program does not get the user's keys.
 func TestDebugger_EnvironmentIsScrubbed(t *testing.T) {
 	t.Parallel()
 	mark := markOf(t)
@@ -332,7 +333,7 @@ func main() {
 }
 `,
 	}})
-	e.prompt(e.id, "/model offline/demo") // with a key there are others
+	e.prompt(e.id, "/model offline/demo") // with a key there are other models
 	if o := e.prompt(e.id, "!bash env"); strings.Contains(o.only(t).Text, "secret-of-") {
 		t.Fatal("commands have a key")
 	}
@@ -358,7 +359,7 @@ func main() {
 	wantNoneLeft(t, mark)
 }
 
-// Processes of other users are theirs; those that are not there any more are told so.
+// Processes of other users cannot be attached to; missing processes are reported.
 func TestDebugger_ForeignProcess(t *testing.T) {
 	t.Parallel()
 	e := startDebugEditor(t, &debugEditorOptions{env: goAdapter().env(t), files: forkingProgram()})
@@ -374,7 +375,7 @@ func TestDebugger_ForeignProcess(t *testing.T) {
 	e.do(t, fails("attach adapter=dlv pid="+gjc, "process "+gjc+" is gjc itself"))
 	if pid := foreignProcess(t); pid != "" {
 		e.do(t, fails("attach adapter=dlv pid="+pid, "process "+pid+" belongs to another user"))
-		// Nor by a way round.
+		// Nor indirectly.
 		own := sleeping(t, nil)
 		e.do(t, fails(fmt.Sprintf(`attach {"adapter": "dlv", "pid": %d, "arguments": {"processId": %s}}`, own, pid), "belongs to another user"))
 		writeFile(t, filepath.Join(e.work, ".vscode", "launch.json"), fmt.Sprintf(
@@ -388,8 +389,8 @@ func TestDebugger_ForeignProcess(t *testing.T) {
 	e.stop()
 }
 
-// foreignProcess returns the id of a process of another user: root starts one, everybody else takes one of the machine's that none
-// of the test's processes descends from. It is empty where there is none, as in some containers.
+// foreignProcess returns the ID of a process of another user: root starts one; other users take one of the machine's
+// that none of the test's processes descends from. It returns "" if there is none, as in some containers.
 func foreignProcess(t *testing.T) (pid string) {
 	t.Helper()
 	if os.Getuid() == 0 {
@@ -403,7 +404,7 @@ func foreignProcess(t *testing.T) (pid string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// pid (name) state ppid …; the name may hold anything.
+		// pid (name) state ppid …; the name may contain anything.
 		if pid, err = strconv.Atoi(strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))[1]); err != nil {
 			t.Fatal(err)
 		}
@@ -421,7 +422,7 @@ func foreignProcess(t *testing.T) (pid string) {
 	return ""
 }
 
-// sleeping starts a process that does nothing until the test ends.
+// sleeping starts a process that sleeps until the test ends.
 func sleeping(t *testing.T, attr *syscall.SysProcAttr) (pid int) {
 	t.Helper()
 	cmd := exec.Command(testenv.NeedsTool(t, "sleep"), "1000")

@@ -20,23 +20,23 @@ import (
 // init comes before TestMain, which would make the debug adapter gjc: it inherits gjc's environment.
 func init() { daptest.Main() }
 
-// debugEditor is gjc with an editor whose user decides.
+// debugEditor is gjc with an editor whose user makes decisions.
 type debugEditor struct {
 	*debugHost
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the following fields
 	decide    func(*acp.RequestPermissionRequest) acp.PermissionOptionID
 	questions []*acp.RequestPermissionRequest
 	requests  []any
 }
 
-// debugEditorOptions says how gjc and its editor are started. The zero value is an editor without terminals, whose user says
-// yes to everything, once.
+// debugEditorOptions are the options of gjc and its editor. The zero value is an editor without terminals, whose user
+// allows everything once.
 type debugEditorOptions struct {
 	terminal bool
-	// home are files of the user's home directory, files those of the project.
+	// home has the files of the user's home directory, files those of the project.
 	home, files map[string]string
-	// at is a home directory that may be another's before.
+	// at is a home directory, possibly of an earlier gjc.
 	at     string
 	decide func(*acp.RequestPermissionRequest) acp.PermissionOptionID
 	elicit func(*acp.CreateElicitationRequest) (*acp.CreateElicitationResponse, error)
@@ -106,21 +106,21 @@ func (e *debugEditor) permission(_ context.Context, p *acp.RequestPermissionRequ
 	return acptest.Choose(decide(p)), nil
 }
 
-// answers sets how the user answers from now on.
+// answers sets the user's answer from now on.
 func (e *debugEditor) answers(id acp.PermissionOptionID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.decide = func(*acp.RequestPermissionRequest) acp.PermissionOptionID { return id }
 }
 
-// asked are the questions so far.
+// asked returns the questions so far.
 func (e *debugEditor) asked() []*acp.RequestPermissionRequest {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return append([]*acp.RequestPermissionRequest(nil), e.questions...)
 }
 
-// received are the requests of gjc's of a type so far.
+// received returns the number of gjc's requests of a type so far.
 func received[P any](e *debugEditor) (all []*P) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -132,7 +132,7 @@ func received[P any](e *debugEditor) (all []*P) {
 	return all
 }
 
-// asks makes a step and wants the user to be asked about it, once, with all the parts in the question.
+// asks takes a step and expects one question that contains all the parts.
 func (e *debugEditor) asks(t *testing.T, step debugStep, parts ...string) {
 	t.Helper()
 	before := len(e.asked())
@@ -157,7 +157,7 @@ func (e *debugEditor) asks(t *testing.T, step debugStep, parts ...string) {
 	}
 }
 
-// silent makes a step about which nobody is asked.
+// silent takes a step that asks no question.
 func (e *debugEditor) silent(t *testing.T, step debugStep) string {
 	t.Helper()
 	before := len(e.asked())
@@ -174,15 +174,15 @@ func (e *debugEditor) mode(id acp.SessionModeID) {
 	must(e.scenario, acp.MethodSessionSetMode, &acp.SetSessionModeRequest{SessionID: e.id, ModeID: id})
 }
 
-// fakeSource is a program for fake adapters, of ten lines.
+// fakeSource is a program of ten lines for fake adapters.
 const fakeSource = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n"
 
-// fakeAdapters are debug adapters that a test plays itself, by name, as the user's configuration has them.
+// fakeAdapters are debug adapters that a test plays itself, by their names in the user's configuration.
 type fakeAdapters struct {
 	config map[string]any
 }
 
-// fake adds an adapter for .x files. more are further members of its configuration.
+// fake adds an adapter for .x files. more has further members of its configuration.
 func (f *fakeAdapters) fake(t *testing.T, name string, more map[string]any) *daptest.Adapter {
 	t.Helper()
 	a, spec := daptest.Process(t)
@@ -201,7 +201,7 @@ func (f *fakeAdapters) fake(t *testing.T, name string, more map[string]any) *dap
 	return a
 }
 
-// files are the user's configuration with all adapters.
+// files returns the user's configuration with all adapters.
 func (f *fakeAdapters) files(t *testing.T) map[string]string {
 	t.Helper()
 	data, err := json.Marshal(map[string]any{"adapters": f.config})
@@ -211,7 +211,7 @@ func (f *fakeAdapters) files(t *testing.T) map[string]string {
 	return map[string]string{".gjc/agent/dap.json": string(data)}
 }
 
-// startFake starts gjc with one fake adapter that plays main.x of the project.
+// startFake starts gjc with one fake adapter that runs the project's main.x.
 func startFake(t *testing.T, opts *debugEditorOptions, more map[string]any) (*debugEditor, *daptest.Program) {
 	t.Helper()
 	var fakes fakeAdapters
@@ -224,7 +224,7 @@ func startFake(t *testing.T, opts *debugEditorOptions, more map[string]any) (*de
 	return e, daptest.NewProgram(a, filepath.Join(e.work, "main.x"), daptest.All())
 }
 
-// locations are the places that the editor was told of with tool calls since an update, in order.
+// locations returns the locations of tool calls that the editor has received since an update, in order.
 func (e *debugEditor) locations(from int) (all []string) {
 	for _, u := range e.Updates(e.id)[from:] {
 		if u, ok := u.(*acp.ToolCallUpdate); ok {
@@ -241,7 +241,7 @@ func (e *debugEditor) locations(from int) (all []string) {
 	return all
 }
 
-// later has a turn in the background.
+// later runs a turn in the background.
 func (e *debugEditor) later(prompt string) (from int, ended <-chan error) {
 	from = len(e.Updates(e.id))
 	ch := make(chan error, 1)

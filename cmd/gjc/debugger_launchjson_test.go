@@ -49,7 +49,7 @@ func main() {
 }
 `
 
-// Configurations of launch.json run by their names; inputs are asked of the user.
+// Configurations of launch.json run by name; the user is asked for their inputs.
 func TestDebugger_LaunchJSON(t *testing.T) {
 	t.Parallel()
 	var forms []string
@@ -102,7 +102,7 @@ func TestDebugger_LaunchJSON(t *testing.T) {
 	if n := len(e.asked()); n != asked {
 		t.Errorf("the user is asked %d times about what can not be", n-asked)
 	}
-	// What else than the program it runs is told before.
+	// Anything besides the program that a configuration runs is shown in advance.
 	e.answers("reject_once")
 	e.asks(t, fails("launch configuration=Fake file=main.x"), "shell rm -rf everything", "W/main.x")
 	if seen := p.Seen(); len(seen) > 0 {
@@ -116,7 +116,7 @@ func TestDebugger_LaunchJSON(t *testing.T) {
 	e.stop()
 }
 
-// Who gives no answer to an input has nothing launched.
+// Without an answer to an input, nothing is launched.
 func TestDebugger_LaunchJSONDeclined(t *testing.T) {
 	t.Parallel()
 	e := startDebugEditor(t, &debugEditorOptions{
@@ -130,7 +130,7 @@ func TestDebugger_LaunchJSONDeclined(t *testing.T) {
 	e.stop()
 }
 
-// A project's own adapter runs when the user trusts it, which is asked once; without that the others serve.
+// A project's own adapter runs if the user trusts it, which is asked once; without trust the other adapters are used.
 func TestDebugger_Trust(t *testing.T) {
 	t.Parallel()
 	home := tempDir(t)

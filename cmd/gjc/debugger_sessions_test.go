@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/dap/daptest"
 )
 
-// /debug tells which sessions and adapters there are, and ends sessions.
+// /debug lists sessions and adapters, and ends sessions.
 func TestDebugger_Command(t *testing.T) {
 	t.Parallel()
 	mark := markOf(t)
@@ -37,7 +37,7 @@ func TestDebugger_Command(t *testing.T) {
 	wantNoneLeft(t, mark)
 }
 
-// Without the debugger there is no tool, and /debug says why.
+// Without the debugger there is no tool, and /debug explains why.
 func TestDebugger_SwitchedOff(t *testing.T) {
 	t.Parallel()
 	e := startDebugEditor(t, &debugEditorOptions{home: map[string]string{".gjc/agent/config.yml": "debug: {enabled: false}\n"}})
@@ -52,7 +52,7 @@ func TestDebugger_SwitchedOff(t *testing.T) {
 	e.stop()
 }
 
-// Helper agents have no debugger: the program under it is their parent's.
+// Helper agents have no debugger: the debugged program belongs to their parent.
 func TestDebugger_Subagents(t *testing.T) {
 	t.Parallel()
 	e, _ := startFake(t, new(debugEditorOptions), nil)
@@ -66,7 +66,7 @@ func TestDebugger_Subagents(t *testing.T) {
 	e.stop()
 }
 
-// Debug sessions are named; those of another session of gjc are not there.
+// Debug sessions have names; those of another gjc session are not visible.
 func TestDebugger_SeveralSessions(t *testing.T) {
 	t.Parallel()
 	mark := markOf(t)
@@ -108,7 +108,7 @@ func TestDebugger_SeveralSessions(t *testing.T) {
 	wantNoneLeft(t, mark)
 }
 
-// There are only so many at a time: the next one says which to end.
+// The number of debug sessions is limited: beyond it, the error names one to end.
 func TestDebugger_TooManySessions(t *testing.T) {
 	t.Parallel()
 	var fakes fakeAdapters

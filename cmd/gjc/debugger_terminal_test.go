@@ -13,7 +13,8 @@ import (
 	"github.com/gajae-code/gjc/dap/daptest"
 )
 
-// inTerminal has a fake adapter run a program in the user's terminal when it launches. The program stops when it is there.
+// inTerminal makes a fake adapter run a program in the user's terminal on launch. The program stops once it has
+// started.
 func inTerminal(p *daptest.Program, dir string, args ...string) <-chan *daptest.Answer {
 	answered := make(chan *daptest.Answer, 1)
 	p.Handle("configurationDone", func(r *daptest.Request) { r.Respond(nil) })
@@ -30,8 +31,8 @@ func inTerminal(p *daptest.Program, dir string, args ...string) <-chan *daptest.
 	return answered
 }
 
-// What an adapter runs in a terminal runs in the editor's, as it was said, and is shown in the tool call; it is released with
-// the debug session.
+// A program that an adapter runs in a terminal runs in the editor's, with its exact arguments, and is shown in the tool
+// call; the terminal is released with the debug session.
 func TestDebugger_EditorsTerminal(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -83,7 +84,7 @@ func TestDebugger_EditorsTerminal(t *testing.T) {
 	e.stop()
 }
 
-// Without terminals of the editor's the program has one of gjc's own: what it prints arrives.
+// Without the editor's terminals, gjc provides one for the program, and its output arrives.
 func TestDebugger_OwnTerminal(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -106,7 +107,7 @@ func TestDebugger_OwnTerminal(t *testing.T) {
 	wantNoneLeft(t, mark)
 }
 
-// A program that is not there is told to the adapter, and through it to the model; the turn does not hang.
+// A missing program is reported to the adapter, and through it to the model; the turn does not hang.
 func TestDebugger_TerminalThatFails(t *testing.T) {
 	t.Parallel()
 	for _, terminal := range []bool{true, false} {
@@ -124,7 +125,7 @@ func TestDebugger_TerminalThatFails(t *testing.T) {
 	}
 }
 
-// The editor follows to every stop: the tool call's locations have the file, whole, and the line.
+// The editor follows to every stop: the tool call's locations have the absolute path and the line.
 func TestDebugger_Locations(t *testing.T) {
 	t.Parallel()
 	e, p := startFake(t, new(debugEditorOptions), nil)
@@ -141,7 +142,7 @@ func TestDebugger_Locations(t *testing.T) {
 	follow("step_in", "W/main.x:3")
 	follow("step_out", "W/main.x:4")
 	follow("pause", "W/main.x:4")
-	// A call that waits shows the stop when it comes, not at its end alone.
+	// A call that waits shows the stop when it happens, not only at its end.
 	p.Handle("continue", func(r *daptest.Request) {
 		r.Respond(map[string]any{"allThreadsContinued": true})
 		p.Event("output", map[string]any{"category": "stdout", "output": "half way\n"})
@@ -165,7 +166,7 @@ func TestDebugger_Locations(t *testing.T) {
 	e.stop()
 }
 
-// What the program prints is seen while the call runs, with a real adapter too.
+// The program's output is shown while the call runs, with a real adapter too.
 func TestDebugger_OutputComesLive(t *testing.T) {
 	t.Parallel()
 	a := goAdapter()
@@ -209,7 +210,7 @@ func main() {
 	e.stop()
 }
 
-// Source lines come from the disk, where the debugger has them from: what is not saved was not built.
+// Source lines come from the disk, like the debugger's: unsaved text was not built.
 func TestDebugger_UnsavedText(t *testing.T) {
 	t.Parallel()
 	e, _ := startFake(t, new(debugEditorOptions), nil)

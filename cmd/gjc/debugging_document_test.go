@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// hunt is the bug hunt of docs/debugging.md: what the model calls, one after the other.
+// hunt is the bug hunt of docs/debugging.md: the model's calls, in order.
 var hunt = []string{
 	`set_breakpoint file=main.go line=19 condition=i==1`,
 	`launch program=.`,
@@ -22,7 +22,7 @@ var hunt = []string{
 	`terminate`,
 }
 
-// TestDebuggingDocument holds the transcript in docs/debugging.md to what is so. -update rewrites it.
+// TestDebuggingDocument compares the transcript in docs/debugging.md with a real one. -update rewrites it.
 func TestDebuggingDocument(t *testing.T) {
 	t.Parallel()
 	a := goAdapter()
@@ -31,7 +31,7 @@ func TestDebuggingDocument(t *testing.T) {
 	for _, do := range hunt {
 		call := h.prompt(h.id, "!debug "+do).only(t)
 		text := call.Text
-		if _, result, ok := strings.Cut(text, "Session: debug-1\nAdapter"); ok { // behind what the user was asked
+		if _, result, ok := strings.Cut(text, "Session: debug-1\nAdapter"); ok { // after the question to the user
 			text = "Session: debug-1\nAdapter" + result
 		}
 		b.WriteString("> debug " + do + "\n" + strings.TrimSpace(strings.ReplaceAll(text, h.work, "~/bank")) + "\n\n")

@@ -88,7 +88,7 @@ func goAdapter() *debugAdapter {
 			does("step_over", "Step over stopped at main.go:18", "- sum: 10 → 30"),
 			does("evaluate expression=len(list)", "Result: 3"),
 			does("threads", "main.total"),
-			// The loop ends before the last account: there is the bug.
+			// The loop ends before the last account: that is the bug.
 			does("run_to file=main.go line=21", "stopped at main.go:21"),
 			does("evaluate expression=sum", "Result: 30"),
 			saving("stack_trace", "caller", `- #(\d+) main.main @ main.go:37`, "main.total @ main.go:21"),
@@ -97,7 +97,7 @@ func goAdapter() *debugAdapter {
 			does("continue", "Program terminated with exit code 0.", "total 30"),
 			does("output", "total 30"),
 			fails("step_over", "No active debug session"),
-			// The end by a panic, told at the program's own frame.
+			// The panic is reported at the program's own frame.
 			does(`launch {"program": ".", "args": ["crash"], "stop_on_entry": false, "timeout": 120}`, "Stop reason: exception", "out of money", "Location: main.go:39", "→ 39"),
 			does("exception_info", "out of money"),
 			does("terminate", "Debug session terminated."),
@@ -113,7 +113,7 @@ func goAdapter() *debugAdapter {
 			fails("launch program=none.go", "none.go"),
 			fails("launch program=go.mod", "go.mod"),
 			fails("set_breakpoint line=5", "is required for set_breakpoint"),
-			// A binary that is there, stopped at its beginning.
+			// An existing binary, stopped at its entry.
 			does("launch program=bank mode=exec", "Session: debug-", "Status: stopped", "Stop reason: entry"),
 			does("set_breakpoint function=main.greet", "Function breakpoints:", "main.greet: verified"),
 			does("set_breakpoint file=main.go line=15", "- line 15"),
@@ -170,7 +170,7 @@ func goAdapter() *debugAdapter {
 			does("restart", "Stop reason: entry"),
 			does("sessions", "Session: debug-", "Status: stopped"),
 			does("continue timeout=60", "Program terminated with exit code 0.", "3_accounts"),
-			// A program that runs on is paused.
+			// A running program is paused.
 			does(`launch {"program": "bank", "args": ["wait"], "stop_on_entry": false, "timeout": 5}`, "Session: debug-"),
 			{do: "sessions", until: "Status: running"},
 			fails("stack_trace", "the program is running"),
@@ -180,7 +180,7 @@ func goAdapter() *debugAdapter {
 			does("terminate", "No debug session to terminate."),
 		},
 		states: map[string][]debugStep{
-			// The compiler never comes to an end.
+			// The compiler never ends.
 			"launching": {does(`launch {"program": ".", "timeout": 5, "arguments": {"buildFlags": ["-toolexec", "sh -c 'sleep 600' x"]}}`, "Status: launching")},
 			"stopped":   {does("launch program=bank mode=exec", "Status: stopped")},
 			"running": {

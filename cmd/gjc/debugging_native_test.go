@@ -119,7 +119,7 @@ func compile(t *testing.T, work, compiler string, args ...string) {
 	}
 }
 
-// perhaps is a step whose action some versions of an adapter have, and others have not.
+// perhaps is a step whose action only some versions of an adapter support.
 func perhaps(step debugStep, what string) debugStep {
 	return step.otherwise("Current adapter does not support " + what)
 }
@@ -149,7 +149,7 @@ func cAdapter() *debugAdapter {
 			does("step_over", "Step over stopped at bank.c:18", "- sum: 10 → 30"),
 			does("evaluate expression=n", "Result: 3"),
 			does("threads", ": bank"),
-			// The loop ends before the last account: there is the bug.
+			// The loop ends before the last account: that is the bug.
 			does("run_to file=bank.c line=21", "stopped at bank.c:21"),
 			does("evaluate expression=sum+1", "Result: 31"),
 			saving("stack_trace", "caller", `- #(\d+) main @ bank.c:55`, "total @ bank.c:21"),
@@ -158,7 +158,7 @@ func cAdapter() *debugAdapter {
 			does("continue timeout=120", "Program terminated with exit code 0.", "total 30"),
 			does("output", "total 30"),
 			fails("step_over", "No active debug session"),
-			// The end by a signal.
+			// A signal ends the program.
 			does(`launch {"program": "bank", "args": ["crash"], "stop_on_entry": false, "timeout": 120}`, "Stop reason: exception", "SIGSEGV", "Location: bank.c:31", "→ 31", "- where = 0x0000000000000000", "total 30"),
 			does("exception_info", "SIGSEGV"),
 			does("stack_trace", "peek @ bank.c:31", "main @ bank.c:58"),
@@ -189,7 +189,7 @@ func cAdapter() *debugAdapter {
 			perhaps(does("read_memory memory_reference=${memory} count=5", "|hello|"), "memory reads"),
 			perhaps(does("write_memory memory_reference=${memory} data=SEVM", "Bytes written: 3"), "memory writes"),
 			does("remove_breakpoint file=bank.c line=27", "- line 56"),
-			// The second time that it comes to the line.
+			// The second time that it reaches the line.
 			does("continue timeout=120", "stopped at bank.c:19", "- i = 1 (int)", "- sum = 10 (int)"),
 			does("inspect depth=2", "#0 total @ bank.c:19", "sum = 10 (int)", "#1 main @ bank.c:55", "argc = 1 (int)"),
 			does("run_to file=bank.c line=21 timeout=120", "stopped at bank.c:21", "- sum: 10 → 30"),
@@ -227,7 +227,7 @@ func cAdapter() *debugAdapter {
 			does("continue timeout=120", "stopped at bank.c:55"),
 			saving("step_in_targets", "target", `- (\d+): total`),
 			does("step_in target=${target}", "stopped at bank.c:17", "Frame: total"),
-			// What changes a variable.
+			// A watchpoint for changes of a variable.
 			does("step_over", "stopped at bank.c:18"),
 			saving("scopes", "locals", `- Locals: ref=(\d+)`),
 			saving("data_breakpoint_info name=sum variable_ref=${locals}", "data", `Data ID: (\S+)`, "write"),
@@ -237,10 +237,10 @@ func cAdapter() *debugAdapter {
 			does("remove_data_breakpoint data_id=${data}", "(none)"),
 			does("continue timeout=120", "Program terminated with exit code 0.", "total 30", "1_arguments"),
 			does("sessions", "Status: terminated"),
-			// A program that asks whether it has a terminal.
+			// A program that checks whether it has a terminal.
 			does(`launch {"program": "bank", "args": ["tty"], "terminal": true, "stop_on_entry": false, "timeout": 120}`, "Program terminated with exit code 0."),
 			{do: "output", until: "a terminal: 1"},
-			// A program that runs on is paused.
+			// A running program is paused.
 			does("set_breakpoint file=bank.c line=37"),
 			does(`launch {"program": "bank", "args": ["wait"], "timeout": 120}`, "Location: bank.c:37"),
 			does("remove_breakpoint file=bank.c line=37", "(none)"),
@@ -253,7 +253,7 @@ func cAdapter() *debugAdapter {
 		},
 		behind: "set_breakpoint function=main",
 		states: map[string][]debugStep{
-			// It never comes to the program.
+			// It never reaches the program.
 			launching: {does(`launch {"program": "bank", "timeout": 15, "arguments": {"initCommands": ["platform shell -t 3600 -- sleep 3600"]}}`, "The program is still being started", "Status: launching")},
 			"stopped": {does("launch program=bank timeout=120", "Status: stopped")},
 			"running": {
@@ -285,7 +285,7 @@ func TestDebugger_Rust(t *testing.T) {
 		does("inspect depth=2", "#0 ", "total", "@ main.rs:12", "#1 ", "main", "list = "),
 		does("step_out", "stopped at main.rs:21"),
 		does("continue timeout=120", "Program terminated with exit code 0.", "total 30 of ann"),
-		// A panic has no exception filter; it goes through a function.
+		// Panics have no exception filter; a function breakpoint catches them.
 		does("set_breakpoint function=rust_panic"),
 		does(`launch {"program": "bank", "args": ["x"], "timeout": 120}`, "Stop reason: breakpoint", "out of money", "main.rs:24"),
 		does("stack_trace", "@ main.rs:24"),

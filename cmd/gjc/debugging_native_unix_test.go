@@ -44,7 +44,7 @@ func TestDebugger_AttachToC(t *testing.T) {
 	wantNoneLeft(t, mark)
 }
 
-// What a program has left is looked at, without the program.
+// A core file is inspected without the program.
 func TestDebugger_CoreOfC(t *testing.T) {
 	t.Parallel()
 	a := cAdapter()
@@ -69,7 +69,7 @@ func TestDebugger_CoreOfC(t *testing.T) {
 	wantNoneLeft(t, mark)
 }
 
-// The terminal is the editor's, where it has them.
+// The terminal is the editor's, if it has terminals.
 func TestDebugger_CInEditorsTerminal(t *testing.T) {
 	t.Parallel()
 	a := cAdapter()

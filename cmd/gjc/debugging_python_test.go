@@ -97,7 +97,7 @@ func pythonAdapter() *debugAdapter {
 		name: "debugpy", process: "debugpy.adapter",
 		env: func(t *testing.T) []string {
 			testenv.NeedsDebugpy(t)
-			return []string{"DEBUGPY_PROCESS_SPAWN_TIMEOUT=600"} // 15 seconds are short on a busy machine, and for a state that lasts
+			return []string{"DEBUGPY_PROCESS_SPAWN_TIMEOUT=600"} // 15 seconds are short on a busy machine, and the state lasts
 		},
 		files: map[string]string{"bank.py": pythonProgram, "test_bank.py": pythonTest, "parent.py": pythonParent},
 		hunt: []debugStep{
@@ -108,7 +108,7 @@ func pythonAdapter() *debugAdapter {
 			does("step_over", "Step over stopped at bank.py:15", "- sum: 10 → 30"),
 			does("evaluate expression=len(accounts)", "Result: 3"),
 			does("threads", "1: MainThread"),
-			// The loop ends before the last account: there is the bug.
+			// The loop ends before the last account: that is the bug.
 			does("run_to file=bank.py line=17", "stopped at bank.py:17"),
 			does("evaluate expression=sum", "Result: 30"),
 			saving("stack_trace", "caller", `- #(\d+) main @ bank.py:48`, "total @ bank.py:17"),
@@ -117,7 +117,7 @@ func pythonAdapter() *debugAdapter {
 			does("continue timeout=120", "Program terminated with exit code 0.", "total 30"),
 			does("output", "total 30"),
 			fails("step_over", "No active debug session"),
-			// The end by an exception, told where it was raised.
+			// The exception is reported where it was raised.
 			does(`launch {"program": "bank.py", "args": ["crash"], "stop_on_entry": false, "timeout": 120}`, "Stop reason: exception", "out of money", "Exception: RuntimeError", "→ 50", "total 30"),
 			does("exception_info", "RuntimeError", "out of money", "Break mode: unhandled", `bank.py", line 50, in main`),
 			does("continue timeout=120", "Program terminated with exit code 1.", "RuntimeError: out of money"),
@@ -135,7 +135,7 @@ func pythonAdapter() *debugAdapter {
 			fails("launch program=none.py", "none.py does not exist"),
 			fails(`launch {"adapter": "debugpy", "program": "."}`, "is a directory without __main__.py"),
 			fails("set_breakpoint line=5", "is required for set_breakpoint"),
-			// A program that stands before its first line.
+			// A program stopped before its first line.
 			does("launch program=bank.py timeout=120", "Session: debug-", "Status: stopped", "Stop reason: entry", "Location: bank.py:1"),
 			does("set_breakpoint function=greet", "Function breakpoints:", "greet: verified"),
 			does(`set_breakpoint {"file": "bank.py", "line": 22, "hit_condition": "2"}`, "- line 22: verified hits 2"),
@@ -144,17 +144,17 @@ func pythonAdapter() *debugAdapter {
 			does("continue timeout=120", "Stop reason: function breakpoint", "Frame: greet (thread ", "- done = [] (list)"),
 			does("threads", "MainThread", "ann"),
 			does("remove_breakpoint function=greet", "(none)"),
-			// The second thread that comes there.
+			// The second thread that reaches it.
 			does("continue timeout=120", "stopped at bank.py:22", "Frame: greet (thread ", "hello "),
 			does("step_over", "Step over stopped at bank.py:23", "- done: ["),
 			does("inspect depth=2", "#0 greet @ bank.py:23", "text = 'hello ", "#1 run @ "),
 			does("remove_breakpoint file=bank.py line=22", "- line 42"),
 			does("run_to file=bank.py line=49 timeout=120", "stopped at bank.py:49"),
 			does("output", "total 30", "3_accounts"),
-			// Back to where total is called, and into it.
+			// Back to the call of total, and into it.
 			does("goto_targets file=bank.py line=48", "bank.py:48 @ line 48"),
 			does("goto file=bank.py line=48", "Goto stopped at bank.py:48"),
-			// Some versions can not read the code of newer Pythons.
+			// Some versions cannot read the code of newer Pythons.
 			{do: "step_in_targets", want: []string{"total("}, or: &debugStep{fails: true}},
 			does("step_in", "Step in stopped at bank.py:14", "Frame: total"),
 			does("run_to file=bank.py line=17", "stopped at bank.py:17"),
@@ -186,7 +186,7 @@ func pythonAdapter() *debugAdapter {
 			does("step_out", "stopped at bank.py:48"),
 			fails("variables variable_ref=${locals}", "earlier stop"),
 			fails("variables variable_ref=99999", "variables reference 99999: invalid handle"),
-			// It has no request to restart: another adapter takes over.
+			// It has no restart request: another adapter takes over.
 			does("restart timeout=120", "Stop reason: entry", "Location: bank.py:1"),
 			does("sessions", "Status: stopped"),
 			does("continue timeout=120", "Program terminated with exit code 0.", "3_accounts"),
@@ -199,11 +199,11 @@ func pythonAdapter() *debugAdapter {
 			does("exception_info", "Exception: ValueError", "Break mode: always", `bank.py", line 28, in number`),
 			does(`set_exception_breakpoints {"filters": []}`, "(none)"),
 			does("continue timeout=120", "Program terminated with exit code 0.", "guess 0"),
-			// A program with others below it, and one in a terminal.
+			// A program with child processes, and one in a terminal.
 			does("launch program=parent.py stop_on_entry=false timeout=120", "Program terminated with exit code 0.", "the words of the child"),
 			does(`launch {"program": "bank.py", "args": ["tty"], "terminal": true, "stop_on_entry": false, "timeout": 120}`, "Program terminated with exit code 0."),
 			{do: "output", until: "a terminal: True"},
-			// A program that runs on is paused.
+			// A running program is paused.
 			does("set_breakpoint file=bank.py line=34"),
 			does(`launch {"program": "bank.py", "args": ["wait"], "timeout": 120}`, "Location: bank.py:34"),
 			does("remove_breakpoint file=bank.py line=34", "(none)"),
@@ -218,7 +218,7 @@ func pythonAdapter() *debugAdapter {
 		},
 		behind: "set_breakpoint file=bank.py line=41",
 		states: map[string][]debugStep{
-			// The program never comes to debugpy.
+			// The program never reaches debugpy.
 			launching: {does(`launch {"program": "bank.py", "timeout": 15, "arguments": {"python": ["sh", "-c", "sleep 3600"]}}`, "The program is still being started", "Status: launching")},
 			"stopped": {does("launch program=bank.py timeout=120", "Status: stopped")},
 			"running": {

@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// pythonDebuggee lets a debugger attach to it and runs the bank then.
+// pythonDebuggee waits for a debugger and then runs the bank.
 const pythonDebuggee = `import sys
 
 import debugpy
@@ -73,7 +73,7 @@ func TestDebugger_ListenForPython(t *testing.T) {
 	from, ended := e.later("!debug attach adapter=debugpy listen=true timeout=300 port=" + port)
 	var cmd *exec.Cmd
 	for waits := true; waits; {
-		// One that comes before the debugger listens ends by itself.
+		// A program that connects before the debugger listens ends by itself.
 		cmd = exec.Command(python, "-m", "debugpy", "--connect", "127.0.0.1:"+port, "bank.py", "wait")
 		cmd.Dir = e.work
 		gone := started(t, cmd)
@@ -100,7 +100,7 @@ func TestDebugger_ListenForPython(t *testing.T) {
 	wantNoneLeft(t, mark)
 }
 
-// started starts a program of the test's; the channel is closed when it has ended.
+// started starts a program of the test; the channel is closed when it has ended.
 func started(t *testing.T, cmd *exec.Cmd) <-chan struct{} {
 	t.Helper()
 	if err := cmd.Start(); err != nil {
@@ -118,7 +118,7 @@ func started(t *testing.T, cmd *exec.Cmd) <-chan struct{} {
 	return gone
 }
 
-// The terminal is the editor's, where it has them.
+// The terminal is the editor's, if it has terminals.
 func TestDebugger_PythonInEditorsTerminal(t *testing.T) {
 	t.Parallel()
 	a := pythonAdapter()
@@ -139,7 +139,7 @@ func TestDebugger_PythonInEditorsTerminal(t *testing.T) {
 	wantNoneLeft(t, mark)
 }
 
-// A test of pytest is run by its id.
+// A test of pytest is run by its ID.
 func TestDebugger_Pytest(t *testing.T) {
 	t.Parallel()
 	a := pythonAdapter()

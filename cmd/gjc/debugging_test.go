@@ -17,11 +17,11 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// debugHost is gjc with an editor that says yes, and a program to debug.
+// debugHost is gjc with an editor that allows everything, and a program to debug.
 type debugHost struct {
 	*languageHost
 	id acp.SessionID
-	// saved are parts of results that later calls name as ${name}.
+	// saved has parts of results that later calls name as ${name}.
 	saved map[string]string
 }
 
@@ -36,35 +36,36 @@ func startDebugger(t *testing.T, files map[string]string, env ...string) *debugH
 	return h
 }
 
-// debugStep is one call of the tool debug and what the user must see of it.
+// debugStep is one call of the tool debug with its expected result.
 type debugStep struct {
-	// do is the action and what stands behind it. ${name} is what an earlier step saved.
+	// do is the action with its arguments. ${name} stands for a part that an earlier step saved.
 	do        string
 	want, not []string
-	// fails says that the call fails; the text says why.
+	// fails is set if the call must fail, with text as its reason.
 	fails bool
 	// save names parts of the result by patterns with one group.
 	save map[string]string
-	// until repeats the call until the result has this.
+	// until repeats the call until the result contains this.
 	until string
-	// or is what counts where the call fails against fails, or the other way round: versions of an adapter differ.
+	// or is the alternative result if versions of an adapter differ in whether the call fails.
 	or *debugStep
-	// watches says that the program stops at a hardware watchpoint. The steps behind it hold as well where it has not run on.
+	// watches is set if the program stops at a hardware watchpoint. The following steps also hold if it has not
+	// continued.
 	watches bool
 }
 
-// does is a call that succeeds.
+// does returns a call that succeeds.
 func does(do string, want ...string) debugStep { return debugStep{do: do, want: want} }
 
-// fails is a call that fails.
+// fails returns a call that fails.
 func fails(do string, want ...string) debugStep { return debugStep{do: do, want: want, fails: true} }
 
-// saving is a call whose result has something for later ones: name and pattern.
+// saving returns a call whose result has a part for later ones: name and pattern.
 func saving(do, name, pattern string, want ...string) debugStep {
 	return debugStep{do: do, want: want, save: map[string]string{name: pattern}}
 }
 
-// unsupported is a call of what an adapter has not got.
+// unsupported returns a call of an action that an adapter does not support.
 func unsupported(do, what string) debugStep {
 	return fails(do, "Current adapter does not support "+what)
 }
@@ -108,7 +109,7 @@ func (h *debugHost) do(t *testing.T, step debugStep) string {
 	return text
 }
 
-// action is the name of a step's action.
+// action returns the name of a step's action.
 func (s debugStep) action() string {
 	name, _, _ := strings.Cut(s.do, " ")
 	return name
@@ -117,30 +118,30 @@ func (s debugStep) action() string {
 // debugAdapter is a real adapter with a program.
 type debugAdapter struct {
 	name string
-	// env returns what gjc and the adapter need in their environment, or skips the test.
+	// env returns the environment that gjc and the adapter need, or skips the test.
 	env func(t *testing.T) []string
-	// files are those of the project; prepare builds what has to be built.
+	// files has the project's files; prepare builds them.
 	files   map[string]string
 	prepare func(t *testing.T, work string)
-	// hunt finds the planted bug, with nothing but the tool. steps are the other actions.
+	// hunt finds the planted bug, using only the tool. steps has the other actions.
 	hunt, steps []debugStep
-	// states bring the adapter to a state, in which it is killed: by name.
+	// states bring the adapter to a state in which it is killed, by name.
 	states map[string][]debugStep
-	// process is part of the adapter's command line, by which it is found to be killed.
+	// process is a part of the adapter's command line, which identifies it for killing.
 	process string
-	// behind sets a breakpoint behind that, which the program comes to when it is started again. Without one it is waited for in
-	// vain.
+	// behind sets a later breakpoint, which the restarted program reaches. Without it, the wait for the program must
+	// time out.
 	behind string
 }
 
-// launching is the state of a session whose adapter does not come to a program to debug.
+// launching is the state of a session whose adapter never reaches a program to debug.
 const launching = "launching"
 
 func debugAdapters() []*debugAdapter {
 	return []*debugAdapter{goAdapter(), pythonAdapter(), cAdapter()}
 }
 
-// Every adapter is asked for every action, if only to say that it has not got it.
+// Every adapter is asked for every action, also for those that it lacks.
 func TestDebugAdapters_Complete(t *testing.T) {
 	for _, a := range debugAdapters() {
 		var asked []string
@@ -156,7 +157,7 @@ func TestDebugAdapters_Complete(t *testing.T) {
 }
 
 func TestDebugAdapters(t *testing.T) {
-	// More at once would measure the machine.
+	// More parallel tests would measure the machine.
 	slots := make(chan struct{}, 2)
 	for _, a := range debugAdapters() {
 		t.Run(a.name, func(t *testing.T) {
@@ -196,7 +197,7 @@ func (a *debugAdapter) run(t *testing.T) {
 
 func (h *debugHost) all(t *testing.T, steps []debugStep) {
 	t.Helper()
-	for _, s := range steps { // each has what those before it have left
+	for _, s := range steps { // each builds on the ones before it
 		if !t.Run(s.action(), func(t *testing.T) {
 			if s.watches {
 				testenv.NeedsWatchpoints(t)
@@ -208,7 +209,7 @@ func (h *debugHost) all(t *testing.T, steps []debugStep) {
 	}
 }
 
-// killed brings the adapter to a state, kills it, and looks at what is left: nothing but words.
+// killed brings the adapter to a state, kills it, and checks that only messages remain.
 func (a *debugAdapter) killed(t *testing.T, state string, steps []debugStep) {
 	mark := markOf(t)
 	h := a.start(t, mark)
@@ -231,7 +232,7 @@ func (a *debugAdapter) killed(t *testing.T, state string, steps []debugStep) {
 	wantNoneLeft(t, mark)
 }
 
-// debugActions are the actions of the tool, in its own words.
+// debugActions returns the tool's actions.
 func debugActions(t *testing.T) []string {
 	t.Helper()
 	for _, tool := range tools.All(new(tools.Settings)) {

@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// alive reports that a child of the test runs.
+// alive checks that a child of the test runs.
 func alive(p *os.Process) bool { return p.Signal(syscall.Signal(0)) == nil }
 
 // program starts a program of the project, which waits to be attached to.
@@ -44,7 +44,7 @@ func TestDebugger_AttachToGo(t *testing.T) {
 	if !alive(cmd.Process) {
 		t.Error("the program that was attached to has gone with the debug session")
 	}
-	// To a debugger that somebody else has started.
+	// Attach to a debugger that another process has started.
 	port := strconv.Itoa(testenv.FreePort(t))
 	server := exec.Command(testenv.NeedsDelve(t), "attach", pid, "--headless", "--accept-multiclient", "--listen=127.0.0.1:"+port)
 	out, err := server.StderrPipe()
@@ -59,11 +59,11 @@ func TestDebugger_AttachToGo(t *testing.T) {
 		_ = server.Process.Kill()
 		_ = server.Wait()
 	}()
-	_, _ = bufio.NewReader(out).ReadString('\n') // it listens
+	_, _ = bufio.NewReader(out).ReadString('\n') // it is listening
 	h.do(t, does("attach adapter=dlv port="+port, "Session: debug-2"))
 	h.do(t, does("terminate", "Debug session terminated."))
 	h.do(t, fails("attach adapter=dlv port=1", "cannot reach a debug adapter at 127.0.0.1:1"))
-	// The end of gjc lets a program go, too.
+	// gjc's end releases an attached program, too.
 	_ = server.Process.Kill()
 	_ = server.Wait()
 	h.do(t, does("attach pid="+pid, "Session: debug-", "Location: main.go:42"))
@@ -74,7 +74,7 @@ func TestDebugger_AttachToGo(t *testing.T) {
 	}
 }
 
-// A core file is looked at where the program died, and not run.
+// A core file is inspected where the program died, and not run.
 func TestDebugger_CoreOfGo(t *testing.T) {
 	t.Parallel()
 	a := goAdapter()

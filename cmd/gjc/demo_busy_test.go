@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// With all processors busy, and the real gopls and dlv, the demo passes and leaves nothing in the directory for temporary files.
+// With all processors busy, and the real gopls and dlv, the demo passes and leaves no temporary files.
 func TestDemo_BusyMachine(t *testing.T) {
 	t.Parallel()
 	testenv.NeedsTool(t, "git")
@@ -41,7 +41,7 @@ func keepBusy(t *testing.T) {
 	t.Helper()
 	shell := testenv.NeedsTool(t, "sh")
 	for range runtime.NumCPU() {
-		cmd := exec.CommandContext(t.Context(), shell, "-c", "while :; do :; done") // which the context ends before the clean-up
+		cmd := exec.CommandContext(t.Context(), shell, "-c", "while :; do :; done") // ended by the context before the cleanup
 		cmd.Env = testenv.RunEnv()
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)

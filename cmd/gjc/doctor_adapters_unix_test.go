@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// doctor says which debug adapters there are and what the others lack, and runs nothing of the project before it is trusted;
-// one answer is for language servers and debug adapters.
+// doctor lists debug adapters and what the others lack, and runs nothing of the project before it is trusted; one
+// answer covers language servers and debug adapters.
 func TestDoctor_Adapters(t *testing.T) {
 	t.Parallel()
 	home, work, mark := tempDir(t), tempDir(t), markOf(t)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Doctor says what is wrong with the settings of models, and changes nothing.
+// doctor reports mistakes in the settings of models, and changes nothing.
 func TestDoctor_Models(t *testing.T) {
 	dir := t.TempDir()
 	h := &host{env: []string{"HOME=" + dir, "USERPROFILE=" + dir, "OPENAI_API_KEY=sk-doctor-secret"}}

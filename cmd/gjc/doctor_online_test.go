@@ -14,8 +14,8 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// doctor --online asks each provider that is set up once, and says where its key comes from, where the question went and what came
-// of it.
+// doctor --online sends each configured provider one request, and reports the source of its key, the address and the
+// result.
 func TestDoctor_Online(t *testing.T) {
 	t.Parallel()
 	wrong := providertest.Step{providertest.Status(401, `{"error":{"message":"Incorrect API key provided","type":"invalid_request_error","code":"invalid_api_key"}}`, nil)}
@@ -94,7 +94,7 @@ func TestDoctor_OnlineWithoutProviders(t *testing.T) {
 	}
 }
 
-// A session says where a refused key came from, and how to replace it.
+// A session reports where a refused key came from, and how to replace it.
 func TestModels_RefusedKey(t *testing.T) {
 	t.Parallel()
 	model := providertest.NewServer(providertest.Step{providertest.Status(401, `{"error":{"message":"Incorrect API key provided","code":"invalid_api_key"}}`, nil)})

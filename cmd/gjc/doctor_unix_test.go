@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// doctor is "gjc doctor" in work, with the programs in bin on PATH before all others.
+// doctor returns "gjc doctor" in work, with the programs in bin first on PATH.
 func doctor(t *testing.T, home, work, bin string, env ...string) (cmd *exec.Cmd, out *bytes.Buffer) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), hang)
@@ -27,8 +27,8 @@ func doctor(t *testing.T, home, work, bin string, env ...string) (cmd *exec.Cmd,
 
 func script(t *testing.T, path, text string) {
 	t.Helper()
-	// A test beside this one that starts a process while the file is open for writing hands it on to that process for a
-	// moment, in which the script can not be run ("text file busy").
+	// A concurrent test that starts a process while the file is open for writing passes it to that process for a
+	// moment, in which the script cannot run ("text file busy").
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	writeFile(t, path, "#!/bin/sh\n"+text+"\n")
@@ -37,7 +37,7 @@ func script(t *testing.T, path, text string) {
 	}
 }
 
-// Servers are asked for their versions away from the project, with nothing of it on PATH, and leave nothing behind.
+// Servers print their versions outside the project, with none of its programs on PATH, and leave no process.
 func TestDoctor_Versions(t *testing.T) {
 	t.Parallel()
 	home, work, mark := tempDir(t), tempDir(t), markOf(t)
@@ -100,7 +100,7 @@ func TestDoctor_Signal(t *testing.T) {
 	wantNoneLeft(t, mark)
 }
 
-// No pipe where a file of settings is to be keeps doctor from anything.
+// A pipe in place of a settings file does not block doctor.
 func TestDoctor_PipesForSettings(t *testing.T) {
 	t.Parallel()
 	home, work := tempDir(t), tempDir(t)
@@ -113,7 +113,7 @@ func TestDoctor_PipesForSettings(t *testing.T) {
 		}
 	}
 	cmd, out := doctor(t, home, work, home)
-	_ = cmd.Run() // it has found problems
+	_ = cmd.Run() // it finds problems
 	for _, name := range []string{"config.yml", "models.yml", "auth.json", "ssh.json"} {
 		if !strings.Contains(out.String(), name) {
 			t.Errorf("nothing is said of %s:\n%s", name, out)
@@ -124,7 +124,7 @@ func TestDoctor_PipesForSettings(t *testing.T) {
 	}
 }
 
-// A pipe in the project keeps doctor from nothing.
+// A pipe in the project does not block doctor.
 func TestDoctor_Pipes(t *testing.T) {
 	t.Parallel()
 	home, work := tempDir(t), tempDir(t)

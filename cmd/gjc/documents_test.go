@@ -53,7 +53,7 @@ var (
 	dotted     = regexp.MustCompile(`^([a-zA-Z]+)\.([a-z][a-zA-Z]*)$`)
 )
 
-// TestDocuments_Commands checks that the commands, flags, slash commands and configuration keys which documents name exist.
+// TestDocuments_Commands checks that the commands, flags, slash commands and configuration keys in documents exist.
 func TestDocuments_Commands(t *testing.T) {
 	t.Parallel()
 	root := newRoot(&host{}, new(options))
@@ -130,7 +130,7 @@ func TestDocuments_Commands(t *testing.T) {
 	}
 }
 
-// wrongCall returns why gjc would not take the arguments; empty if it would.
+// wrongCall returns why gjc would refuse the arguments, or "".
 func wrongCall(c *cobra.Command, args []string) string {
 	for i := 0; i < len(args); i++ {
 		word := strings.Trim(args[i], ",.:[]")
@@ -163,7 +163,7 @@ func wrongCall(c *cobra.Command, args []string) string {
 	return ""
 }
 
-// TestDocuments_Config checks that what documents show as config.yml is read without a mistake.
+// TestDocuments_Config checks that the examples of config.yml in documents have no mistake.
 func TestDocuments_Config(t *testing.T) {
 	t.Parallel()
 	known := append(sortedKeys(newConfig().sections()), sortedKeys(newConfig().lists(""))...)

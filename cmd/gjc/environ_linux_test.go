@@ -10,8 +10,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// A command cannot read the environment that gjc was started with. The user that gjc and the command have is not root here: root
-// can read it all the same.
+// A command cannot read gjc's original environment. The user is not root here, because root can read it anyway.
 func TestEnviron_IsHiddenFromCommands(t *testing.T) {
 	t.Parallel()
 	attr := &syscall.SysProcAttr{
@@ -30,7 +29,7 @@ func TestEnviron_IsHiddenFromCommands(t *testing.T) {
 	if told := p.does(id, "bash", object{"command": `id -u; readlink /proc/$$/exe; head -n 1 /proc/$PPID/status`}); !strings.Contains(told, `1000\n/`) || !strings.Contains(told, "Name:") {
 		t.Errorf("the test is not what it should be: %s", told)
 	}
-	// By its plain name it would be asked about.
+	// Its plain name would ask a question.
 	if told := p.does(id, "bash", object{"command": `name=environ; cat "/proc/$PPID/$name"`}); !strings.Contains(told, "Permission denied") || strings.Contains(told, "sk-planted") {
 		t.Errorf("gjc's: %s", told)
 	}

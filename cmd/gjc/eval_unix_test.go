@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// cells asks the offline model to call eval.
+// cells makes the offline model call eval.
 func (p *peer) cells(session string, cells ...object) (prompt string) {
 	p.t.Helper()
 	for _, c := range cells {
@@ -24,7 +24,7 @@ func (p *peer) cells(session string, cells ...object) (prompt string) {
 	return p.prompt(session, "!mcp eval "+string(input))
 }
 
-// python runs cells to their end and returns all that came.
+// python runs cells to their end and returns the whole output.
 func (p *peer) python(session string, cells ...object) string {
 	p.t.Helper()
 	m, before := p.answer(p.cells(session, cells...))
@@ -34,8 +34,8 @@ func (p *peer) python(session string, cells ...object) string {
 	return strings.Join(lines(before), "\n")
 }
 
-// A session's interpreter: cells and what they leave for the next, an error, a cell that takes too long, one that the user
-// cancels, two sessions, and nothing that is left when the editor closes the pipe.
+// A session's interpreter: cells and their state for later cells, an error, a cell that takes too long, a cancelled
+// cell, two sessions, and no process after the editor closes the pipe.
 func TestEval_Host(t *testing.T) {
 	t.Parallel()
 	testenv.NeedsTool(t, "python3")

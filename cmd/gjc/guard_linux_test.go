@@ -17,16 +17,16 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// lived is something that gjc has started, under a name that nothing else on this machine has.
+// lived is a process that gjc has started, under a name unique on this machine.
 type lived struct {
 	name string
-	// start brings gjc there. What it leaves running sleeps for that many seconds.
+	// start brings gjc to this point. The processes that it starts sleep for that many seconds.
 	start func(p *peer, seconds string)
-	// processes is the least number of sleeping processes.
+	// processes is the minimum number of sleeping processes.
 	processes int
 }
 
-// ready runs a command whose title does not say what it prints.
+// ready runs a command whose title does not contain its output.
 func ready(p *peer, command string) {
 	p.prompt(p.session("auto"), "!bash "+command)
 	p.until("the output", func(m message) bool { return strings.Contains(m.line, "ready") })
@@ -79,7 +79,7 @@ var lives = []lived{
 	}, 2},
 }
 
-// sleepers returns the processes that sleep for so many seconds.
+// sleepers returns the processes that sleep for that many seconds.
 func sleepers(t *testing.T, seconds string) (pids []int) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -100,7 +100,8 @@ func sleepers(t *testing.T, seconds string) (pids []int) {
 	return pids
 }
 
-// someSeconds returns a time to sleep that no other test uses. What is left of it is killed when the test ends, and fails it.
+// someSeconds returns a time to sleep that no other test uses. When the test ends, remaining sleepers are killed, and
+// fail it.
 func someSeconds(t *testing.T) string {
 	t.Helper()
 	seconds := fmt.Sprintf("7%d.%d", os.Getpid(), rand.IntN(1e9))
@@ -113,7 +114,7 @@ func someSeconds(t *testing.T) string {
 	return seconds
 }
 
-// awaitSleeping waits until so many processes sleep, or more.
+// awaitSleeping waits until at least that many processes sleep.
 func awaitSleeping(t *testing.T, seconds string, n int, ended <-chan struct{}) []int {
 	t.Helper()
 	for {
@@ -130,7 +131,7 @@ func awaitSleeping(t *testing.T, seconds string, n int, ended <-chan struct{}) [
 	}
 }
 
-// However gjc dies, what it has started dies too, and so does the guard that sees to it.
+// However gjc dies, its processes die too, and so does their guard.
 func TestKilled_NothingIsLeft(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGABRT, syscall.SIGQUIT} {
@@ -159,7 +160,7 @@ func TestKilled_NothingIsLeft(t *testing.T) {
 	}
 }
 
-// childrenOf returns the children of a process whose command line has word.
+// childrenOf returns the children of a process whose command line contains word.
 func childrenOf(t *testing.T, parent int, word string) (pids []int) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/stat")
@@ -185,7 +186,7 @@ func childrenOf(t *testing.T, parent int, word string) (pids []int) {
 	return pids
 }
 
-// A guard that is killed is replaced with the next command, and knows of those before.
+// A killed guard is replaced at the next command, and the new one knows the earlier processes.
 func TestGuard_IsReplaced(t *testing.T) {
 	t.Parallel()
 	seconds := someSeconds(t)
@@ -200,7 +201,7 @@ func TestGuard_IsReplaced(t *testing.T) {
 		}
 		wantGone(t, pid)
 	}
-	for range 2 { // the first one finds out
+	for range 2 { // the first one notices it
 		p.does(id, "bash", object{"command": "true"})
 	}
 	if n := len(childrenOf(t, p.cmd.Process.Pid, guardCommand)); n != 1 {
@@ -213,7 +214,7 @@ func TestGuard_IsReplaced(t *testing.T) {
 	wantGone(t, left[0])
 }
 
-// What a gjc has left that was killed together with its guard ends when another gjc starts its first command.
+// Processes of a gjc that was killed together with its guard end when another gjc starts its first command.
 func TestGuard_SweepsForTheDead(t *testing.T) {
 	t.Parallel()
 	seconds := someSeconds(t)
@@ -234,7 +235,7 @@ func TestGuard_SweepsForTheDead(t *testing.T) {
 	again.stop()
 }
 
-// The editor's kill of a terminal may reach the shell alone. What the shell has started ends all the same: when the turn is
+// The editor's kill of a terminal may reach only the shell. The shell's processes end nevertheless: when the turn is
 // cancelled, when the terminal is released, and when gjc ends or is killed.
 func TestClientTerminal_NothingIsLeft(t *testing.T) {
 	t.Parallel()
@@ -309,7 +310,7 @@ func TestClientTerminal_NothingIsLeft(t *testing.T) {
 	}
 }
 
-// finishTerminal answers what gjc asks of a terminal whose command has ended, until the prompt is answered.
+// finishTerminal answers gjc's requests for a terminal whose command has ended, until the prompt is answered.
 func (p *peer) finishTerminal(prompt string) {
 	p.t.Helper()
 	p.until("the end of the turn", func(m message) bool {

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// A blocking hook of the workspace forbids a command where the user trusts it, which is asked once and again when the hook's
-// script has changed. Without trust it does not run, and the command does.
+// A blocking hook of the workspace forbids a command if the user trusts it, which is asked once, and again when the
+// hook's script has changed. Without trust the hook does not run, and the command does.
 func TestHooks_Project(t *testing.T) {
 	p := startPeer(t, peerOptions{})
 	ran := filepath.Join(p.work, "ran")
@@ -86,7 +86,8 @@ func TestHooks_Project(t *testing.T) {
 	p.stop()
 }
 
-// A hook that takes too long is ended with all that it has started, also what ignores signals and what holds its output open.
+// A hook that takes too long is ended with all its processes, including those that ignore signals or hold its output
+// open.
 func TestHooks_Timeout(t *testing.T) {
 	t.Parallel()
 	mark, agentDir := markOf(t), tempDir(t)
@@ -105,7 +106,7 @@ func TestHooks_Timeout(t *testing.T) {
 	if err != nil || !strings.HasSuffix(string(started), "all\n") {
 		t.Errorf("the hook has started %q, %v", started, err)
 	}
-	// None of them ends by itself; the kernel may need a moment for those that were killed.
+	// None of them ends by itself; the kernel may need a moment for killed ones.
 	left := func() (all []string) {
 		for _, line := range marked(t, mark) {
 			if strings.Contains(line, "sleep") || strings.Contains(line, "slow.sh") {

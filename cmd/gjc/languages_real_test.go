@@ -31,7 +31,7 @@ type languageServer struct {
 	name string
 	// env returns what gjc and the server need in their environment.
 	env func(t *testing.T) []string
-	// home are files of the user's home directory, files those of the project.
+	// home has the files of the user's home directory, files those of the project.
 	home, files map[string]string
 	// prepare makes what files can not be; optional.
 	prepare func(t *testing.T, work string)
@@ -46,7 +46,7 @@ type languageAsk struct {
 	// args stand behind the action's name.
 	args      string
 	want, not []string
-	// fails says that the call fails; the text says why.
+	// fails is set if the call must fail, with text as its reason.
 	fails bool
 	// lacks is a method that the server has not: the call fails, and says so.
 	lacks string

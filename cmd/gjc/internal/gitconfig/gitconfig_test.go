@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// What is read of git's configuration is what git reads.
+// GlobalIgnore agrees with git about the configuration.
 func TestGlobalIgnore_AgreesWithGit(t *testing.T) {
 	git := testenv.NeedsTool(t, "git")
 	for name, config := range map[string]string{
