@@ -272,7 +272,7 @@ func TestCancelRequest(t *testing.T) {
 	p.stop()
 }
 
-// A question without an answer blocks only its own turn. Wrong answers to it mean no.
+// A question without an answer is unanswered by the user: no failure.
 func TestUnansweredPermission(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, answer string }{

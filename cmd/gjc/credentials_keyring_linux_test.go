@@ -16,15 +16,15 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// secretService starts a message bus of its own with GNOME's keyring on it, unlocked and empty, and returns the bus's
-// address. The bus starts the keyring when somebody first asks for it.
+// secretService starts a message bus with GNOME's keyring, unlocked and empty, and returns the bus's address. The bus
+// starts the keyring at its first use.
 func secretService(t *testing.T) string {
 	t.Helper()
 	bus, daemon := testenv.NeedsTool(t, "dbus-daemon"), testenv.NeedsTool(t, "gnome-keyring-daemon")
 	dir := tempDir(t)
 	writeFile(t, filepath.Join(dir, "services", "org.freedesktop.secrets.service"),
 		"[D-BUS Service]\nName=org.freedesktop.secrets\nExec=/bin/sh "+filepath.Join(dir, "keyring.sh")+"\n")
-	// A password that ends with the input unlocks the keyring, which is made with it the first time.
+	// A password that ends with the input unlocks the keyring; the first one creates it.
 	writeFile(t, filepath.Join(dir, "keyring.sh"), "printf hush | exec "+daemon+" --unlock --foreground --components=secrets\n")
 	writeFile(t, filepath.Join(dir, "bus.conf"), fmt.Sprintf(`<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
@@ -50,8 +50,8 @@ func secretService(t *testing.T) string {
 	return strings.TrimSpace(address)
 }
 
-// A key that the user wants in the keyring of the desktop is there and not on the disk; a session gets it from there, and a
-// logout takes it out.
+// A key that the user stores in the desktop's keyring is there and not on the disk; a session reads it from there, and
+// a logout deletes it.
 func TestKeyring_SecretService(t *testing.T) {
 	t.Parallel()
 	const key = "sk-of-the-keyring-0123456789"
@@ -102,7 +102,7 @@ func TestKeyring_SecretService(t *testing.T) {
 	}
 
 	gjc("", "logout", "fake")
-	// The entry of the file says where the key would be; with it put back, there is none.
+	// The file's entry names the place of the key; restoring the entry does not restore the key.
 	writeFile(t, auth, `{"fake":{"type":"keyring"}}`)
 	again := startLife(t, lifeOptions{home: home, env: env})
 	id := again.begin()

@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// acpx is the command line client of that name, with gjc as its agent.
+// acpx is the command line client acpx, with gjc as its agent.
 type acpx struct {
 	t          *testing.T
 	home, work string
@@ -41,7 +41,7 @@ func (x *acpx) args(args ...string) []string {
 	return append([]string{x.program, "--agent", x.agent, "--cwd", x.work, "--ttl", "60", "--timeout", "60"}, args...)
 }
 
-// run runs one command, which has to end with code.
+// run runs one command, which must exit with code.
 func (x *acpx) run(code int, args ...string) string {
 	x.t.Helper()
 	out, err := node(x.t, x.env, x.work, x.args(args...)...)
@@ -57,7 +57,7 @@ func (x *acpx) run(code int, args ...string) string {
 	return out
 }
 
-// wants runs one command, which has to succeed and print every part.
+// wants runs one command, which must succeed and print every part.
 func (x *acpx) wants(parts []string, args ...string) {
 	x.t.Helper()
 	out := x.run(0, args...)
@@ -78,7 +78,7 @@ func TestInterop_ACPX_Exec(t *testing.T) {
 	if data, err := os.ReadFile(filepath.Join(x.work, "a.txt")); err != nil || string(data) != "two\n" {
 		t.Errorf("the file holds %q, %v", data, err)
 	}
-	// Code 5 is acpx's for a permission that was denied.
+	// Code 5 is acpx's for a denied permission.
 	if out := x.run(5, "--deny-all", "exec", "!bash touch refused.txt"); !strings.Contains(out, "(failed)") {
 		t.Errorf("the refused command did not fail:\n%s", out)
 	}
@@ -86,7 +86,7 @@ func TestInterop_ACPX_Exec(t *testing.T) {
 	if !strings.Contains(out, `"kind":"quota"`) {
 		t.Errorf("the model's failure is not told:\n%s", out)
 	}
-	// Without the editor's files and terminals.
+	// Without the editor's files gjc writes itself.
 	x.wants([]string{"[tool] Read a.txt (completed)", "[tool] echo local (completed)", "[done] end_turn"},
 		"--no-fs", "--no-terminal", "--approve-all", "exec", "!read a.txt\n!bash echo local")
 	wantEmptyExcept(t, x.work, "a.txt")
@@ -117,15 +117,15 @@ func TestInterop_ACPX_Session(t *testing.T) {
 	x.wantLog("session/set_config_option", 2)
 	x.wantLog("session/resume", 1)
 	x.wantLog("session/close", 1)
-	// With the session its background process ends, and the agent that it held.
+	// With the session its background process ends, and so does its agent.
 	wantAllGone(t, markOf(t))
 }
 
-// acpx also hands MCP servers on, goes back to a session by its id, and types what the user types.
+// acpx also passes MCP servers, returns to a session by its ID, and passes the user's input.
 func TestInterop_ACPX_More(t *testing.T) {
 	t.Parallel()
 	x := newACPX(t)
-	// A prompt of exec is the first of its session, and does not wait for long: the server is one that starts quickly.
+	// A prompt of exec is the first of its session, and does not wait long: the server starts quickly.
 	servers, err := json.Marshal(object{"mcpServers": []any{object{
 		"name": "pocket", "command": self(t), "args": []any{},
 		"env": []any{object{"name": asMCP, "value": "plain"}, object{"name": "WHO", "value": "by acpx"}},
@@ -178,14 +178,15 @@ func (x *acpx) cancel() {
 			stopped = m.Result.StopReason
 		}
 	}
-	// How acpx itself ends then is its own affair.
+	// acpx may end in any way then.
 	_ = cmd.Wait()
 	if stopped != "cancelled" {
 		x.t.Errorf("the prompt stopped with %q", stopped)
 	}
 }
 
-// wantLog holds the message logs of all agents against the schema, and wants at least so many messages of a kind.
+// wantLog validates the message logs of all agents against the schema, and expects a minimum number of messages of a
+// kind.
 func (x *acpx) wantLog(kind string, least int) {
 	x.t.Helper()
 	check := newWireCheck(x.t)

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// goAsker is a goClient that also fills forms, in order: right, and then not at all.
+// goAsker is a goClient that also fills in forms, in order: correctly, and then not.
 type goAsker struct {
 	*goClient
 	mu     sync.Mutex // guards the fields below
@@ -43,7 +43,7 @@ func (*goAsker) UnstableCompleteElicitation(context.Context, sdk.UnstableComplet
 	return nil
 }
 
-// What else coder's Go SDK has: forms, further directories, resuming, steering, providers, deleting, logging out.
+// The rest of coder's Go SDK: forms, additional directories, resuming, steering, providers, deleting, logging out.
 func TestInterop_GoSDK_Surface(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*hang)

@@ -119,14 +119,14 @@ func (c *goClient) KillTerminal(_ context.Context, p sdk.KillTerminalRequest) (s
 
 func (c *goClient) ReleaseTerminal(_ context.Context, p sdk.ReleaseTerminalRequest) (sdk.ReleaseTerminalResponse, error) {
 	t := c.terminal(p.TerminalId)
-	_ = t.cmd.Process.Kill() // it has mostly ended
+	_ = t.cmd.Process.Kill() // it has usually ended
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t.released = true
 	return sdk.ReleaseTerminalResponse{}, nil
 }
 
-// take returns the updates since it was called last.
+// take returns the updates since its last call.
 func (c *goClient) take() []sdk.SessionUpdate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,7 +135,7 @@ func (c *goClient) take() []sdk.SessionUpdate {
 	return updates
 }
 
-// goTools are the tool calls of updates, as "title status", and the words of the agent.
+// goTools returns the tool calls of updates, as "title status", and the agent's text.
 func goTools(updates []sdk.SessionUpdate) (tools []string, text string) {
 	at := make(map[sdk.ToolCallId]int)
 	var titles []string
@@ -155,8 +155,8 @@ func goTools(updates []sdk.SessionUpdate) (tools []string, text string) {
 	return tools, text
 }
 
-// startGoClient starts gjc with an editor on it. client wraps what serves gjc's calls, if it is given; stop closes
-// stdin and wants gjc to end well.
+// startGoClient starts gjc with an editor on it. client, if not nil, wraps the handler of gjc's calls; stop closes
+// stdin and expects gjc to end successfully.
 func startGoClient(
 	t *testing.T, home string, answer sdk.PermissionOptionKind, client func(*goClient) sdk.Client, args ...string,
 ) (c *goClient, conn *sdk.ClientSideConnection, stop func()) {
@@ -204,7 +204,7 @@ func startGoClient(
 	}
 }
 
-// Coder's Go SDK, which is behind the schema, drives the program through a whole session.
+// Coder's Go SDK, which uses an older schema, drives the program through a whole session.
 func TestInterop_GoSDK(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*hang)

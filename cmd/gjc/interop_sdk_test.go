@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// node runs a program of the interop directory with node.js and returns its stdout.
+// node runs a program of the interop directory with Node.js and returns its stdout.
 func node(t *testing.T, env []string, dir string, args ...string) (stdout string, err error) {
 	t.Helper()
 	program := testenv.NeedsTool(t, "node")
@@ -163,7 +163,7 @@ func TestInterop_TypeScriptSDK(t *testing.T) {
 	wantEmptyExcept(t, work, "a.txt")
 }
 
-// wantEmptyExcept fails if dir holds anything but the named files.
+// wantEmptyExcept fails if dir contains other than the named files.
 func wantEmptyExcept(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(dir, "*"))

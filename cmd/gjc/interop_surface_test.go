@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// sdkSurface is what testdata/interop/sdk-surface.mjs prints.
+// sdkSurface is the output of testdata/interop/sdk-surface.mjs.
 type sdkSurface struct {
 	Errors map[string]int
 	Forms  []struct {
@@ -47,8 +47,9 @@ type sdkSurface struct {
 
 type sdkOutput struct{ Title, Kind, Status, Output string }
 
-// The official TypeScript SDK, with its stable entry point and with its unstable one, drives what is beyond a plain
-// session: accounts, forms, switches, steering; forks, the archive, providers, children, and an MCP server of its own.
+// The official TypeScript SDK, with its stable entry point and with its unstable one, drives the features beyond a
+// plain session: accounts, forms, switches, steering; forks, the archive, providers, children, and an MCP server of its
+// own.
 func TestInterop_TypeScriptSDK_Surface(t *testing.T) {
 	t.Parallel()
 	dir := testenv.NeedsInterop(t)
@@ -60,7 +61,8 @@ func TestInterop_TypeScriptSDK_Surface(t *testing.T) {
 			writeFile(t, keys, `{"anthropic":{"type":"api_key","key":"sk-ant-interop"}}`)
 			writeFile(t, filepath.Join(further, "far.txt"), "far\n")
 			log := filepath.Join(home, "rpc.log")
-			// The offline model is named: sessions that have it for want of others go over to what the client sets.
+			// The offline model is named explicitly: sessions that have it only by default change to the client's
+			// model.
 			args := []string{"acp", "--model", "offline/demo", "--rpc-log", log}
 			out, err := node(t, environment(home), home, append([]string{filepath.Join(dir, "sdk-surface.mjs"), flavour, work, further, self(t)}, args...)...)
 			if err != nil {

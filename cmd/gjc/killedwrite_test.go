@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// gjc is killed while it creates or replaces a file of six megabytes: the file is the old one, the new one or, where there was
-// none, not there; never a part. What the writer left is gone once the session is open again.
+// gjc is killed while it creates or replaces a file of six megabytes: the file is the old one, the new one or, if there
+// was none, missing; never partial. The writer's temporary file is gone once the session is open again.
 func TestKilled_InAWrite(t *testing.T) {
 	t.Parallel()
 	const size = 6 << 20
@@ -43,7 +43,7 @@ func TestKilled_InAWrite(t *testing.T) {
 		word := fmt.Sprintf("round-%d-", round)
 		text := strings.Repeat(word, size/len(word)+1)[:size]
 		p.prompt(session, "!write big.txt "+text)
-		// A name appears when the write begins. Replacing ends with none.
+		// The temporary file's name appears when the write begins. Replacing leaves none.
 		for names(t, work) == before && !written(path, size, text[:len(word)]) {
 			select {
 			case <-p.ended:
@@ -104,7 +104,7 @@ func names(t *testing.T, dir string) string {
 	return strings.Join(all, " ")
 }
 
-// wantNoLeftovers waits until no temporary file is in a directory.
+// wantNoLeftovers waits until a directory has no temporary file.
 func wantNoLeftovers(t *testing.T, dir string) {
 	t.Helper()
 	for end := time.Now().Add(hang); ; {

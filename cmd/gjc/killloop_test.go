@@ -21,12 +21,12 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// "task kill" says 200; as one test of many it is shorter.
+// "task kill" runs 200 rounds; among other tests it is shorter.
 var kills = flag.Int("kills", 10, "how often TestKilled_AtRandomMoments kills gjc")
 
-// The built gjc is killed at random moments of prompts, over and over, on one session. Each prompt that was answered is
-// there when the session is loaded again, whole and in order; of the one that was under way, at most a part. And nothing that
-// the client was shown as done is missing: each call that it saw end, the plan, the title, the mode.
+// The built gjc is killed at random moments of prompts, repeatedly, on one session. When the session is loaded again,
+// each answered prompt is there, complete and in order, and at most a part of the running one. Everything that the
+// client was shown as done is there: each ended call, the plan, the title, the mode.
 func TestKilled_AtRandomMoments(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -59,21 +59,21 @@ func TestKilled_AtRandomMoments(t *testing.T) {
 	}
 }
 
-// killLoop is a session and what was acknowledged of it.
+// killLoop is a session and what gjc has acknowledged of it.
 type killLoop struct {
 	t                   *testing.T
 	program, home, work string
 	session             string
-	// answered are the prompts that were answered, in order; lost is the one that was under way.
+	// answered are the answered prompts, in order; lost is the one that was running.
 	answered []string
 	next     int
-	// shown holds the updates that the client got in all lives of the session.
+	// shown holds the updates that the client has received from all gjc processes of the session.
 	shown acknowledged
-	// busy says how often the time until a kill was doubled.
+	// busy counts how often the time until a kill was doubled.
 	busy int
 }
 
-// victim is one life of gjc.
+// victim is one gjc process.
 type victim struct {
 	loop  *killLoop
 	cmd   *exec.Cmd
@@ -85,15 +85,15 @@ type victim struct {
 
 // acknowledged holds what updates have shown as done.
 type acknowledged struct {
-	// calls are the statuses of the calls that have ended, by their ids.
+	// calls has the statuses of the ended calls, by their IDs.
 	calls map[string]string
 	// plan and title are the last ones, as JSON.
 	plan, title string
-	// mode is the one that was set last; setting is one whose answer never came.
+	// mode is the last mode; setting is one whose response never came.
 	mode, setting string
 }
 
-// see takes in a message from gjc.
+// see records a message from gjc.
 func (s *acknowledged) see(line string) {
 	var m struct {
 		Params struct {
@@ -145,8 +145,8 @@ func (l *killLoop) start() *victim {
 	return v
 }
 
-// call makes a request and returns its answer with the text of what came before it. The error is that gjc is gone, or
-// that it answered with one.
+// call sends a request and returns its response with the text that came before it. The error reports that gjc has
+// ended, or its error response.
 func (v *victim) call(method string, params any) (result json.RawMessage, before string, err error) {
 	v.id++
 	request, err := json.Marshal(object{"jsonrpc": "2.0", "id": v.id, "method": method, "params": params})
@@ -184,7 +184,7 @@ func (v *victim) call(method string, params any) (result json.RawMessage, before
 
 var errGone = errors.New("gjc is gone")
 
-// load loads the session and looks for all that was answered.
+// load loads the session and expects everything that was answered.
 func (l *killLoop) load(v *victim) {
 	l.t.Helper()
 	if l.session == "" {
@@ -214,7 +214,7 @@ func (l *killLoop) load(v *victim) {
 	l.compare(&replayed, result, list)
 	rest := replay
 	for _, word := range l.answered {
-		// What the user said, and behind it the whole answer.
+		// The user's prompt, followed by the whole answer.
 		for _, want := range []string{`say ` + word + `"`, word + `\n\nDone."`} {
 			_, after, found := strings.Cut(rest, want)
 			if !found {
@@ -225,7 +225,7 @@ func (l *killLoop) load(v *victim) {
 	}
 }
 
-// compare looks for what was shown as done in what a load replays and answers, and in the list of sessions.
+// compare expects everything that was shown as done in a load's updates and response, and in the list of sessions.
 func (l *killLoop) compare(replayed *acknowledged, result, list json.RawMessage) {
 	l.t.Helper()
 	for id, status := range l.shown.calls {
@@ -233,7 +233,7 @@ func (l *killLoop) compare(replayed *acknowledged, result, list json.RawMessage)
 			l.t.Errorf("call %s was shown as %s; the loaded session says %q", id, status, got)
 		}
 	}
-	// A plan that was recorded and not shown yet is no loss.
+	// A plan that was recorded and not yet shown is no loss.
 	if planned(replayed.plan) < planned(l.shown.plan) {
 		l.t.Errorf("the plan was shown as %s; the loaded session has %s", l.shown.plan, replayed.plan)
 	}
@@ -255,7 +255,7 @@ func (l *killLoop) compare(replayed *acknowledged, result, list json.RawMessage)
 	l.shown.plan = replayed.plan
 }
 
-// planned returns the number of the prompt that a plan is from; 0 for no plan.
+// planned returns the number of the prompt that a plan belongs to; 0 for no plan.
 func planned(plan string) (n int) {
 	_, _ = fmt.Sscanf(plan, `[{"content":"First %d`, &n)
 	return n
@@ -273,8 +273,8 @@ func (l *killLoop) setMode(v *victim, mode string) {
 	}
 }
 
-// manyCalls is a model that makes several calls in one answer to a prompt, of which the last takes its time, and then says the
-// prompt's last word.
+// manyCalls is a model that makes several calls in one response, the last of which is slow, and then sends the prompt's
+// last word.
 func manyCalls(w http.ResponseWriter, r *http.Request) {
 	var req struct {
 		Messages []struct {
@@ -324,7 +324,7 @@ func manyCalls(w http.ResponseWriter, r *http.Request) {
 
 var wordInPrompt = regexp.MustCompile(`word-(\d+)-x*`)
 
-// prompt returns a prompt with word. Most have the model make calls.
+// prompt returns a prompt with word. Most prompts make the model call tools.
 func (l *killLoop) prompt(word string) string {
 	if rand.IntN(4) > 0 {
 		return "Use tools and say " + word
@@ -332,12 +332,12 @@ func (l *killLoop) prompt(word string) string {
 	return "Just say " + word
 }
 
-// round is one life: load, prompt, die.
+// round is one process: load, prompt, kill.
 func (l *killLoop) round(round int) {
 	l.t.Helper()
 	v := l.start()
 	l.load(v)
-	// The moment is random; it is no way to wait for anything. A machine that is too busy to answer by then gets more time.
+	// The moment is random and waits for nothing. A machine that is too busy to answer by then gets more time.
 	killer := time.AfterFunc(time.Duration(rand.IntN(100_000<<l.busy))*time.Microsecond, func() { _ = v.cmd.Process.Kill() })
 	defer killer.Stop()
 	for {
@@ -365,7 +365,7 @@ func (l *killLoop) round(round int) {
 	_ = v.cmd.Wait()
 }
 
-// end lets gjc go.
+// end ends gjc.
 func (v *victim) end() {
 	_ = v.stdin.Close()
 	_, _ = io.Copy(io.Discard, v.lines)

@@ -16,7 +16,7 @@ func bashServer() *languageServer {
 	return &languageServer{
 		name: "bashls",
 		env: func(t *testing.T) []string {
-			testenv.NeedsTool(t, "shellcheck") // tells it the problems
+			testenv.NeedsTool(t, "shellcheck") // reports problems to it
 			testenv.NeedsTool(t, "shfmt")      // formats for it
 			return npmServerEnv("bash-language-server")(t)
 		},

@@ -16,7 +16,7 @@ func eslintServer() *languageServer {
 	}
 	return &languageServer{
 		name: "eslint", env: npmServerEnv("vscode-eslint-language-server"),
-		// It throws where one of these is missing.
+		// It throws if one of these is missing.
 		home: map[string]string{".gjc/agent/lsp.json": `{"eslint": {"settings": {
 			"codeAction": {"disableRuleComment": {"enable": true, "location": "separateLine"}, "showDocumentation": {"enable": true}},
 			"codeActionOnSave": {"mode": "all"}, "experimental": {"useFlatConfig": false}, "format": true, "nodePath": null,

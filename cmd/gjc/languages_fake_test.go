@@ -13,9 +13,9 @@ import (
 	"syscall"
 )
 
-// fakeLanguageServer is the argument that makes the test binary a language server for .txt files: each BUG is an error, and it
-// formats by taking blanks off the ends of lines. The argument behind it says what it does wrong: "silent" tells nothing
-// until a file called spoken is there, "hang" does not answer initialize, "stubborn" does not end by itself, "loud" logs.
+// fakeLanguageServer is the argument that makes the test binary a language server for .txt files: each BUG is an error,
+// and formatting removes trailing blanks. The next argument is its fault: "silent" reports nothing until a file called
+// spoken exists, "hang" does not answer initialize, "stubborn" does not end by itself, "loud" logs.
 const fakeLanguageServer = "fake-language-server"
 
 type lspMessage struct {

@@ -11,13 +11,14 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// goServerEnv is an environment with gopls on PATH, and with the caches of this machine: those of a new home are empty.
+// goServerEnv returns an environment with gopls on PATH, and with this machine's caches, because those of a new home
+// are empty.
 func goServerEnv(t *testing.T) []string {
 	t.Helper()
 	return goBuildEnv(t, "gopls", testenv.NeedsGopls(t))
 }
 
-// goBuildEnv is an environment in which Go programs can be built, with a program on PATH.
+// goBuildEnv returns an environment that can build Go programs, with a program on PATH.
 func goBuildEnv(t *testing.T, name, path string) []string {
 	t.Helper()
 	bin := t.TempDir()
@@ -76,7 +77,7 @@ func main() {
 	)
 	return &languageServer{
 		name: "gopls", env: goServerEnv,
-		// By default there are no hints, and problems of several changed files are told a second later.
+		// By default there are no hints, and problems of several changed files are reported a second later.
 		home: map[string]string{".gjc/agent/lsp.json": `{"gopls": {"settings": {"gopls": {"hints": {"parameterNames": true}, "diagnosticsDelay": "0s"}}}}`},
 		files: map[string]string{
 			"go.mod": "module example.com/calc\n\ngo 1.24\n", "shape/shape.go": square, "main.go": main,

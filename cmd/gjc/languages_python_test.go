@@ -62,7 +62,7 @@ print(total(0, [Square(2)]))
 			"request":        asks("main.py query=textDocument/documentHighlight line=8 symbol=sum", "pyright ← textDocument/documentHighlight:\n[", "\"line\": 8,\n\t\t\t\t\"character\": 11\n"),
 			"status":         asks("", "Active language servers: pyright\n- pyright: ready, pid ", "root ., utf-16, 3 documents open"),
 			"reload":         asks("main.py", "Reloaded pyright"),
-			// It has them for stubs that are missing only.
+			// It has code actions for missing stubs only.
 			"code_actions": slices.Concat(
 				asks("broken.py line=3 symbol=Circle", "No code actions available"),
 				refuses("broken.py apply=true query=source.organizeImports", "No code actions available"),

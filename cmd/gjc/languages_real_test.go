@@ -16,7 +16,8 @@ import (
 	"github.com/gajae-code/gjc/acp"
 )
 
-// readingActions and changingActions are the actions of the tool lsp, in the order in which a real server is asked for them.
+// readingActions and changingActions are the actions of the tool lsp, in the order in which a real server receives
+// them.
 func readingActions() []string {
 	return []string{
 		"diagnostics", "definition", "type_definition", "implementation", "references", "hover", "signature", "symbols",
@@ -26,37 +27,37 @@ func readingActions() []string {
 
 func changingActions() []string { return []string{"code_actions", "format", "rename", "rename_file"} }
 
-// languageServer is a real server over a small project.
+// languageServer is a real server with a small project.
 type languageServer struct {
 	name string
-	// env returns what gjc and the server need in their environment.
+	// env returns the environment that gjc and the server need.
 	env func(t *testing.T) []string
 	// home has the files of the user's home directory, files those of the project.
 	home, files map[string]string
-	// prepare makes what files can not be; optional.
+	// prepare creates what files cannot express; optional.
 	prepare func(t *testing.T, work string)
-	// file is broken by putting bad in place of good, which makes the problem.
+	// file is broken by replacing good by bad, which causes the problem.
 	file, good, bad, problem string
-	// asks has one or more for each action.
+	// asks has one or more calls for each action.
 	asks map[string][]languageAsk
 }
 
-// languageAsk is a call of the tool and what the user must see of it.
+// languageAsk is a call of the tool with its expected result.
 type languageAsk struct {
-	// args stand behind the action's name.
+	// args follow the action's name.
 	args      string
 	want, not []string
 	// fails is set if the call must fail, with text as its reason.
 	fails bool
-	// lacks is a method that the server has not: the call fails, and says so.
+	// lacks is a method that the server does not support: the call fails, and names it.
 	lacks string
-	// files are those that the call leaves, whole.
+	// files are the call's resulting files, complete.
 	files map[string]string
-	// or is what counts where the call fails against fails, or the other way round: versions of a server differ.
+	// or is the alternative result if versions of a server differ in whether the call fails.
 	or *languageAsk
 }
 
-// of has the words of what the server lacks in their place.
+// of replaces the server's name in the message about the missing method.
 func (a languageAsk) of(server string) languageAsk {
 	if a.lacks != "" {
 		a.want, a.fails = []string{server + " does not support " + a.lacks}, true
@@ -67,24 +68,24 @@ func (a languageAsk) of(server string) languageAsk {
 	return a
 }
 
-// asks is one call.
+// asks returns one call.
 func asks(args string, want ...string) []languageAsk { return []languageAsk{{args: args, want: want}} }
 
-// refuses is one call that fails.
+// refuses returns one call that fails.
 func refuses(args string, want ...string) []languageAsk {
 	return []languageAsk{{args: args, want: want, fails: true}}
 }
 
-// lacks is one call that needs a method that the server has not.
+// lacks returns one call that needs a method that the server does not support.
 func lacks(args, method string) []languageAsk { return []languageAsk{{args: args, lacks: method}} }
 
-// either is one call that ends in one of two ways.
+// either returns one call that ends in one of two ways.
 func either(a, b []languageAsk) []languageAsk {
 	a[0].or = &b[0]
 	return a
 }
 
-// changes is one call that leaves files, given as name and text in turn.
+// changes returns one call that changes files, given as name and text alternately.
 func changes(args, want string, files ...string) []languageAsk {
 	a := languageAsk{args: args, want: []string{want}, files: make(map[string]string)}
 	for i := 0; i < len(files); i += 2 {
@@ -93,7 +94,8 @@ func changes(args, want string, files ...string) []languageAsk {
 	return []languageAsk{a}
 }
 
-// run takes a server through its life: a problem made, told and mended, every action, a crash on the way, and the end.
+// run takes a server through its life: a problem that is caused, reported and corrected, every action, a crash, and the
+// end.
 func (s *languageServer) run(t *testing.T) {
 	mark := markOf(t)
 	h := startLanguages(t, s.home, append(s.env(t), mark)...)
@@ -148,11 +150,11 @@ func (s *languageServer) run(t *testing.T) {
 	t.Run("end", func(t *testing.T) {
 		h.t = t
 		h.stop()
-		wantAllGone(t, mark) // gopls has a child in a session of its own, which ends behind it
+		wantAllGone(t, mark) // gopls has a child in a session of its own, which ends after it
 	})
 }
 
-// languageHost is gjc with an editor that says yes.
+// languageHost is gjc with an editor that allows everything.
 type languageHost struct{ *mcpHost }
 
 func startLanguages(t *testing.T, files map[string]string, env ...string) *languageHost {
@@ -160,8 +162,7 @@ func startLanguages(t *testing.T, files map[string]string, env ...string) *langu
 	return startLanguagesWith(t, files, nil, env...)
 }
 
-// ask makes one call and looks at what the user sees of it. Output that depends on where the project is has W in place of
-// its directory.
+// ask makes one call and checks its result. W stands for the project's directory in the output.
 func (h *languageHost) ask(t *testing.T, id acp.SessionID, prompt string, want languageAsk) toolCall {
 	t.Helper()
 	o := h.prompt(id, prompt)
@@ -197,8 +198,8 @@ func (h *languageHost) ask(t *testing.T, id acp.SessionID, prompt string, want l
 	return call
 }
 
-// edit changes a file and wants to be told something of it: behind the change, or where the machine is too busy for the
-// server to answer in time, with a later step.
+// edit changes a file and expects a report about it: after the change, or with a later step if the machine is too busy
+// for the server to answer in time.
 func (h *languageHost) edit(t *testing.T, id acp.SessionID, change string, want ...string) {
 	t.Helper()
 	from, begin := len(h.Updates(id)), time.Now()
@@ -227,7 +228,7 @@ func (h *languageHost) edit(t *testing.T, id acp.SessionID, change string, want 
 
 var pidPattern = regexp.MustCompile(`pid (\d+)`)
 
-// kill kills the servers of a session without a warning, and waits until gjc has taken note.
+// kill kills the servers of a session without a warning, and waits until gjc has noticed.
 func (h *languageHost) kill(t *testing.T, id acp.SessionID) {
 	t.Helper()
 	status := h.prompt(id, "!lsp status").only(t).Text
@@ -255,7 +256,7 @@ func (h *languageHost) kill(t *testing.T, id acp.SessionID) {
 	}
 }
 
-// Every server has something for every action, if only that it has not got it.
+// Every server has an expected result for every action, if only that it lacks it.
 func TestLanguageServers_Complete(t *testing.T) {
 	for _, s := range languageServers() {
 		if want, got := slices.Sorted(slices.Values(slices.Concat(readingActions(), changingActions()))), slices.Sorted(maps.Keys(s.asks)); !slices.Equal(got, want) {
@@ -265,7 +266,8 @@ func TestLanguageServers_Complete(t *testing.T) {
 }
 
 func TestLanguageServers(t *testing.T) {
-	// More at once would measure the machine: what a server says in five seconds is part of what is shown.
+	// More parallel tests would measure the machine, because a server's reports within five seconds are part of the
+	// result.
 	slots := make(chan struct{}, 2)
 	for _, s := range languageServers() {
 		t.Run(s.name, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// copyModule copies the files of this module, those that git knows or would take, and returns their names.
+// copyModule copies the files of this module that git tracks or would track, and returns their names.
 func copyModule(t *testing.T, to string) []string {
 	t.Helper()
 	root := testenv.ModuleRoot(t)
@@ -58,8 +58,8 @@ func sourceOf(t *testing.T, dir string, names []string, text string) (file strin
 	return "", 0, 0
 }
 
-// known asks for a file's problems until the language server knows them: where the machine is busy it is late, and what it
-// has said of a file that an edit did not touch holds until it says more. settled looks at the text.
+// known requests a file's problems until the language server knows them: on a busy machine it is late, and reports
+// about a file that an edit did not touch stay valid meanwhile. settled checks the text.
 func (h *languageHost) known(t *testing.T, id acp.SessionID, file string, settled func(text string) bool) {
 	t.Helper()
 	for begin := time.Now(); ; {
@@ -73,8 +73,8 @@ func (h *languageHost) known(t *testing.T, id acp.SessionID, file string, settle
 	}
 }
 
-// asked asks until the language server answers in time: on a busy machine it takes minutes to load the packages, and a call waits for
-// a minute at most.
+// asked repeats a request until the language server answers in time: on a busy machine it takes minutes to load the
+// packages, and a call waits a minute at most.
 func (h *languageHost) asked(t *testing.T, id acp.SessionID, prompt string, want languageAsk) {
 	t.Helper()
 	for begin := time.Now(); ; {
@@ -87,11 +87,11 @@ func (h *languageHost) asked(t *testing.T, id acp.SessionID, prompt string, want
 	h.ask(t, id, prompt, want)
 }
 
-// This repository is the workspace: many packages, and what one of them breaks in others.
+// This repository is the workspace: many packages, where one breaks others.
 func TestLanguageServers_Repository(t *testing.T) {
 	t.Parallel()
 	mark := markOf(t)
-	// By default gopls looks a second later at the packages that a change breaks, and for longer at matters of style.
+	// By default gopls checks the packages that a change breaks a second later, and matters of style even later.
 	home := map[string]string{".gjc/agent/lsp.json": `{"gopls": {"settings": {"gopls": {"diagnosticsDelay": "0s", "staticcheck": false}}}}`}
 	h := startLanguages(t, home, append(goServerEnv(t), mark)...)
 	names := copyModule(t, h.work)
@@ -122,7 +122,7 @@ func TestLanguageServers_Repository(t *testing.T) {
 	told := fmt.Sprintf("%d:%d [error] [new] [compiler] undefined: lsp.FileURI (UndeclaredImportedName)", used, column)
 	edited := h.ask(t, id, "!edit "+defines+" func FileURI( => func FileURL(", languageAsk{want: []string{defines + ": "}})
 	if !strings.Contains(edited.Text, told) {
-		// Where the machine is busy it is told with the next step.
+		// On a busy machine the report comes with the next step.
 		late := acptest.Update(func(n *acp.Notice) bool {
 			return strings.Contains(n.Description, uses+": ") && strings.Contains(n.Description, told)
 		})

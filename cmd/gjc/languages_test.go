@@ -15,7 +15,7 @@ import (
 	"github.com/gajae-code/gjc/acp/acptest"
 )
 
-// fakeLanguages is the user's configuration of the fake server; more are further members of the server.
+// fakeLanguages returns the user's configuration of the fake server; more has further members of the server.
 func fakeLanguages(t *testing.T, manner string, more ...string) map[string]string {
 	return map[string]string{".gjc/agent/lsp.json": languageConfig(t, manner, more...)}
 }
@@ -46,7 +46,7 @@ func TestLanguages_BehindChanges(t *testing.T) {
 	if call := h.ask(t, id, "!write a.md BUG", languageAsk{}); strings.Contains(call.Text, "fake") {
 		t.Errorf("a file that no server is for: %s", call.Text)
 	}
-	// The model is told the same as the user, and can go there.
+	// The model receives the same text as the user, and can go to the places in it.
 	h.Open(filepath.Join(h.work, "b.txt"), "one\n")
 	h.ask(t, id, `!edit b.txt one => BUG`, languageAsk{want: []string{"b.txt: 1 error (1 new)"}})
 	if o := h.prompt(id, "/lsp"); !strings.Contains(o.words, "**fake** ready (fake 7; pid") {
@@ -71,7 +71,7 @@ func TestLanguages_Settings(t *testing.T) {
 	for _, tt := range []struct {
 		name, config string
 		args         []string
-		write, edit  string // what the results have; a minus in front: have not
+		write, edit  string // required parts of the results; a leading minus excludes one
 	}{
 		{"format", "lsp: {formatOnWrite: true}", nil, "no problems", "no problems"},
 		{"no diagnostics on edit", "lsp: {diagnosticsOnEdit: false}", nil, "no problems", "-no problems"},
@@ -114,7 +114,7 @@ func (h *languageHost) has(t *testing.T, text, part string, not bool) {
 	}
 }
 
-// Helper agents have no language servers, unless the user wants that; what they change is known to their parent's.
+// Helper agents have no language servers, unless the user enables them; their parent's servers know their changes.
 func TestLanguages_Subagents(t *testing.T) {
 	t.Parallel()
 	for _, on := range []bool{false, true} {
@@ -137,7 +137,7 @@ func TestLanguages_Subagents(t *testing.T) {
 	}
 }
 
-// What a server says too late goes to the model and the user with the next step.
+// Late reports of a server go to the model and the user with the next step.
 func TestLanguages_Late(t *testing.T) {
 	t.Parallel()
 	h := startLanguages(t, fakeLanguages(t, "silent")).mark()
@@ -168,7 +168,7 @@ func TestLanguages_Late(t *testing.T) {
 	}
 }
 
-// Two sessions of one directory use one process, and leave none behind.
+// Two sessions of one directory share one process, and leave none.
 func TestLanguages_Shared(t *testing.T) {
 	t.Parallel()
 	mark := markOf(t)
@@ -195,7 +195,7 @@ func TestLanguages_Shared(t *testing.T) {
 	wantNoneLeft(t, mark)
 }
 
-// Servers that hang or do not end keep nobody waiting: not a session's start, not its work, not the process's end.
+// Servers that hang or do not end delay nothing: not a session's start, not its work, not the process's end.
 func TestLanguages_ServersThatHang(t *testing.T) {
 	t.Parallel()
 	for _, manner := range []string{"hang", "stubborn"} {
@@ -216,7 +216,8 @@ func TestLanguages_ServersThatHang(t *testing.T) {
 	}
 }
 
-// A project that names a program is asked about, once, and the answer is kept for as long as its files say the same.
+// A question about a project that names a program is asked once, and the answer is kept as long as the project's files
+// stay the same.
 func TestLanguages_Trust(t *testing.T) {
 	t.Parallel()
 	home := tempDir(t)
@@ -277,10 +278,10 @@ func TestLanguages_Trust(t *testing.T) {
 	if out, err := list.Output(); err != nil || !strings.Contains(string(out), work) {
 		t.Errorf("gjc trust: %s, %v", out, err)
 	}
-	// Another content is another question; here it comes in the middle of a session.
+	// Changed content is a new question; here it comes in the middle of a session.
 	writeFile(t, config, languageConfig(t, "good", `"settings": {"a": 1}`))
 	answer = "reject_always"
-	h.prompt(id, "!bash true") // the look behind a command finds the change
+	h.prompt(id, "!bash true") // the check after a command finds the change
 	for n := 0; len(titles) < 3 && h.ctx.Err() == nil; n++ {
 		h.ask(t, id, fmt.Sprintf("!write a.txt BUG %d", n), languageAsk{})
 	}
@@ -300,7 +301,7 @@ func TestLanguages_Trust(t *testing.T) {
 	h.stop()
 }
 
-// Faults of configuration files are told with their lines, and what is right in them counts.
+// Mistakes of configuration files are reported with their lines, and their valid parts apply.
 func TestLanguages_BadConfiguration(t *testing.T) {
 	t.Parallel()
 	files := fakeLanguages(t, "loud", "\n"+`"fileTyps": [".x"]`)
@@ -323,7 +324,7 @@ func TestLanguages_BadConfiguration(t *testing.T) {
 	h.stop()
 }
 
-// A workspace that goes away is no end of anything.
+// A workspace that is removed ends nothing.
 func TestLanguages_WorkspaceThatVanishes(t *testing.T) {
 	t.Parallel()
 	h := startLanguages(t, fakeLanguages(t, "good")).mark()
@@ -342,7 +343,7 @@ func TestLanguages_WorkspaceThatVanishes(t *testing.T) {
 	h.stop()
 }
 
-// Files that can not be written are looked at all the same; what would change them fails and changes nothing.
+// Read-only files are analysed too; actions that would change them fail and change nothing.
 func TestLanguages_ReadOnly(t *testing.T) {
 	t.Parallel()
 	home := tempDir(t)
@@ -378,7 +379,7 @@ func startLanguagesWith(t *testing.T, files map[string]string, args []string, en
 	return startLanguagesAt(t, home, args, func(*acp.RequestPermissionRequest) acp.PermissionOptionID { return "allow_once" }, env...)
 }
 
-// startLanguagesAt starts gjc with a home directory that may be another's before.
+// startLanguagesAt starts gjc with a home directory, possibly of an earlier gjc.
 func startLanguagesAt(t *testing.T, home string, args []string, answer func(*acp.RequestPermissionRequest) acp.PermissionOptionID, env ...string) *languageHost {
 	t.Helper()
 	capabilities := acptest.AllCapabilities()

@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// npmServerEnv returns an environment that has, of the servers in testdata/lsp, those called names on PATH.
+// npmServerEnv returns an environment that has the named servers of testdata/lsp on PATH.
 func npmServerEnv(names ...string) func(t *testing.T) []string {
 	return func(t *testing.T) []string {
 		t.Helper()

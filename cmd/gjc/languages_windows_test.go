@@ -2,5 +2,5 @@ package main
 
 import "testing"
 
-// wantNoneLeft sees nothing: no process shows another one its environment here.
+// wantNoneLeft does nothing: on Windows no process can read another's environment.
 func wantNoneLeft(*testing.T, string) {}

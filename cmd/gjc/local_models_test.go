@@ -20,15 +20,15 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// machine is a server of models on the user's machine: it tells which models it has, once its gate is open, and answers as
-// one of them.
+// machine is a server of models on the user's machine: it lists its models once its gate is open, and answers as one of
+// them.
 type machine struct {
 	*httptest.Server
 	model *providertest.Server
 	tells *providertest.Gate
 }
 
-// startMachine starts a server that answers what lists holds, by path, and has a model answer the rest.
+// startMachine starts a server that answers with the contents of lists, by path, and lets a model answer the rest.
 func startMachine(t *testing.T, lists map[string]string) *machine {
 	t.Helper()
 	m := &machine{model: providertest.NewServer(), tells: providertest.NewGate()}
@@ -44,7 +44,7 @@ func startMachine(t *testing.T, lists map[string]string) *machine {
 			proxy.ServeHTTP(w, r)
 			return
 		}
-		_, _ = io.Copy(io.Discard, r.Body) // so that the server sees the client leave
+		_, _ = io.Copy(io.Discard, r.Body) // so that the server notices that the client disconnects
 		if m.tells.Wait(r.Context()) == nil {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, list)
@@ -81,18 +81,18 @@ func (l *life) option(id, value string) {
 	})
 }
 
-// local are the servers of models that a user has on the own machine, each described by models.yml alone.
+// local are the servers of models that users run themselves, each described by models.yml alone.
 var localModels = []struct {
 	name string
 	// file is models.yml, without the address.
 	file  string
 	lists map[string]string
 	ref   string
-	// told says that gjc has to ask for the model.
+	// told is set if gjc must ask for the model.
 	told bool
-	// level of thinking that the model has.
+	// level is the model's level of thinking.
 	level string
-	// wants is what every request of a turn has.
+	// wants is contained in every request of a turn.
 	wants []string
 }{
 	{
@@ -122,8 +122,9 @@ var localModels = []struct {
 	},
 }
 
-// A model on the user's machine is described by models.yml alone and does everything: it thinks, calls tools, sees images
-// and is cancelled. One that gjc has to ask for is offered as soon as its server has told it, and at once in the next life.
+// A model on the user's machine is described by models.yml alone and does everything: it thinks, calls tools, sees
+// images and can be cancelled. A model that gjc must ask for is offered as soon as its server has listed it, and
+// immediately in the next process.
 func TestLocalModels(t *testing.T) {
 	t.Parallel()
 	for _, tt := range localModels {
@@ -176,7 +177,7 @@ func modelsCommand(t *testing.T, home string) (stdout, stderr string, err error)
 	return out.String(), errs.String(), err
 }
 
-// works has a turn with thinking, an image and a tool, one that is cancelled, and one behind that.
+// works runs a turn with thinking, an image and a tool, one that is cancelled, and one after that.
 func (l *life) works(m *machine, wants []string) {
 	l.t.Helper()
 	t := l.t
@@ -227,7 +228,7 @@ func (l *life) works(m *machine, wants []string) {
 	}
 }
 
-// A server that is off, or that hangs, costs nothing but a line in the log: no error in the session, no wait at its end.
+// A server that is off, or that hangs, costs only a line in the log: no error in the session, no wait at its end.
 func TestLocalModels_NobodyThere(t *testing.T) {
 	t.Parallel()
 	const file = "providers:\n  workshop:\n    api: openai-completions\n    baseUrl: %s/v1\n    auth: none\n    discovery: {type: %s}\n"

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// A login for a provider that takes no key says why: there is none of that name, it needs no key, or models.yml has a mistake.
+// A login for a provider that takes no key explains why: there is no such provider, it needs no key, or models.yml has
+// a mistake.
 func TestLogin_Refused(t *testing.T) {
 	t.Parallel()
 	const corp = "providers:\n  corp: {api: openai-completions, baseUrl: 'http://127.0.0.1:1/v1', models: [{id: m}]"
@@ -31,7 +32,7 @@ func TestLogin_Refused(t *testing.T) {
 	}
 }
 
-// A key that could not be tested is not called wrong, and nobody logs out of what there is not.
+// A key that could not be tested is not called wrong, and a logout needs an existing provider.
 func TestLogin_NotTested(t *testing.T) {
 	t.Parallel()
 	home := tempDir(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// typescript is what a terminal shows, and waits for words on it.
+// typescript records a terminal's output, and waits for words on it.
 type typescript struct {
 	mu      sync.Mutex
 	text    strings.Builder
@@ -83,7 +83,7 @@ func (l *loginTerminal) answer(question, text string) {
 	}
 }
 
-// end waits for the end of the login and returns what the screen shows and what auth.json has.
+// end waits for the end of the login and returns the screen and the contents of auth.json.
 func (l *loginTerminal) end(success bool) (screen, stored string) {
 	l.Helper()
 	ctx, cancel := context.WithTimeout(l.Context(), hang)
@@ -101,8 +101,8 @@ func (l *loginTerminal) end(success bool) (screen, stored string) {
 	return l.screen.text.String(), string(data)
 }
 
-// On a terminal the login asks for the provider, then for the key, which it does not show, and tests it only if the user
-// agrees.
+// On a terminal the login asks for the provider, then for the key, which it does not show, and tests it only if the
+// user agrees.
 func TestLogin_OnATerminal(t *testing.T) {
 	l := startLogin(t)
 	l.answer("Provider [anthropic]: ", "openai")
@@ -121,7 +121,7 @@ func TestLogin_TestsTheKey(t *testing.T) {
 	const key = "sk-ant-typed-in-the-dark"
 	for name, test := range map[string]struct {
 		step    providertest.Step
-		all     string // the answer to whether to store it all the same, if that is asked
+		all     string // the answer to storing it anyway, if that is asked
 		success bool
 		shown   string
 	}{

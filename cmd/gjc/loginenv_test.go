@@ -12,8 +12,8 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// An editor that a desktop has started passes on the desktop's PATH: children get that of the user's login shell, however
-// noisy or slow its profile is, and nothing else of the shell's.
+// An editor started by a desktop passes on the desktop's PATH: children get the PATH of the user's login shell, however
+// noisy or slow its profile is, and nothing else of the shell.
 func TestLoginEnv(t *testing.T) {
 	testenv.NoLeaks(t)
 	dir := t.TempDir()
@@ -33,7 +33,7 @@ PATH=` + tools + `:/usr/bin:/bin; SECRET=sk-x; export PATH SECRET
 `
 	for _, tt := range []struct {
 		name, shell string
-		want        bool // whether the shell's PATH counts
+		want        bool // whether the shell's PATH is used
 	}{
 		{"plain", shell(run + `eval "$3"`), true},
 		{"noisy profile", shell(run + "echo PATH=/wrong; echo welcome\n" + `eval "$3"`), true},
@@ -75,7 +75,7 @@ PATH=` + tools + `:/usr/bin:/bin; SECRET=sk-x; export PATH SECRET
 	}
 }
 
-// Who cannot wait for a shell that hangs goes on without it.
+// A caller that cannot wait for a hanging shell continues without it.
 func TestLoginEnv_ShellHangs(t *testing.T) {
 	testenv.NoLeaks(t)
 	path := filepath.Join(t.TempDir(), "shell")

@@ -16,14 +16,14 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// asGJC names the environment variable that makes the test binary gjc. Unlike a name in PATH it also holds for the
+// asGJC is the environment variable that makes the test binary gjc. Unlike a name in PATH it also applies to the
 // process that "gjc demo" starts.
 const asGJC = "GJC_TEST_AS_GJC"
 
-// shortPatience names the environment variable with the bound of requests to the editor.
+// shortPatience is the environment variable with the time limit of requests to the editor.
 const shortPatience = "GJC_TEST_REQUEST_TIMEOUT"
 
-// impatient shortens the bound of requests to the editor as [shortPatience] says.
+// impatient sets the time limit of requests to the editor from [shortPatience].
 func impatient(h *host) {
 	if d, err := time.ParseDuration(os.Getenv(shortPatience)); err == nil {
 		h.requestTimeout = d
@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 // leakChecked looks for goroutines and processes after all tests, because most of them run in parallel.
 type leakChecked struct{ *testing.M }
 
-// dyingGoroutines is what those that are on their way out get, on a busy machine.
+// dyingGoroutines is the time that ending goroutines get, on a busy machine.
 const dyingGoroutines = 5 * time.Second
 
 func (m leakChecked) Run() int {
@@ -87,10 +87,10 @@ func self(t *testing.T) string {
 func environment(home string, extra ...string) []string {
 	env := []string{
 		asGJC + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + home, "USERPROFILE=" + home, "SHELL=/bin/sh",
-		// Nobody listens there: what runs on this machine is none of the tests' business.
+		// This address has no server: the tests must not reach servers of this machine.
 		"OLLAMA_BASE_URL=http://127.0.0.1:1", "LM_STUDIO_BASE_URL=http://127.0.0.1:1/v1", "LLAMA_CPP_BASE_URL=http://127.0.0.1:1/v1",
 		"TMPDIR=" + os.TempDir(), "TMP=" + os.TempDir(), "TEMP=" + os.TempDir(),
-		// By default the race detector waits a second at each process's end, for races that come late.
+		// By default the race detector waits a second at each process's end, for late races.
 		"GORACE=atexit_sleep_ms=20",
 	}
 	env = append(env, testenv.RunEnv()...)
@@ -100,8 +100,8 @@ func environment(home string, extra ...string) []string {
 	return append(env, extra...)
 }
 
-// markOf returns an environment variable by which the processes of a test are found, in this run of it alone. If the test fails,
-// they are killed.
+// markOf returns an environment variable that identifies the processes of a test in this run. If the test fails, they
+// are killed.
 func markOf(t *testing.T) string {
 	mark := markText(t)
 	t.Cleanup(func() {
@@ -116,7 +116,7 @@ func markText(t *testing.T) string {
 	return fmt.Sprintf("GJC_TEST_MARK=%d_%s;", os.Getpid(), strings.ReplaceAll(t.Name(), " ", "_"))
 }
 
-// tempDir is t.TempDir without symbolic links, as an editor gives directories.
+// tempDir returns t.TempDir without symbolic links, like directories from an editor.
 func tempDir(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -136,7 +136,7 @@ func writeFile(t *testing.T, path, text string) {
 	}
 }
 
-// wantEmpty fails if there is anything below dir, which need not exist.
+// wantEmpty fails if dir contains anything; dir need not exist.
 func wantEmpty(t *testing.T, dir string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {

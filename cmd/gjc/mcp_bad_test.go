@@ -8,7 +8,7 @@ import (
 	"github.com/gajae-code/gjc/acp"
 )
 
-// Entries that make no sense: a line for each, and the good one beside them works.
+// Invalid entries: a line for each, and the valid one works.
 func TestMCP_BadEntries(t *testing.T) {
 	t.Parallel()
 	h := startMCPHost(t, tempDir(t))
@@ -43,7 +43,7 @@ func TestMCP_BadEntries(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// Some clients leave the list out.
+	// Some clients omit the list.
 	var resp acp.NewSessionResponse
 	if err := h.Conn.Call(h.ctx, "session/new", object{"cwd": h.work}, &resp); err != nil {
 		t.Error(err)
@@ -53,7 +53,7 @@ func TestMCP_BadEntries(t *testing.T) {
 	h.stop()
 }
 
-// Servers that behave badly, each in a session of its own: a line or a failed call, and the session lives.
+// Misbehaving servers, each in a session of its own: a line or a failed call, and the session continues.
 func TestMCP_BadServers(t *testing.T) {
 	t.Parallel()
 	h := startMCPHost(t, tempDir(t))
@@ -73,7 +73,7 @@ func TestMCP_BadServers(t *testing.T) {
 		}
 	}
 
-	// The model waits for a server's start as long as a user would like, which may be too short on a busy machine.
+	// The model waits for a server's start only briefly, which may be too short on a busy machine.
 	open := func(name string, others ...any) acp.SessionID {
 		t.Helper()
 		id := h.open(append(others, h.fakeServer(name))...)
@@ -85,7 +85,7 @@ func TestMCP_BadServers(t *testing.T) {
 	h.told(junk, "junk", "prints text that is not an MCP message")
 	h.alive(junk)
 
-	// It is waited for, but not for ever, and it holds up nobody else.
+	// Calls wait for it, with a limit, and it delays nothing else.
 	hangs := open("good", h.fakeServer("hang"))
 	fine(hangs, "run", "ran run")
 	if o := h.prompt(hangs, "/mcp"); !strings.Contains(o.words, "hang (stdio): connecting") {
@@ -120,7 +120,7 @@ func TestMCP_BadServers(t *testing.T) {
 		t.Errorf("before it has grown: %+v", o)
 	}
 	fine(grows, "run", "grew")
-	// The new list comes behind a notification: asking for it a few times waits for it.
+	// The new list follows a notification: a few requests wait for it.
 	for o := h.prompt(grows, "/mcp tools"); !strings.Contains(o.words, "grown"); o = h.prompt(grows, "/mcp tools") {
 	}
 	fine(grows, "grown", "grew")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The user's own servers on disk are used only if the configuration says so, and the editor's win on a clash.
+// The user's own servers on disk are used only if the configuration enables that, and the editor's win on a clash.
 func TestMCP_Discovery(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

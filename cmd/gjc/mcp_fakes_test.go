@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// asMCP names the environment variable that makes the test binary an MCP server.
+// asMCP is the environment variable that makes the test binary an MCP server.
 const asMCP = "GJC_TEST_AS_MCP"
 
 // init comes before TestMain, which would make the server gjc: it inherits gjc's environment.
@@ -18,13 +18,13 @@ func init() {
 	}
 }
 
-// fakeServer is the entry of a fake MCP server of this name.
+// fakeServer is the entry of a fake MCP server with this name.
 func (h *mcpHost) fakeServer(name string, env ...string) object {
 	h.t.Helper()
 	return stdioServer(name, self(h.t), []string{}, append([]string{asMCP + "=" + name}, env...)...)
 }
 
-// fakeMCP is an MCP server over stdio, of the generation with a handshake. What it does wrong is in its name.
+// fakeMCP is an MCP server over stdio, of the generation with a handshake. Its name determines its fault.
 func fakeMCP(name string) {
 	out, in := json.NewEncoder(os.Stdout), json.NewDecoder(os.Stdin)
 	open := object{"type": "object"}
@@ -93,7 +93,7 @@ func fakeMCP(name string) {
 			case name == "huge":
 				answer["result"] = text(strings.Repeat("y", 50<<20))
 			case name == "wait":
-				// It says that it has begun, and never ends.
+				// It reports that it has begun, and never ends.
 				_ = out.Encode(object{"jsonrpc": "2.0", "method": "notifications/progress", "params": object{
 					"progressToken": m.Params.Meta.ProgressToken, "progress": 1, "message": "begun",
 				}})

@@ -26,7 +26,7 @@ func mcpServer(t *testing.T, name string) (node, script string) {
 	return testenv.NeedsTool(t, "node"), script
 }
 
-// stdioServer is an entry of session/new. env has NAME=value.
+// stdioServer returns an entry of session/new. env has NAME=value.
 func stdioServer(name, command string, args []string, env ...string) object {
 	variables := []any{}
 	for _, kv := range env {
@@ -91,7 +91,7 @@ type mcpHost struct {
 	home string
 }
 
-// startMCPHost starts gjc. What it starts has env.
+// startMCPHost starts gjc. Its child processes have env.
 func startMCPHost(t *testing.T, home string, env ...string) *mcpHost {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*hang, errors.New("the session hangs"))
@@ -148,20 +148,20 @@ func (h *mcpHost) close(id acp.SessionID) {
 	must(h.scenario, acp.MethodSessionClose, &acp.CloseSessionRequest{SessionID: id})
 }
 
-// toolCall is a tool call as the user sees it at its end.
+// toolCall is a completed tool call as the user sees it.
 type toolCall struct {
 	Title, Kind, Status, Text string
 	types                     []string
 }
 
-// outcome is what came of a prompt.
+// outcome is the result of a prompt.
 type outcome struct {
 	calls []toolCall
 	words string
 	stop  acp.StopReason
 }
 
-// text is the text of the only call.
+// text returns the text of the only call.
 func (o outcome) only(t *testing.T) toolCall {
 	t.Helper()
 	if len(o.calls) != 1 {
@@ -170,7 +170,7 @@ func (o outcome) only(t *testing.T) toolCall {
 	return o.calls[0]
 }
 
-// prompt has a turn.
+// prompt runs a turn.
 func (h *mcpHost) prompt(id acp.SessionID, prompt string) outcome {
 	h.t.Helper()
 	from := len(h.Updates(id))
@@ -226,7 +226,7 @@ func outcomeOf(updates []acp.SessionUpdate) (o outcome) {
 	return o
 }
 
-// alive has a turn that must work whatever was before.
+// alive runs a turn that must work in any state.
 func (h *mcpHost) alive(id acp.SessionID) {
 	h.t.Helper()
 	if o := h.prompt(id, "!say alive"); !strings.Contains(o.words, "alive") || o.stop != acp.StopReasonEndTurn {
@@ -234,7 +234,7 @@ func (h *mcpHost) alive(id acp.SessionID) {
 	}
 }
 
-// told waits for a line that the user sees, with all the parts in it.
+// told waits for a line for the user that contains all the parts.
 func (h *mcpHost) told(id acp.SessionID, parts ...string) {
 	h.t.Helper()
 	err := h.Await(h.ctx, id, acptest.Update(func(n *acp.Notice) bool {
@@ -251,10 +251,10 @@ func (h *mcpHost) told(id acp.SessionID, parts ...string) {
 	}
 }
 
-// connected waits until a server of a session is there, however slow its start is.
+// connected waits until a server of a session is connected, however slow its start is.
 func (h *mcpHost) connected(id acp.SessionID, name string) {
 	h.t.Helper()
-	h.alive(id) // the model waits a while for the servers' first attempts, /mcp does not
+	h.alive(id) // the model waits for the servers' first attempts, /mcp does not
 	for line := range strings.Lines(h.prompt(id, "/mcp").words) {
 		if strings.HasPrefix(line, "- "+name+" ") && strings.Contains(line, ": connected") {
 			return

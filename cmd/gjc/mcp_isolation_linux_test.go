@@ -16,7 +16,7 @@ import (
 	"github.com/gajae-code/gjc/acp/acptest"
 )
 
-// wantProcesses returns the processes with mark in their environment, which have to be n.
+// wantProcesses returns the processes with mark in their environment, which must be n.
 func wantProcesses(t *testing.T, mark string, n int) (pids []int) {
 	t.Helper()
 	found := marked(t, mark)
@@ -30,8 +30,8 @@ func wantProcesses(t *testing.T, mark string, n int) (pids []int) {
 	return pids
 }
 
-// Two sessions have the same servers by name, with different environments. Each has processes, tools and values of
-// its own; loading with another list replaces them, closing ends them, and nothing of them is on disk.
+// Two sessions have servers of the same names, with different environments. Each has processes, tools and values of its
+// own; loading with another list replaces them, closing ends them, and nothing of them is on disk.
 func TestMCP_SessionsAreIsolated(t *testing.T) {
 	t.Parallel()
 	program, script := mcpServer(t, "server-everything")
@@ -46,7 +46,7 @@ func TestMCP_SessionsAreIsolated(t *testing.T) {
 			stdioServer("fake", self(t), []string{}, asMCP+"=plain", "WHO="+value(who), "HIDDEN="+hidden),
 		}
 	}
-	// The tools say which session's server runs them.
+	// The tools report which session's server runs them.
 	says := func(id acp.SessionID, who string, not ...string) {
 		t.Helper()
 		h.connected(id, "everything")
@@ -100,7 +100,7 @@ func TestMCP_SessionsAreIsolated(t *testing.T) {
 	h.close(one)
 	wantAllGone(t, "WHO="+value("other"))
 	says(two, "two", "one", "other")
-	// Back without servers: it has none.
+	// Loaded without servers it has none.
 	h.load(one)
 	if o := h.prompt(one, "!mcp who {}"); len(o.calls) != 0 {
 		t.Errorf("the servers came back by themselves: %+v", o)
@@ -113,7 +113,7 @@ func TestMCP_SessionsAreIsolated(t *testing.T) {
 	wantNotOnDisk(t, home, hidden)
 }
 
-// wantNotOnDisk fails if a file below dir holds text.
+// wantNotOnDisk fails if a file below dir contains text.
 func wantNotOnDisk(t *testing.T, dir, text string) {
 	t.Helper()
 	files := 0
@@ -133,7 +133,7 @@ func wantNotOnDisk(t *testing.T, dir, text string) {
 	}
 }
 
-// A server is killed in the middle of a call: the call fails, the session lives, and the server is started again.
+// A server is killed in the middle of a call: the call fails, the session continues, and the server is restarted.
 func TestMCP_ServerIsKilled(t *testing.T) {
 	t.Parallel()
 	program, script := mcpServer(t, "server-everything")

@@ -50,7 +50,7 @@ func TestMCP_RealServers(t *testing.T) {
 	if call := h.prompt(id, `!mcp read_text_file {"path":"`+filepath.ToSlash(filepath.Join(h.work, "none.txt"))+`"}`).only(t); call.Status != "failed" {
 		t.Errorf("a file that is not there: %+v", call)
 	}
-	// The session's directory is the server's root, in place of the one of its command line.
+	// The session's directory is the server's root, and replaces the one of its command line.
 	writeFile(t, filepath.Join(h.work, "b.txt"), "of the session")
 	if call := h.prompt(id, `!mcp read_text_file {"path":"`+filepath.ToSlash(filepath.Join(h.work, "b.txt"))+`"}`).only(t); call.Text != "of the session" {
 		t.Errorf("a file of the session: %+v", call)
@@ -70,7 +70,7 @@ func TestMCP_RealServers(t *testing.T) {
 	h.stop()
 }
 
-// stopsCall cancels a turn when its tool call has told of its progress.
+// stopsCall cancels a turn when its tool call has reported progress.
 func (h *mcpHost) stopsCall(id acp.SessionID, prompt string) {
 	h.t.Helper()
 	h.id = id

@@ -20,17 +20,17 @@ const longAnswer = 140 << 20
 // lied is a request of gjc's that a client answers wrongly.
 type lied struct {
 	method string
-	// mode is the session's, and prompt what makes gjc send the request.
+	// mode is the session's mode, and prompt makes gjc send the request.
 	mode, prompt string // FAULT stands for the fault
-	// stop ends the turn: before the request, if that is part of a turn's end, or because an answer that does not come is
-	// waited for.
+	// stop ends the turn: before the request, if that is part of a turn's end, or because gjc waits for a missing
+	// answer.
 	stop, stopFirst bool
-	// harmless are the faults with which the call succeeds all the same.
+	// harmless are the faults with which the call succeeds anyway.
 	harmless []acptest.Fault
 }
 
-// Whatever a client answers to a request: the turn ends, the call says why it failed, the session goes on, and no
-// request of the client's is answered with something else.
+// Whatever a client answers to a request, the turn ends, the call explains its failure, the session continues, and
+// every request of the client gets the right answer.
 func TestMisbehaviour(t *testing.T) {
 	t.Parallel()
 	twice := []acptest.Fault{acptest.FaultTwice}
@@ -40,12 +40,12 @@ func TestMisbehaviour(t *testing.T) {
 		{method: "fs/write_text_file", mode: "auto", prompt: "!write FAULT.txt text", harmless: null},
 		{method: "terminal/create", mode: "auto", prompt: "!bash true", harmless: twice},
 		{method: "terminal/output", mode: "auto", prompt: "!bash true", harmless: twice},
-		// What a terminal's release comes to is a remark; the command has ended well.
+		// The result of a terminal's release is only a remark; the command has succeeded.
 		{method: "terminal/release", mode: "auto", prompt: "!bash true", harmless: acptest.Faults()},
 		{method: "terminal/wait_for_exit", mode: "auto", prompt: "!bash true", harmless: twice, stop: true},
 		{method: "terminal/kill", mode: "auto", prompt: "!bash sleep 600", stopFirst: true},
 		{method: "session/request_permission", mode: "default", prompt: "!bash true", harmless: twice, stop: true},
-		// A question without an answer is one that the user has not answered: no failure.
+		// A question without an answer is unanswered by the user: no failure.
 		{method: "elicitation/create", mode: "auto", prompt: "!ask Which? | A | B", harmless: twice, stop: true},
 		{method: "mcp/message", mode: "auto", prompt: "!mcp mcp__editor_selection {}", harmless: null, stop: true},
 	} {
@@ -56,13 +56,13 @@ func TestMisbehaviour(t *testing.T) {
 				quick = append(quick, acptest.FaultLong)
 			}
 			l.run(t, quick)
-			// Long enough for the answers that do come, on a busy machine too.
+			// Long enough for real answers, on a busy machine too.
 			l.run(t, []acptest.Fault{acptest.FaultLate, acptest.FaultNever}, shortPatience+"=10s")
 		})
 	}
 }
 
-// A session whose MCP server of the client's answers its first requests wrongly has turns all the same.
+// A session still has turns if the client's MCP server answers its first requests wrongly.
 func TestMisbehaviour_NewSession(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*hang, errors.New("the turn hangs"))
@@ -113,7 +113,7 @@ func TestMisbehaviour_NewSession(t *testing.T) {
 	}
 }
 
-// run starts gjc and has a turn with each fault in one session.
+// run starts gjc and runs a turn with each fault in one session.
 func (l *lied) run(t *testing.T, faults []acptest.Fault, env ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*hang, errors.New("the turn hangs"))
@@ -164,7 +164,7 @@ func (l *lied) run(t *testing.T, faults []acptest.Fault, env ...string) {
 	}
 }
 
-// turn has one turn with a fault.
+// turn runs one turn with a fault.
 func (l *lied) turn(ctx context.Context, t *testing.T, e *acptest.Agent, id acp.SessionID, liar *acptest.Liar, fault acptest.Fault) {
 	t.Helper()
 	liar.Lie(l.method, fault)
@@ -220,7 +220,7 @@ func (l *lied) turn(ctx context.Context, t *testing.T, e *acptest.Agent, id acp.
 	}
 }
 
-// outcome looks at how the call of a turn ended.
+// outcome checks how the call of a turn ended.
 func (l *lied) outcome(t *testing.T, updates []acp.SessionUpdate, fault acptest.Fault) {
 	t.Helper()
 	status, text := acp.ToolCallStatus(""), ""
@@ -254,7 +254,7 @@ func (l *lied) outcome(t *testing.T, updates []acp.SessionUpdate, fault acptest.
 	}
 }
 
-// say has a turn that needs nothing of the editor.
+// say runs a turn that needs nothing of the editor.
 func (l *lied) say(ctx context.Context, t *testing.T, e *acptest.Agent, id acp.SessionID, word string) {
 	t.Helper()
 	resp, err := e.Prompt(ctx, id, "!say "+word)
@@ -266,7 +266,7 @@ func (l *lied) say(ctx context.Context, t *testing.T, e *acptest.Agent, id acp.S
 	}
 }
 
-// selectionServer is an MCP server of the editor's with one tool.
+// selectionServer is an MCP server of the editor with one tool.
 func selectionServer(_ context.Context, p *acp.MessageMCPRequest) (*acp.MessageMCPResponse, error) {
 	answers := map[string]string{
 		"server/discover": `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"serverInfo":{"name":"editor","version":"1"}}`,

@@ -24,17 +24,17 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// userAPI is a way to a model as a user has it: by models.yml alone, or by the environment alone.
+// userAPI is a model as a user configures it: by models.yml alone, or by the environment alone.
 type userAPI struct {
 	name   string
 	format providertest.Format
-	// file is the provider p of models.yml, but for its address and its model; empty for one that is built in.
+	// file is the provider p of models.yml, except for its address and its model; empty for a built-in one.
 	file string
 	// env is the environment, which may name the model server and files below a directory.
 	env func(t *testing.T, url, dir string) []string
 	// model is p/m if empty.
 	model string
-	// signs says that what was thought goes back with its signature; counts that reads of the cache are counted.
+	// signs is set if thoughts go back with their signature; counts if cache reads are counted.
 	signs, counts bool
 }
 
@@ -42,7 +42,7 @@ func awsKeys(*testing.T, string, string) []string {
 	return []string{"AWS_ACCESS_KEY_ID=AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY=aws-secret-aws-secret", "AWS_REGION=eu-west-1"}
 }
 
-// googleAccount is a service account whose tokens come from a server of the test's.
+// googleAccount is a service account whose tokens come from a server of the test.
 func googleAccount(t *testing.T, _, dir string) []string {
 	t.Helper()
 	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -109,8 +109,8 @@ func userAPIs() []userAPI {
 	}
 }
 
-// Whatever API a user has: what the model says and thinks is shown, calls side by side are answered, pictures are sent,
-// what it used is told, and each request repeats the one before it byte for byte.
+// Whatever the API, the model's text and thoughts are shown, parallel calls are answered, pictures are sent, usage is
+// reported, and each request repeats the one before it byte for byte.
 func TestModels_EveryAPI(t *testing.T) {
 	t.Parallel()
 	for _, api := range userAPIs() {
@@ -192,7 +192,7 @@ func TestModels_EveryAPI(t *testing.T) {
 	}
 }
 
-// usage is what of a usage the API can tell.
+// usage returns the part of a usage that the API can report.
 func (api *userAPI) usage(u providers.Usage) providers.Usage {
 	if !api.counts {
 		u.CacheRead = 0
@@ -200,7 +200,7 @@ func (api *userAPI) usage(u providers.Usage) providers.Usage {
 	return u
 }
 
-// conversationOf is the part of a request that has the messages, one value each.
+// conversationOf returns the messages of a request, one value each.
 func conversationOf(t *testing.T, r providertest.Recorded) (body map[string]jsonx.Raw, messages []jsonx.Raw) {
 	t.Helper()
 	if err := jsonx.Unmarshal(r.Body, &body); err != nil {
@@ -218,10 +218,10 @@ func conversationOf(t *testing.T, r providertest.Recorded) (body map[string]json
 	return nil, nil
 }
 
-// cacheMarks are what moves on with a conversation: how much of it is to be cached.
+// cacheMarks are the members that move with a conversation: how much of it is cached.
 var cacheMarks = regexp.MustCompile(`"cache_control":\{[^}]*\},|,"cache_control":\{[^}]*\}`)
 
-// wantPrefix wants each request to repeat the one before it byte for byte: a cache is of no use otherwise.
+// wantPrefix expects each request to repeat the one before it byte for byte, because caches depend on it.
 func wantPrefix(t *testing.T, requests []providertest.Recorded) {
 	t.Helper()
 	var last map[string]jsonx.Raw
@@ -264,8 +264,8 @@ func members(v any, fn func(map[string]any)) {
 	}
 }
 
-// wantPaired wants each call of a request to have one result of its id, in the words of whatever API, and no result
-// without its call. It returns how many there are.
+// wantPaired expects one result with its ID for each call of a request, and no result without a call, in any API's
+// format. It returns their number.
 func wantPaired(t *testing.T, r providertest.Recorded) int {
 	t.Helper()
 	_, messages := conversationOf(t, r)

@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// gptHome is a home whose model is of the kind that leaks.
+// gptHome is a home whose model is of the kind that leaks parts of its protocol.
 func gptHome(t *testing.T, model *providertest.Server) (home string) {
 	t.Helper()
 	home = tempDir(t)
@@ -20,8 +20,8 @@ func gptHome(t *testing.T, model *providertest.Server) (home string) {
 	return home
 }
 
-// A call whose arguments have parts of the model's protocol in them never runs; the model is told why, does not see it again,
-// and its next call runs.
+// A call whose arguments contain parts of the model's protocol never runs; the model receives the reason, does not see
+// the call again, and its next call runs.
 func TestModels_LeakedProtocol(t *testing.T) {
 	t.Parallel()
 	model := providertest.NewServer(
@@ -58,8 +58,8 @@ func TestModels_LeakedProtocol(t *testing.T) {
 	l.stop()
 }
 
-// A model that says one thing for ever is stopped, told so, and asked again; when it does it again the turn ends with an
-// error. Neither takes more than a part of what it has to say.
+// A model that repeats itself endlessly is stopped, notified, and asked again; if it repeats itself again, the turn
+// ends with an error. Only a part of its output is read either time.
 func TestModels_EndlessRepetition(t *testing.T) {
 	t.Parallel()
 	const most = 200_000
@@ -89,7 +89,7 @@ func TestModels_EndlessRepetition(t *testing.T) {
 	l.stop()
 }
 
-// An answer without a word is asked for again, twice; then the turn ends with an error that says so.
+// An empty response is requested again, twice; then the turn ends with an error that reports it.
 func TestModels_EmptyAnswers(t *testing.T) {
 	t.Parallel()
 	empty := providertest.Step{}

@@ -21,7 +21,7 @@ import (
 	"github.com/gajae-code/gjc/providers/offline"
 )
 
-// documented returns the texts of documents, one after the other.
+// documented returns the texts of documents, in order.
 func documented(t *testing.T, paths ...string) string {
 	t.Helper()
 	var b strings.Builder
@@ -35,7 +35,7 @@ func documented(t *testing.T, paths ...string) string {
 	return b.String()
 }
 
-// documentedHost has a key for everybody.
+// documentedHost has a key for every provider.
 func documentedHost(t *testing.T) *host {
 	t.Helper()
 	home := t.TempDir()
@@ -82,7 +82,7 @@ func derived(provider string) string {
 	return strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(provider)) + "_BASE_URL"
 }
 
-// What the document shows as models.yml is loaded without a complaint, and what it shows as config.yml is read.
+// The document's examples of models.yml load without a complaint, and those of config.yml are read.
 func TestModelsDocument_Examples(t *testing.T) {
 	doc := documented(t, "docs/models.md")
 	top := []string{"providers", "equivalence", "profiles", "modelBindings", "fallbacks"}
@@ -132,7 +132,7 @@ func TestModelsDocument_Examples(t *testing.T) {
 	}
 }
 
-// at returns what stands under a name at the top, or nothing.
+// at returns the value of a name at the top, or nil.
 func at(n *configfile.Node, name string) *configfile.Node {
 	if value := n.Member(name); value != nil {
 		return value
@@ -140,7 +140,7 @@ func at(n *configfile.Node, name string) *configfile.Node {
 	return new(configfile.Node)
 }
 
-// Every field that models.yml can have, every flag, API, level, mode and profile is named.
+// Every field of models.yml, every flag, API, level, mode and profile is documented.
 func TestModelsDocument_NamesEverything(t *testing.T) {
 	doc := documented(t, "docs/models.md", "docs/reference/models-yml.md", "docs/reference/config.md")
 	want := map[string]bool{}
@@ -189,7 +189,7 @@ func TestModelsDocument_NamesEverything(t *testing.T) {
 	}
 }
 
-// fieldNames returns the names of the fields that a file of the parser reads.
+// fieldNames returns the names of the fields that a parser's file reads.
 func fieldNames(t *testing.T, path string) (names []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
@@ -227,7 +227,7 @@ func types(e ast.Expr) string {
 	return ""
 }
 
-// The program knows every environment variable that the document names, but for those that examples make up.
+// The program knows every environment variable in the document, except for those that examples invent.
 func TestModelsDocument_Variables(t *testing.T) {
 	doc := documented(t, "docs/models.md", "docs/reference/providers.md")
 	doc = regexp.MustCompile("(?s)```yaml\n.*?```").ReplaceAllString(doc, "")
@@ -255,7 +255,7 @@ func TestModelsDocument_Variables(t *testing.T) {
 		t.Errorf("only %d variables were found", len(names))
 	}
 	for _, name := range names {
-		// HTTPS_PROXY and its like are read by net/http; the others are made from the name of a provider.
+		// HTTPS_PROXY and its like are read by net/http; the others are derived from the name of a provider.
 		if !strings.Contains(known, name) && !slices.Contains([]string{"NAME_BASE_URL", "VLLM_BASE_URL", "LITELLM_BASE_URL"}, name) {
 			t.Errorf("no code knows %s", name)
 		}

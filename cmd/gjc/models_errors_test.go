@@ -14,15 +14,15 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// toldError is what an editor learns of a failed prompt.
+// toldError is the error of a failed prompt as the editor receives it.
 type toldError struct {
 	Kind      string    `json:"kind"`
 	Retryable bool      `json:"retryable"`
 	ResetsAt  time.Time `json:"resetsAt"`
 }
 
-// Whatever goes wrong with a model, the editor gets a code, a kind, whether it is worth another try, when a limit ends, and
-// words that say what happened and what to do. The session lives on.
+// Whatever goes wrong with a model, the editor gets a code, a kind, whether a retry may succeed, when a limit ends, and
+// a message that says what happened and what to do. The session continues.
 func TestModels_ErrorsToTheEditor(t *testing.T) {
 	t.Parallel()
 	status := func(code int, body string, header ...string) []providertest.Step {
@@ -42,7 +42,7 @@ func TestModels_ErrorsToTheEditor(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		steps []providertest.Step
-		// url is another base URL; settings are more of config.yml, or other ones of retry.
+		// url is another base URL; settings has more of config.yml, or other settings of retry.
 		url, settings string
 		want          toldError
 		parts         []string

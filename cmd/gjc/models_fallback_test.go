@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// twoProviders is a home with a model that others stand in for: a/m, then b/m, then c/m.
+// twoProviders is a home with a model that has substitutes: a/m, then b/m, then c/m.
 func twoProviders(t *testing.T, a, b *providertest.Server, settings string) (home string) {
 	t.Helper()
 	home = tempDir(t)
@@ -25,8 +25,8 @@ fallbacks:
 	return home
 }
 
-// A model that is out of order is replaced by the next of its chain that has a key, within the turn: for good, told, shown in
-// the options, and kept over a restart. What another model would refuse as well is an error.
+// A failing model is replaced by the next of its chain that has a key, within the turn: permanently, with a notice,
+// shown in the options, and also after a restart. An error that another model would return too is reported.
 func TestModels_Fallback(t *testing.T) {
 	t.Parallel()
 	overloaded := providertest.Step{providertest.Status(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, nil)}
@@ -34,7 +34,7 @@ func TestModels_Fallback(t *testing.T) {
 		name  string
 		steps []providertest.Step
 		asked int
-		kind  string // of the error; empty where b goes on
+		kind  string // of the error; empty if b continues
 	}{
 		{"overloaded until the retries are used up", []providertest.Step{overloaded, overloaded, overloaded}, 3, ""},
 		{"no credit", []providertest.Step{{providertest.Status(402, `{"type":"error","error":{"type":"billing_error","message":"no credit"}}`, nil)}}, 1, ""},

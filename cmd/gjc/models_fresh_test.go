@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// chosenModel is the current value of the option model.
+// chosenModel returns the current value of the option model.
 func chosenModel(options []acp.SessionConfigOption) string {
 	for _, o := range options {
 		if sel, ok := o.Kind.(*acp.SessionConfigSelect); ok && o.ID == "model" {
@@ -23,7 +23,7 @@ func chosenModel(options []acp.SessionConfigOption) string {
 	return ""
 }
 
-// chosen is met by an update of the options where a model is the current one.
+// chosen is met by an update of the options in which a model is the current one.
 func chosen(model string) acptest.Expectation {
 	return acptest.Update(func(u *acp.ConfigOptionUpdate) bool { return chosenModel(u.ConfigOptions) == model })
 }
@@ -36,8 +36,8 @@ func (l *life) new() string {
 	return chosenModel(resp.ConfigOptions)
 }
 
-// What gjc login, gjc logout and an edit of models.yml change counts in the agent that runs, from the next prompt on. A
-// session that began without any model goes on with the first one there is.
+// Changes by gjc login, gjc logout and edits of models.yml apply to the running agent, from the next prompt on. A
+// session that began without a model continues with the first available one.
 func TestModels_ChangedMeanwhile(t *testing.T) {
 	t.Parallel()
 	model := providertest.NewServer(providertest.Step{providertest.Text("with a key")}, providertest.Step{providertest.Text("as another")})
@@ -94,8 +94,8 @@ func TestModels_ChangedMeanwhile(t *testing.T) {
 	l.stop()
 }
 
-// A model that gjc has to ask for can be named before anybody has asked, and the first session of a user who has no other
-// goes over to it.
+// A model that gjc must ask for can be named before its server has been asked, and the first session of a user without
+// another model changes to it.
 func TestModels_FoundMeanwhile(t *testing.T) {
 	t.Parallel()
 	tt := localModels[1]
@@ -123,7 +123,7 @@ func TestModels_FoundMeanwhile(t *testing.T) {
 	}
 	unnamed.stop()
 
-	// Who names the offline model means it.
+	// The offline model stays if it was named explicitly.
 	demo, m := start("--model", "offline/demo")
 	demo.new()
 	m.tells.Open()
@@ -136,8 +136,8 @@ func TestModels_FoundMeanwhile(t *testing.T) {
 	demo.stop()
 }
 
-// A loaded session goes on with its own model, not with that of the command line. If it is gone, it is not taken for one
-// with a similar name: the session goes on with the default, and says so.
+// A loaded session continues with its own model, not with the command line's. If that no longer exists, a similar name
+// does not replace it: the session continues with the default, and reports that.
 func TestModels_OfALoadedSession(t *testing.T) {
 	t.Parallel()
 	model := providertest.NewServer()
@@ -167,7 +167,7 @@ func TestModels_OfALoadedSession(t *testing.T) {
 	write(others)
 	l = startLife(t, lifeOptions{home: home, work: l.work})
 	resp, _ := l.load(id)
-	l.turn("go") // what is told of the session comes before that
+	l.turn("go") // updates about the session come before that
 	told := string(bytes.Join(l.since(0), []byte("\n")))
 	if chosenModel(resp.ConfigOptions) != "third/x" || !strings.Contains(told, "p/m does not exist any more; the session continues with third/x") {
 		t.Errorf("without its model it has %s\n%s", chosenModel(resp.ConfigOptions), told)
@@ -175,7 +175,7 @@ func TestModels_OfALoadedSession(t *testing.T) {
 	l.stop()
 }
 
-// What is disabled or listed for a directory only holds there, for the list of the editor and for the first model.
+// Models that are disabled or listed for a directory are so only there, in the editor's list and for the first model.
 func TestModels_OfADirectory(t *testing.T) {
 	t.Parallel()
 	home, work := tempDir(t), tempDir(t)

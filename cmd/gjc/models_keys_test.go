@@ -11,8 +11,8 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// Of several keys in auth.json the next one is used when one is refused, limited or used up, within the turn and without a
-// word; the key that works stays in use. No key is in anything that gjc says or keeps.
+// If a key of auth.json is refused, limited or used up, the next one is used, within the turn and without a notice; the
+// working key stays in use. No key is in anything that gjc prints or stores.
 func TestModels_KeyRotation(t *testing.T) {
 	t.Parallel()
 	refused := providertest.Status(401, `{"error":{"message":"Incorrect API key provided: sk-first-key-1111111111","type":"invalid_request_error","code":"invalid_api_key"}}`, nil)
@@ -64,7 +64,7 @@ func TestModels_KeyRotation(t *testing.T) {
 	}
 }
 
-// When the last key is limited too, the wait is told and the turn goes on behind it.
+// If the last key is limited too, the wait is reported and the turn continues after it.
 func TestModels_KeysAllLimited(t *testing.T) {
 	t.Parallel()
 	model := providertest.NewServer(limited("60"), limited("0"), providertest.Step{providertest.Text("at last")})

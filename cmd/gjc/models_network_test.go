@@ -20,7 +20,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// overTLS puts a model server behind TLS, with a certificate of an authority that nobody knows, whose PEM is returned.
+// overTLS serves a model server over TLS, with a certificate of an unknown authority, and returns the authority's PEM.
 func overTLS(t *testing.T, model *providertest.Server) (address, authority string) {
 	t.Helper()
 	target, err := url.Parse(model.URL(providertest.Gemini()))
@@ -76,15 +76,15 @@ func (p *tunnels) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// A mistake in config.yml that takes the proxy away takes the models away too: the conversation must not go another way. A
-// configuration that says nothing of the network costs only what it says.
+// A mistake in config.yml that hides the proxy stops the models too: the conversation must not bypass it. A mistake
+// elsewhere affects only its own setting.
 func TestModels_BrokenConfigurationOfNetwork(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		config  string
 		reached bool
 	}{
-		"network":           {"network: {proxy: 'http://127.0.0.1:1'}\nretry: {maxRetries: many}\n", true}, // no proxy serves this machine
+		"network":           {"network: {proxy: 'http://127.0.0.1:1'}\nretry: {maxRetries: many}\n", true}, // proxies do not apply to this machine
 		"a faulty proxy":    {"network: {proxy: 'gopher://127.0.0.1:1'}\n", false},
 		"disabled provider": {"disabledProviders: [other]\nretry: {maxRetries: many}\n", true},
 		"a faulty list":     {"disabledProviders: other\n", false},
@@ -126,8 +126,8 @@ func TestModels_BrokenConfigurationOfNetwork(t *testing.T) {
 	}
 }
 
-// A model behind a company's authority and a company's proxy is reached with what the configuration says of both; without,
-// the error says what is missing. The proxy's password is shown nowhere.
+// A model that needs a company's authority and proxy is reached with the configuration of both; without it, the error
+// names what is missing. The proxy's password is never shown.
 func TestModels_AuthorityAndProxy(t *testing.T) {
 	t.Parallel()
 	model := providertest.NewServer()
@@ -164,7 +164,7 @@ func TestModels_AuthorityAndProxy(t *testing.T) {
 			writeFile(t, filepath.Join(agentDir(home), "company.pem"), authority)
 			writeFile(t, filepath.Join(agentDir(home), "models.yml"), fmt.Sprintf("providers:\n  fake: {api: openai-completions, baseUrl: %s/v1, auth: none, models: [{id: m}]}\n", tt.baseURL))
 			config := noTitles + "modelRoles: {default: fake/m}\n"
-			if tt.name != "unknown authority" { // which is no reason to try again
+			if tt.name != "unknown authority" { // which is no reason for a retry
 				config += "retry: {enabled: false}\n"
 			}
 			if tt.network != "" {

@@ -22,8 +22,8 @@ profiles:
   wrong: {model_mapping: {default: fake/nonesuch}}
 `
 
-// The model and the level that a session begins with, and what is told when they cannot be had: a session begins in any
-// case, and says whose fault it is.
+// The model and the level of a new session, and the notice if they are not available: a session begins in any case, and
+// names the setting to correct.
 func TestModels_RolesAndProfiles(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -31,7 +31,7 @@ func TestModels_RolesAndProfiles(t *testing.T) {
 		args, env     []string
 		model, effort string
 		title         string // the model that is asked for the title
-		// told are parts of the one notice; none for no notice.
+		// told has parts of the one notice; none for no notice.
 		told []string
 	}{
 		{name: "roles", config: "modelRoles: {default: 'gjc/work:high', work: fake/large, smol: fake/small}\n", model: "large", effort: "high", title: "small"},

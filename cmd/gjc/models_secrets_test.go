@@ -11,8 +11,8 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// What the user keeps from models never comes to one, by whatever way: with the prompt, a file, a command's output, a title,
-// a summary, the input of a call, or a session that another process has begun. The tools work with the real values.
+// Hidden values never reach a model, by any way: with the prompt, a file, a command's output, a title, a summary, the
+// input of a call, or a session that another process has begun. The tools work with the real values.
 func TestModels_SecretsKeptBack(t *testing.T) {
 	t.Parallel()
 	secrets := map[string]string{
@@ -62,7 +62,7 @@ func TestModels_SecretsKeptBack(t *testing.T) {
 	l := startLife(t, lifeOptions{home: home, work: work, env: env})
 	id := l.begin()
 	l.turn("the password is " + secrets["the user's file"] + ", and then " + secrets["what is replaced"])
-	untilRequests(l.ctx, t, model, 3) // a turn of two, and its title
+	untilRequests(l.ctx, t, model, 3) // a turn of two requests, and its title
 	if token == "" {
 		t.Fatalf("there is no placeholder in %s", model.Requests()[0].Body)
 	}
@@ -79,7 +79,7 @@ func TestModels_SecretsKeptBack(t *testing.T) {
 			t.Errorf("the input is shown as %s", u.raw)
 		}
 	}
-	// The command found the value in the file that the call before it had written, and printed two secrets.
+	// The command found the value in the file that the earlier call had written, and printed two secrets.
 	if result := string(model.Requests()[1].Body); !strings.Contains(result, `#\n1"`) {
 		t.Errorf("the command did not get the value: %s", result)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// manyProviders are providers of all kinds of APIs, at one server.
+// manyProviders are providers of all kinds of APIs, on one server.
 const manyProviders = `providers:
   claude: {api: anthropic-messages, baseUrl: %[1]s, apiKey: k1, models: [{id: m, contextWindow: 500000, reasoning: true, input: [text, image], cost: {input: 1, output: 2}}]}
   openai2: {api: openai-responses, baseUrl: %[1]s/v1, apiKey: k2, models: [{id: m, contextWindow: 500000, reasoning: true, input: [text, image], cost: {input: 10, output: 20}}]}
@@ -41,8 +41,8 @@ func (l *life) choose(ref string) {
 	}
 }
 
-// aTurn is what the models say in turn n: signed thoughts, two calls, and an end. The ids are those that such models
-// make: long ones, ones with characters that others refuse, and the same ones in each turn.
+// aTurn returns the models' output in turn n: signed thoughts, two calls, and an end. The IDs are like those of such
+// models: long ones, ones with characters that others refuse, and the same ones in each turn.
 func aTurn(n int) []providertest.Step {
 	ids := [][2]string{
 		{"toolu_01AbCdEfGhIjKlMnOpQrStUv", "toolu_02"},
@@ -67,8 +67,8 @@ func signatureOf(n int) string {
 	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "signature of the turn %d", n))
 }
 
-// A session goes from one API to the next and back, and on in another process: every call has its result in the words of
-// each, with ids that it takes, and what a model has signed goes to that model alone.
+// A session changes from one API to the next and back, and continues in another process: every call has its result in
+// each API's format, with IDs that it accepts, and signed thoughts go only to the model that signed them.
 func TestModels_ChangeInTheMiddle(t *testing.T) {
 	t.Parallel()
 	model := providertest.NewServer()
@@ -84,7 +84,7 @@ func TestModels_ChangeInTheMiddle(t *testing.T) {
 	}
 	signs := map[string]bool{"claude/m": true, "openai2/m": true, "gemini/gemini-3-x": true}
 	for n, ref := range order {
-		if n == 6 { // the session goes on in another process
+		if n == 6 { // the session continues in another process
 			l.stop()
 			l = startLife(t, lifeOptions{home: home, work: l.work})
 			resp, _ := l.load(id)
@@ -122,7 +122,7 @@ func TestModels_ChangeInTheMiddle(t *testing.T) {
 	l.stop()
 }
 
-// wantIDs wants every id of a call to match a pattern.
+// wantIDs expects every ID of a call to match a pattern.
 func wantIDs(t *testing.T, r providertest.Recorded, pattern string) {
 	t.Helper()
 	re := regexp.MustCompile(pattern)
@@ -142,8 +142,8 @@ func wantIDs(t *testing.T, r providertest.Recorded, pattern string) {
 	}
 }
 
-// A model that sees no pictures gets words in their place: of the user's and of a tool's, also of those that another model
-// has seen. The next model that sees them has them again.
+// A model without vision gets words in place of pictures: the user's and a tool's, also those that another model has
+// seen. The next model with vision gets the pictures again.
 func TestModels_ImagesLeftOut(t *testing.T) {
 	t.Parallel()
 	for _, blind := range []string{"mistral2/m", "local/m"} {

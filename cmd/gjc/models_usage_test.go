@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// costOf is the cost in the last usage_update of some lines; negative for none in it.
+// costOf returns the cost in the last usage_update of some lines; negative for none.
 func costOf(t *testing.T, lines [][]byte) float64 {
 	t.Helper()
 	var u struct {
@@ -33,8 +33,8 @@ func costOf(t *testing.T, lines [][]byte) float64 {
 	return u.Cost.Amount
 }
 
-// What a session costs is counted over models and processes: each at its own price, and no sum is told as the whole when a
-// price is not known.
+// A session's cost is counted over models and processes, each at its own price, and a sum with an unknown price is not
+// reported as the whole.
 func TestModels_Cost(t *testing.T) {
 	t.Parallel()
 	model := providertest.NewServer()
@@ -47,7 +47,7 @@ func TestModels_Cost(t *testing.T) {
 	id := l.begin()
 	want := func(l *life, usd float64, parts ...string) {
 		t.Helper()
-		said := l.turn("/usage") // behind a load it comes behind what the load tells
+		said := l.turn("/usage") // after a load it follows the load's updates
 		if got := costOf(t, l.since(0)); fmt.Sprintf("%.6f", got) != fmt.Sprintf("%.6f", usd) {
 			t.Errorf("the cost is %v, want %v", got, usd)
 		}
@@ -76,7 +76,7 @@ func TestModels_Cost(t *testing.T) {
 	want(l, -1, "at least $2.52", "gemini/gemini-3-x", "are unknown")
 	l.stop()
 
-	// A load alone tells what the session has cost so far; what nobody knows it does not tell.
+	// A load alone reports the session's cost so far, but no unknown cost.
 	l = startLife(t, lifeOptions{home: home, work: l.work})
 	resp := must(l.scenario, acp.MethodSessionNew, &acp.NewSessionRequest{Cwd: l.work})
 	l.id = resp.SessionID

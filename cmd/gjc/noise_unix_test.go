@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// makeNoiseOnSignals makes the process print to stdout in every way that code of ours or of a library could: SIGUSR1
-// by the os package, by the descriptor, and by the runtime; SIGUSR2 by a panic that nobody recovers.
+// makeNoiseOnSignals makes the process print to stdout in every way that gjc's code or a library could: SIGUSR1 by the
+// os package, by the descriptor, and by the runtime; SIGUSR2 by an unrecovered panic.
 func makeNoiseOnSignals() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGUSR1, syscall.SIGUSR2)
@@ -26,7 +26,5 @@ func makeNoiseOnSignals() {
 	}()
 }
 
-// printNoise reads os.Stdout as a library would, which knows nothing of the change: not in the eyes of the race detector.
-//
-//go:norace
+// printNoise reads os.Stdout as a library would, unaware of the change, which the race detector must ignore.
 func printNoise() { fmt.Fprintln(os.Stdout, "noise: os.Stdout") }

@@ -20,20 +20,20 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// hang is how long a test waits for what must come. Only a hang reaches it.
+// hang is the time that a test waits for something that must come. Only a hang reaches it.
 const hang = 2 * time.Minute
 
-// peer is an editor that writes and reads the lines itself, so that it can send what no client would. It holds every
-// line that comes against the protocol's schema.
+// peer is an editor that writes and reads the lines itself, so that it can send what no client would. It validates
+// every received line against the protocol's schema.
 type peer struct {
 	t     *testing.T
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
-	// in has the messages that came; it is closed at the end of stdout.
+	// in has the received messages; it is closed at the end of stdout.
 	in chan message
-	// stdout and stderr are our ends of the pipes.
+	// stdout and stderr are the editor's ends of the pipes.
 	stdout, stderr io.Closer
-	// told is what came on stderr.
+	// told is the content of stderr.
 	told  *buffer
 	check *wireCheck
 	// ended is closed when the process has ended; err is set then.
@@ -43,7 +43,7 @@ type peer struct {
 	drained chan struct{}
 	// deaf is held while the editor does not read.
 	deaf sync.Mutex
-	// wasDeaf says that the editor stopped reading for good; gjc must end in time then, though its last line is cut.
+	// wasDeaf is set if the editor stopped reading for good; gjc must end in time then, though its last line is cut.
 	wasDeaf atomic.Bool
 	next    int
 	home    string
@@ -51,7 +51,7 @@ type peer struct {
 	work string
 }
 
-// message is a line that came.
+// message is a received line.
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -87,16 +87,16 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-// peerOptions says how gjc is started. The zero value is "gjc acp" without any key.
+// peerOptions are the options of a peer. The zero value is "gjc acp" without a key.
 type peerOptions struct {
 	path string   // of the program; if empty, the test binary
-	args []string // behind acp
+	args []string // after acp
 	env  []string
 	home string
-	attr *syscall.SysProcAttr // of the process; nil for the usual
+	attr *syscall.SysProcAttr // of the process; nil for the default
 }
 
-// startPeer starts gjc. What the test does not end, its clean-up does, and fails.
+// startPeer starts gjc. If the test does not end it, the cleanup does, and fails.
 func startPeer(t *testing.T, opts peerOptions) *peer {
 	t.Helper()
 	if opts.home == "" {
@@ -150,7 +150,7 @@ func startPeer(t *testing.T, opts peerOptions) *peer {
 			<-p.ended
 		}
 		_ = p.stdin.Close()
-		// A process that has been left behind would hold the pipes open.
+		// A process that was left running would hold the pipes open.
 		limit := time.AfterFunc(hang, func() { _, _ = stdout.Close(), stderr.Close() })
 		<-p.drained
 		limit.Stop()
@@ -202,7 +202,7 @@ func (p *peer) read(r io.Reader) {
 	}
 }
 
-// send writes one line as it is.
+// send writes one line unchanged.
 func (p *peer) send(line string) {
 	p.t.Helper()
 	p.check.sent([]byte(line))
@@ -211,7 +211,7 @@ func (p *peer) send(line string) {
 	}
 }
 
-// request sends a request with a fresh id, without waiting.
+// request sends a request with a fresh ID, without waiting.
 func (p *peer) request(method string, params any) (id string) {
 	p.t.Helper()
 	p.next++
@@ -255,13 +255,13 @@ func (p *peer) until(what string, ok func(message) bool) (found message, before 
 	}
 }
 
-// answer returns the response to a request, and what came before it.
+// answer returns the response to a request, and the messages before it.
 func (p *peer) answer(id string) (response message, before []message) {
 	p.t.Helper()
 	return p.until("the response to "+id, func(m message) bool { return m.isResponse() && string(m.ID) == id })
 }
 
-// call makes a request and wants a result.
+// call sends a request and expects a result.
 func (p *peer) call(method string, params any) json.RawMessage {
 	p.t.Helper()
 	m, _ := p.answer(p.request(method, params))
@@ -271,7 +271,7 @@ func (p *peer) call(method string, params any) json.RawMessage {
 	return m.Result
 }
 
-// called returns the next request of gjc's for a method.
+// called returns gjc's next request for a method.
 func (p *peer) called(method string) message {
 	p.t.Helper()
 	m, _ := p.until(method, func(m message) bool { return m.Method == method })
@@ -316,7 +316,7 @@ func (p *peer) prompt(session, text string) (id string) {
 	return p.request("session/prompt", object{"sessionId": session, "prompt": []any{object{"type": "text", "text": text}}})
 }
 
-// say has a short turn and wants all of it.
+// say runs a short turn and expects all of it.
 func (p *peer) say(session, word string) (before []message) {
 	p.t.Helper()
 	m, before := p.answer(p.prompt(session, "!say "+word))
@@ -329,7 +329,7 @@ func (p *peer) say(session, word string) (before []message) {
 	return before
 }
 
-// rest returns what has come since, when the process has ended.
+// rest returns the messages that have come since, once the process has ended.
 func (p *peer) rest() (all []message) {
 	for m := range p.in {
 		all = append(all, m)
@@ -338,7 +338,7 @@ func (p *peer) rest() (all []message) {
 	return all
 }
 
-// stop closes stdin and wants gjc to end well.
+// stop closes stdin and expects gjc to end successfully.
 func (p *peer) stop() {
 	p.t.Helper()
 	if err := p.stdin.Close(); err != nil {
@@ -363,8 +363,9 @@ func (p *peer) exits() {
 	wantExitInTime(p.t, time.Since(begin))
 }
 
-// wantExitInTime holds how long gjc took to end, with all its children, against what an editor can expect. A machine on which
-// nothing else ends in time either gets more: ten times what a process takes that starts and ends at once.
+// wantExitInTime compares the time that gjc took to end, with all its children, with what an editor can expect. On a
+// machine where nothing else ends in time either, gjc gets more: ten times the time of a process that starts and ends
+// at once.
 func wantExitInTime(t *testing.T, took time.Duration) {
 	t.Helper()
 	limit := 2 * time.Second

@@ -10,8 +10,8 @@ import (
 	"github.com/gajae-code/gjc/acp"
 )
 
-// A connection to the model's server is under way as soon as a session has begun, and when it is given another model,
-// unless the settings say no. Nothing is asked over it.
+// A connection to the model's server is opened as soon as a session has begun, and when the session gets another model,
+// unless the settings disable it. No request is sent over it.
 func TestPreconnect(t *testing.T) {
 	t.Parallel()
 	for _, on := range []bool{true, false} {

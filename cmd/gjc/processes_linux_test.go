@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// marked returns the processes whose environment holds mark, by id, with their command lines. A zombie has no
+// marked returns the processes whose environment contains mark, by ID, with their command lines. A zombie has no
 // environment and does not count.
 func marked(t *testing.T, mark string) map[int]string {
 	t.Helper()
@@ -23,10 +23,10 @@ func marked(t *testing.T, mark string) map[int]string {
 	return found
 }
 
-// dying is what a process that has been killed needs at most, on a busy machine, until it is gone.
+// dying is the longest time that a killed process needs to disappear, on a busy machine.
 const dying = 5 * time.Second
 
-// wantNoneLeft looks into the process table. What is killed as it looks does not count.
+// wantNoneLeft checks the process table. A process that is being killed does not count.
 func wantNoneLeft(t *testing.T, mark string) {
 	t.Helper()
 	for pid, line := range marked(t, mark) {
@@ -37,7 +37,7 @@ func wantNoneLeft(t *testing.T, mark string) {
 	}
 }
 
-// wantGone waits until a process that is no child of ours has ended.
+// wantGone waits until a process that is not gjc's own child has ended.
 func wantGone(t *testing.T, pid int) {
 	t.Helper()
 	if !isGone(t, pid, hang) {
@@ -45,7 +45,7 @@ func wantGone(t *testing.T, pid int) {
 	}
 }
 
-// isGone waits for the end of a process for so long.
+// isGone waits for the end of a process for a limited time.
 func isGone(t *testing.T, pid int, most time.Duration) bool {
 	t.Helper()
 	fd, err := unix.PidfdOpen(pid, 0)
@@ -68,7 +68,7 @@ func isGone(t *testing.T, pid int, most time.Duration) bool {
 	return false
 }
 
-// wantAllGone waits until the processes whose environment holds mark, which are no children of ours, have ended.
+// wantAllGone waits until the processes whose environment contains mark, which are not the test's children, have ended.
 func wantAllGone(t *testing.T, mark string) {
 	t.Helper()
 	for pid := range marked(t, mark) {
@@ -77,12 +77,12 @@ func wantAllGone(t *testing.T, mark string) {
 	wantNoneLeft(t, mark)
 }
 
-// killMarked kills the processes of a name whose environment holds mark, and waits until they are gone.
+// killMarked kills the processes of a name whose environment contains mark, and waits until they have ended.
 func killMarked(t *testing.T, mark, name string) {
 	t.Helper()
 	killed := false
 	for pid, line := range marked(t, mark) {
-		// By the names on the command line, not by the directories: those have the test's name in them.
+		// Compare the names on the command line, not the directories: those contain the test's name.
 		called := slices.ContainsFunc(strings.Fields(line), func(word string) bool { return strings.HasPrefix(filepath.Base(word), name) })
 		if called && !isGjc(line) {
 			killed = true
@@ -97,13 +97,13 @@ func killMarked(t *testing.T, mark, name string) {
 	}
 }
 
-// isGjc reports whether a command line is that of gjc, which is the test binary.
+// isGjc reports whether a command line is gjc's, which is the test binary.
 func isGjc(line string) bool {
 	_, args, _ := strings.Cut(line, " ")
 	return strings.HasPrefix(args, "acp")
 }
 
-// wantOnlyGjc waits until nothing is left of what gjc has started.
+// wantOnlyGjc waits until none of the processes that gjc has started is left.
 func wantOnlyGjc(t *testing.T, mark string) {
 	t.Helper()
 	for pid, line := range marked(t, mark) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// marked returns the processes whose environment holds mark, with their command lines and environment.
+// marked returns the processes whose environment contains mark, with their command lines and environment.
 func marked(t *testing.T, mark string) map[string]string {
 	t.Helper()
 	out, err := exec.Command("ps", "-A", "-E", "-ww", "-o", "pid=,command=").Output()
@@ -25,7 +25,7 @@ func marked(t *testing.T, mark string) map[string]string {
 	return found
 }
 
-// wantNoneLeft looks into the process table.
+// wantNoneLeft checks the process table.
 func wantNoneLeft(t *testing.T, mark string) {
 	t.Helper()
 	for pid, line := range marked(t, mark) {

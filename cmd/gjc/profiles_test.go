@@ -16,7 +16,7 @@ import (
 	"github.com/gajae-code/gjc/acp/acptest"
 )
 
-// Each of the known editors has a whole session, and nothing comes that it could not stand.
+// Each of the known editors has a whole session, and receives nothing that it does not support.
 func TestProfiles(t *testing.T) {
 	t.Parallel()
 	for _, p := range acptest.Profiles() {
@@ -89,7 +89,7 @@ func startProfile(t *testing.T, p *acptest.Profile) *profiled {
 	return s
 }
 
-// inTime calls a method that has to succeed in the editor's time.
+// inTime calls a method that must succeed in the editor's time limit.
 func inTime[P, R any](s *profiled, m acp.RequestMethod[P, R], p *P) *R {
 	s.t.Helper()
 	ctx := s.ctx
@@ -114,7 +114,7 @@ func (s *profiled) option(options []acp.SessionConfigOption, id acp.SessionConfi
 	return acp.SessionConfigOption{}
 }
 
-// turn prompts and returns what came of the tools, as "title status", and the words.
+// turn prompts and returns the tool calls, as "title status", and the text.
 func (s *profiled) turn(stop acp.StopReason, prompt string) (tools []string, words string) {
 	s.t.Helper()
 	from := len(s.Updates(s.id))
@@ -122,7 +122,7 @@ func (s *profiled) turn(stop acp.StopReason, prompt string) (tools []string, wor
 	return toolsOf(s.Updates(s.id)[from:])
 }
 
-// toolsOf are the tool calls of updates, as "title status", and the agent's words.
+// toolsOf returns the tool calls of updates, as "title status", and the agent's text.
 func toolsOf(updates []acp.SessionUpdate) (tools []string, words string) {
 	at := make(map[acp.ToolCallID]int)
 	var titles []string
@@ -185,7 +185,7 @@ func (s *profiled) works() {
 	for _, m := range []string{acp.MethodTerminalCreate.Name, acp.MethodTerminalWaitForExit.Name, acp.MethodTerminalRelease.Name} {
 		s.used(m, can.Terminal)
 	}
-	// What lies outside of the session's directory is the disk's, whatever the editor refuses.
+	// Files outside of the session's directory come from the disk, whatever the editor refuses.
 	outside := filepath.Join(tempDir(s.t), "b.txt")
 	writeFile(s.t, outside, "outside\n")
 	tools, _ = s.turn(acp.StopReasonEndTurn, "!read "+outside+"\n!write "+outside+" changed")
@@ -199,7 +199,7 @@ func (s *profiled) works() {
 	}
 }
 
-// questions are asked in the way that the editor has, one at a time.
+// questions checks that questions are asked in the editor's way, one at a time.
 func (s *profiled) questions() {
 	s.t.Helper()
 	asked := count(s.Calls(), acp.MethodSessionRequestPermission.Name)
@@ -238,7 +238,7 @@ func (s *profiled) stopsInTheMiddle() {
 	}
 }
 
-// options changes the mode in both ways, and the rest.
+// options changes the mode in both ways, and the other options.
 func (s *profiled) options() {
 	s.t.Helper()
 	inTime(s, acp.MethodSessionSetMode, &acp.SetSessionModeRequest{SessionID: s.id, ModeID: "plan"})
@@ -266,7 +266,7 @@ func (s *profiled) options() {
 	inTime(s, acp.MethodSessionSetMode, &acp.SetSessionModeRequest{SessionID: s.id, ModeID: "default"})
 }
 
-// commands types a slash at the start of a prompt.
+// commands sends slash commands.
 func (s *profiled) commands() {
 	s.t.Helper()
 	err := s.Await(s.ctx, s.id, acptest.Update(func(u *acp.AvailableCommandsUpdate) bool { return len(u.AvailableCommands) > 10 }))
@@ -291,7 +291,7 @@ func (s *profiled) commands() {
 	}
 }
 
-// comesBack closes the session and opens it in each way, finds it in the list, and deletes it.
+// comesBack closes the session, opens it in each way, finds it in the list, and deletes it.
 func (s *profiled) comesBack() {
 	s.t.Helper()
 	end := func() { inTime(s, acp.MethodSessionClose, &acp.CloseSessionRequest{SessionID: s.id}) }

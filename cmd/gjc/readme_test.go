@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// What differs from run to run in the demo's transcript: times, the scratch directory, versions.
+// The parts of the demo's transcript that differ from run to run: times, the scratch directory, versions.
 var (
 	timing  = regexp.MustCompile(`(?m)^ *\d+\.\d ms `)
 	seconds = regexp.MustCompile(`\d+\.\d+s\b`)
@@ -41,7 +41,7 @@ func steady(s string) string {
 	return build.ReplaceAllString(s, "gjc VERSION,")
 }
 
-// TestREADME_Demo holds the transcript in the README to what the demo prints. -update rewrites it.
+// TestREADME_Demo compares the transcript in the README with the demo's output. -update rewrites it.
 func TestREADME_Demo(t *testing.T) {
 	t.Parallel()
 	testenv.NeedsTool(t, "git")
@@ -81,8 +81,8 @@ func TestREADME_Demo(t *testing.T) {
 	}
 }
 
-// warmGopls returns a cache of gopls that knows the standard library as far as the demo needs it. On a busy machine that
-// takes longer to learn than a change waits for its diagnostics.
+// warmGopls returns a cache of gopls with the parts of the standard library that the demo needs. On a busy machine
+// loading them takes longer than a change waits for its diagnostics.
 func warmGopls(t *testing.T) string {
 	t.Helper()
 	dir, cache := t.TempDir(), t.TempDir()

@@ -25,7 +25,7 @@ import (
 	"github.com/gajae-code/gjc/internal/webclient"
 )
 
-// TestReference holds the tables of docs/reference to the code. -update rewrites them.
+// TestReference compares the tables of docs/reference with the code. -update rewrites them.
 func TestReference(t *testing.T) {
 	t.Parallel()
 	for name, page := range map[string]func(*testing.T) string{
@@ -58,7 +58,7 @@ func header(b *strings.Builder, columns ...string) {
 	b.WriteString(strings.Repeat("|---", len(columns)) + "|\n")
 }
 
-// codeWords returns words as code, with commas between them.
+// codeWords returns words as code, separated by commas.
 func codeWords(words []string) string {
 	if len(words) == 0 {
 		return ""
@@ -168,8 +168,8 @@ func configPage(t *testing.T) string {
 	return b.String()
 }
 
-// declared returns the comments on the lines of the keys of map literals, by the names of the keys, as
-// "section.key" or "key". The section of a function that returns the settings of one comes from within.
+// declared returns the comments on the lines of the keys of map literals, by the names of the keys, as "section.key" or
+// "key". In a function that returns the settings of a section, its name determines the section.
 func declared(t *testing.T, pattern string, within map[string]string) map[string]string {
 	t.Helper()
 	comments := make(map[string]string)
@@ -226,7 +226,7 @@ func declared(t *testing.T, pattern string, within map[string]string) map[string
 	return comments
 }
 
-// receiverOf returns the type of a method's receiver and a dot.
+// receiverOf returns the type of a method's receiver, followed by a dot.
 func receiverOf(fn *ast.FuncDecl) string {
 	if fn.Recv == nil {
 		return ""

@@ -25,7 +25,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// registryEntry is dist/registry/agent.json, as the ACP registry wants it.
+// registryEntry is dist/registry/agent.json, in the ACP registry's format.
 type registryEntry struct {
 	ID          string   `json:"id"`
 	Name        string   `json:"name"`
@@ -62,8 +62,8 @@ func readRegistryEntry(t *testing.T) *registryEntry {
 	return e
 }
 
-// The entry keeps the registry's rules. A release changes the version in one place and its URLs with it: the version
-// stands in each of them.
+// The entry follows the registry's rules. A release changes the version and the URLs together: each URL contains the
+// version.
 func TestRegistry_Entry(t *testing.T) {
 	t.Parallel()
 	e := readRegistryEntry(t)
@@ -110,7 +110,7 @@ func TestRegistry_Entry(t *testing.T) {
 	}
 }
 
-// goreleaser is what the test reads of .goreleaser.yaml.
+// goreleaser is the part of .goreleaser.yaml that the test reads.
 type goreleaser struct {
 	Dist   string `yaml:"dist"`
 	Builds []struct {
@@ -143,7 +143,7 @@ type goreleaser struct {
 	} `yaml:"release"`
 }
 
-// A release has exactly the archives that the entry names, and in them the programs that it starts.
+// A release has exactly the archives that the entry names, with the programs that it starts.
 func TestRegistry_ReleaseBuildsIt(t *testing.T) {
 	t.Parallel()
 	root := testenv.ModuleRoot(t)
@@ -213,7 +213,7 @@ func TestRegistry_ReleaseBuildsIt(t *testing.T) {
 	same(t, "archives", built, named)
 }
 
-// The icon is 16 by 16, of one colour that the editor chooses.
+// The icon is 16 by 16, in one colour that the editor chooses.
 func TestRegistry_Icon(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile(filepath.Join(testenv.ModuleRoot(t), "dist", "registry", "icon.svg"))
@@ -268,8 +268,8 @@ func TestRegistry_Icon(t *testing.T) {
 	}
 }
 
-// What the registry's own check does with each agent: in an empty home and without keys, the first line on stdout is
-// the answer, and there is a way to sign in that the registry takes.
+// The registry's own check of each agent: in an empty home and without keys, the first line on stdout is the response,
+// and it offers a way to sign in that the registry accepts.
 func TestRegistry(t *testing.T) {
 	t.Parallel()
 	home := tempDir(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// The other tests run the test binary as gjc. This one builds the program as a release is built, stripped and without
-// paths, and has a short session with it.
+// The other tests run the test binary as gjc. This one builds the program like a release, stripped and without paths,
+// and runs a short session with it.
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

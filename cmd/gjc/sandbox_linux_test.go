@@ -9,8 +9,8 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// sandboxedPeer is a gjc that requires the sandbox, with a home directory that lies among temporary files, and a mark for its
-// processes. In temp is the directory for temporary files that it is started with, or where home lies if that is empty.
+// sandboxedPeer is a gjc that requires the sandbox, with a home directory among temporary files, and a mark for its
+// processes. temp is its directory for temporary files; empty for the parent of home.
 func sandboxedPeer(t *testing.T, temp string) (p *peer, home, mark string) {
 	t.Helper()
 	if _, err := findSandbox(); err != nil {
@@ -28,12 +28,14 @@ func sandboxedPeer(t *testing.T, temp string) (p *peer, home, mark string) {
 	return p, home, mark
 }
 
-// notWritten reports whether a text tells that a file could not be written: Landlock refuses, what bubblewrap shows is read-only.
+// notWritten reports whether a text says that a file could not be written: Landlock refuses, and bubblewrap's file
+// systems are read-only.
 func notWritten(told string) bool {
 	return strings.Contains(told, "Permission denied") || strings.Contains(told, "Read-only file system")
 }
 
-// A command in the sandbox cannot write to HOME, nor open a socket; in the workspace and among temporary files it works as ever.
+// A command in the sandbox cannot write to HOME, nor open a socket; in the workspace and among temporary files it works
+// as usual.
 func TestSandbox(t *testing.T) {
 	t.Parallel()
 	python := testenv.NeedsTool(t, "python3")
@@ -72,7 +74,7 @@ func testSandbox(t *testing.T, python, temp string) {
 	p.stop()
 }
 
-// So is it with the interpreter of eval, for its whole life.
+// The same holds for the interpreter of eval, for its whole life.
 func TestSandbox_Eval(t *testing.T) {
 	t.Parallel()
 	testenv.NeedsTool(t, "python3")

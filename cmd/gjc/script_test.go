@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// The command line, as scripts. Each begins with a home directory of its own, without keys.
+// The command line, as scripts. Each script has a home directory of its own, without keys.
 func TestScripts(t *testing.T) {
 	goCache, err := goEnv()
 	if err != nil {
@@ -25,7 +25,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("USERPROFILE", home)
 			env.Setenv(asGJC, "1")
 			env.Setenv("SHELL", "/bin/sh")
-			// The demo's tests need not compile the standard library anew.
+			// The demo's tests use the compiled standard library.
 			env.Vars = append(env.Vars, goCache...)
 			env.Vars = append(env.Vars, testenv.RunEnv()...)
 			return os.MkdirAll(home, 0o755)

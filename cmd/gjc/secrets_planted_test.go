@@ -22,12 +22,12 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// planted are keys, one for each place that a key can come from.
+// planted are keys, one for each place of a key.
 type planted struct {
 	keys map[string]string
 }
 
-// plant makes a key for a place. No pattern of known keys fits it: what takes it out must know it.
+// plant creates a key for a place. It matches no pattern of known keys, so only code that knows the key can remove it.
 func (p *planted) plant(place string) string {
 	if p.keys == nil {
 		p.keys = map[string]string{}
@@ -38,7 +38,7 @@ func (p *planted) plant(place string) string {
 	return key
 }
 
-// in looks for the keys in a text: whole, one of their ends, or in another spelling.
+// in finds the keys in a text: whole, one of their ends, or in another spelling.
 func (p *planted) in(t *testing.T, where, text string) {
 	t.Helper()
 	for place, key := range p.keys {
@@ -74,11 +74,11 @@ func (p *planted) inFiles(t *testing.T, dir string, except ...string) {
 	}
 }
 
-// echo is a server that says what it was sent, key and all, in all the ways in which servers complain.
+// echo is a server that repeats what it receives, including the key, in all the ways in which servers complain.
 type echo struct {
 	*httptest.Server
 	mu    sync.Mutex
-	asked map[string]int // by path, how often
+	asked map[string]int // count of requests by path
 	heard strings.Builder
 }
 
@@ -98,7 +98,7 @@ func (e *echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if n := strings.ToLower(name); strings.Contains(n, "auth") || strings.Contains(n, "key") || strings.Contains(n, "planted") || strings.Contains(n, "token") {
 			said = append(said, values...)
 			for _, v := range values {
-				if _, token, ok := strings.Cut(v, " "); ok && n != "proxy-authorization" { // of a proxy nobody repeats the half
+				if _, token, ok := strings.Cut(v, " "); ok && n != "proxy-authorization" { // no server repeats half of a proxy's key
 					said = append(said, token)
 				}
 			}
@@ -148,7 +148,7 @@ func (e *echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		send(http.StatusOK, "text/event-stream", "event: error\ndata: "+body+"\n\n")
 	case 7:
 		send(http.StatusOK, "text/event-stream", "data: {\"choices\": "+text+"\n\n")
-	case 8: // where the text is cut, a part of a key is left
+	case 8: // a truncated text can contain a part of a key
 		send(http.StatusBadRequest, "text/plain", strings.Repeat("x", 270)+" "+said[len(said)-1])
 	case 9:
 		send(http.StatusTooManyRequests, "application/json", "["+body+"]")
@@ -157,7 +157,7 @@ func (e *echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// tryAll asks a model until its server has complained in every way.
+// tryAll prompts a model until its server has complained in every way.
 func tryAll(t *testing.T, p *peer, session, model string) {
 	t.Helper()
 	p.call("session/set_config_option", object{"sessionId": session, "configId": "model", "value": model})
@@ -168,8 +168,8 @@ func tryAll(t *testing.T, p *peer, session, model string) {
 	}
 }
 
-// TestSecrets_Planted has a key in every place that a key can come from, a run that does everything, servers that repeat
-// what they are sent, and looks into all that is left behind. Only the places themselves may hold a key.
+// TestSecrets_Planted puts a key in every place that can have one, does everything in one run, with servers that repeat
+// what they receive, and checks everything that is left. Only the places themselves may contain a key.
 func TestSecrets_Planted(t *testing.T) {
 	t.Parallel()
 	var keys planted
@@ -252,7 +252,7 @@ func TestSecrets_Planted(t *testing.T) {
 	p.answer(prompt)
 	p.initialize(nil)
 
-	// A turn that is cancelled, a summary, and a model that repeats its key.
+	// A cancelled turn, a summary, and a model that repeats its key.
 	gate := providertest.NewGate()
 	model.Add(providertest.Step{providertest.Text("wait"), gate.Hold()})
 	prompt = p.prompt(id, "a long one")
@@ -274,7 +274,7 @@ func TestSecrets_Planted(t *testing.T) {
 		}
 	}
 
-	// Every provider, with a server that complains. What the editor sets counts for DeepSeek.
+	// Every provider, with a server that complains. The editor's setting applies to DeepSeek.
 	p.call("providers/set", object{"providerId": "deepseek", "apiType": "openai", "baseUrl": bad.URL + "/set?key=" + keys.plant("query of providers/set"), "headers": object{
 		"Authorization": "Bearer " + keys.plant("headers of providers/set"), "X-Planted-Set": keys.plant("a short header of providers/set"),
 	}})
@@ -288,7 +288,7 @@ func TestSecrets_Planted(t *testing.T) {
 		tryAll(t, p, other, ref)
 	}
 
-	// All that tells of the state, and of the sessions.
+	// All reports of the state, and of the sessions.
 	p.call("auth/status", object{})
 	p.call("providers/list", object{})
 	p.call("session/list", object{})
@@ -311,7 +311,7 @@ func TestSecrets_Planted(t *testing.T) {
 		cmd.Env, cmd.Dir, cmd.Stdin, cmd.WaitDelay = environment(home, env...), p.work, strings.NewReader(stdin), 10*time.Second
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &out
-		err := cmd.Run() // some have to fail
+		err := cmd.Run() // some must fail
 		if out.Len() == 0 {
 			t.Errorf("gjc %q said nothing, %v", args, err)
 		}
@@ -335,7 +335,8 @@ func TestSecrets_Planted(t *testing.T) {
 	}
 	<-p.drained
 
-	// The keys of AWS are the user's commands' too, so they stay in the environment; gjc itself tells nobody.
+	// The keys of AWS also belong to the user's commands, so they stay in the environment; gjc itself does not print
+	// them.
 	aws := startPeer(t, peerOptions{
 		home: tempDir(t), args: []string{"--log-level", "trace", "--log-file", filepath.Join(logs, "aws-log"), "--rpc-log", filepath.Join(logs, "aws-rpc")},
 		env: []string{
@@ -350,7 +351,7 @@ func TestSecrets_Planted(t *testing.T) {
 	keys.in(t, "stderr", aws.told.String())
 	keys.inFiles(t, aws.home)
 
-	// The test would pass for a program that uses no key at all.
+	// The test must not pass for a program that uses no key.
 	for _, place := range []string{
 		"auth.json, first", "auth.json, second", "auth.json", "models.yml, apiKey", "models.yml, headers", "models.yml, a short header", "models.yml, headers of a model",
 		"setHeaders", "setHeaders of a model", "password of a base URL", "query of a base URL", "network.proxy", "access token", "models.yml, apiKeyEnv",

@@ -26,7 +26,7 @@ func TestSecrets(t *testing.T) {
 	model := providertest.NewServer(
 		providertest.Step{providertest.Call("c1", "bash", `{"command":"env; env >env.txt"}`)},
 		providertest.Step{providertest.Text("done")},
-		// A provider that repeats the key in its complaint.
+		// A provider repeats the key in its complaint.
 		providertest.Step{providertest.Status(http.StatusUnauthorized, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key: `+secret["flag"]+`"}}`, nil)},
 		providertest.Step{providertest.Status(http.StatusBadRequest, `oops `+secret["flag"], nil)},
 	)
@@ -51,7 +51,7 @@ func TestSecrets(t *testing.T) {
 	if m, _ := p.answer(p.prompt(id, "go")); m.Error != nil {
 		t.Errorf("the prompt got %s", m.line)
 	}
-	for _, code := range []int{-32603, -32603} { // a wrong key, a broken request
+	for _, code := range []int{-32603, -32603} { // a wrong key, an invalid request
 		if m, _ := p.answer(p.prompt(id, "again")); m.Error == nil || m.Error.Code != code {
 			t.Errorf("the failing prompt got %s, want code %d", m.line, code)
 		}
@@ -69,7 +69,7 @@ func TestSecrets(t *testing.T) {
 	p.stop()
 	<-p.drained
 
-	// The test would pass for a program that uses no key at all.
+	// The test must not pass for a program that uses no key.
 	requests := model.Requests()
 	if len(requests) < 4 || requests[0].Header.Get("X-Api-Key") != secret["flag"] {
 		t.Errorf("the model was asked %d times, with the key %q", len(requests), requests[0].Header.Get("X-Api-Key"))
@@ -99,7 +99,7 @@ func wantNoSecret(t *testing.T, secrets map[string]string, where, text string) {
 	}
 }
 
-// wantNoSecretFiles looks into all files below dir but those with the given names.
+// wantNoSecretFiles checks all files below dir except those with the given names.
 func wantNoSecretFiles(t *testing.T, secrets map[string]string, dir string, except ...string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

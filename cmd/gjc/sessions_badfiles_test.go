@@ -22,7 +22,7 @@ func stored(t *testing.T, dir, id, content string) string {
 	return path
 }
 
-// What is no session file is named when it is asked for, stays as it is, and hides nothing else.
+// An invalid session file is named when it is requested, stays unchanged, and hides no other file.
 func TestBadSessionFiles(t *testing.T) {
 	t.Parallel()
 	first := startLife(t, lifeOptions{})
@@ -41,7 +41,7 @@ func TestBadSessionFiles(t *testing.T) {
 	said := func(id, parent, text string) string {
 		return `{"type":"message","id":"` + id + `","parentId":` + parent + `,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":"` + text + `","timestamp":1}}` + "\n"
 	}
-	// An empty want is a file that can be loaded for all its faults.
+	// An empty want is a file that can be loaded despite its faults.
 	bad := []struct {
 		name, content, want string
 	}{
@@ -81,7 +81,7 @@ func TestBadSessionFiles(t *testing.T) {
 	request := func(id acp.SessionID) *acp.LoadSessionRequest {
 		return &acp.LoadSessionRequest{SessionID: id, Cwd: first.work}
 	}
-	for range 2 { // asking twice is no remedy
+	for range 2 { // asking twice does not help
 		for _, b := range bad {
 			e := wantFails(l, acp.MethodSessionLoad, request(acp.SessionID(b.name)))
 			if !strings.Contains(e.Message, "_"+b.name+".jsonl") || !strings.Contains(e.Message, b.want) || !strings.Contains(e.Message, "left as it is") && !strings.Contains(e.Message, "left as it was") {
@@ -118,7 +118,7 @@ func TestBadSessionFiles(t *testing.T) {
 				t.Errorf("%.40q: code %d, %.1000q", id, e.Code, e.Message)
 			}
 		}
-		_, _ = acp.MethodSessionDelete.Call(l.ctx, l.Conn, &acp.DeleteSessionRequest{SessionID: acp.SessionID(id)}) // must take nothing with it
+		_, _ = acp.MethodSessionDelete.Call(l.ctx, l.Conn, &acp.DeleteSessionRequest{SessionID: acp.SessionID(id)}) // must affect nothing else
 	}
 
 	listed := slices.Sorted(maps.Keys(l.walk("")))
@@ -147,7 +147,7 @@ func TestBadSessionFiles(t *testing.T) {
 	}
 }
 
-// A session whose last line a full disk or a dying machine has cut goes on behind the last whole one.
+// A session whose last line was cut by a full disk or a crash continues after its last complete line.
 func TestBadSessionFiles_CutTail(t *testing.T) {
 	t.Parallel()
 	first := startLife(t, lifeOptions{})
@@ -213,7 +213,8 @@ func TestSessions_LinkedDirectory(t *testing.T) {
 	}
 }
 
-// Where sessions can not be kept, the editor is told so with the place, and nothing is answered that would be lost.
+// If sessions cannot be stored, the editor gets an error with the place, and no prompt is answered whose result would
+// be lost.
 func TestSessions_NoPlaceForThem(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

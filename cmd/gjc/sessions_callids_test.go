@@ -10,8 +10,8 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// A server that counts its calls from zero in every answer: an editor sees no id twice in a session, also where the
-// model does not see the earlier call any more.
+// A server that counts its calls from zero in every response: an editor sees no ID twice in a session, even if the
+// model no longer sees the earlier call.
 func TestSessions_CallIDs(t *testing.T) {
 	t.Parallel()
 	model := providertest.NewServer()
@@ -24,7 +24,7 @@ func TestSessions_CallIDs(t *testing.T) {
 			t.Error(err)
 		}
 		if len(req.Tools) == 0 || req.Messages[len(req.Messages)-1].Role == "tool" {
-			return providertest.Step{providertest.Text("All is read.")} // a summary, too
+			return providertest.Step{providertest.Text("All is read.")} // also a summary
 		}
 		return providertest.Step{providertest.Call("call_1", "read", `{"path":"a.txt"}`), providertest.Call("call_2", "read", `{"path":"a.txt"}`)}
 	})
@@ -62,7 +62,7 @@ func TestSessions_CallIDs(t *testing.T) {
 	}
 }
 
-// wantCallIDs wants at least n tool calls, each with an id of its own.
+// wantCallIDs expects at least n tool calls, each with an ID of its own.
 func wantCallIDs(t *testing.T, lines [][]byte, n int) {
 	t.Helper()
 	var ids []string

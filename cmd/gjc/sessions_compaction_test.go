@@ -19,7 +19,7 @@ const (
 	noTitles   = "title: {generate: false}\n"
 )
 
-// isSummary tells requests for a summary from those of the conversation.
+// isSummary distinguishes requests for a summary from those of the conversation.
 func isSummary(r providertest.Recorded) bool {
 	return strings.Contains(string(r.Body), "You write the compaction of a conversation")
 }
@@ -39,7 +39,7 @@ func wordy(t *testing.T) *providertest.Server {
 	return model
 }
 
-// lastPrompt is the first word of what the user said last.
+// lastPrompt returns the first word of the user's last prompt.
 func lastPrompt(r providertest.Recorded) string {
 	var body struct {
 		Messages []struct {
@@ -59,13 +59,13 @@ func lastPrompt(r providertest.Recorded) string {
 	return ""
 }
 
-// overflowBody is how OpenAI says that a conversation is too long.
+// overflowBody is OpenAI's error for a conversation that is too long.
 const overflowBody = `{"error":{"message":"This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",` +
 	`"type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}`
 
 func longPrompt(name string) string { return name + strings.Repeat(" detail", 1200) }
 
-// story is what was told, in short: who began to say what, and the compactions.
+// story summarizes a conversation: who began which message, and the compactions.
 func story(lines [][]byte) []string {
 	var all []string
 	last := ""
@@ -92,8 +92,8 @@ func story(lines [][]byte) []string {
 	return all
 }
 
-// A conversation grows over the threshold of a small window. It is compacted by itself, the editor is told in the way that
-// it knows, the next request is smaller, and a load shows all of it with the compaction in its place.
+// A conversation grows over the threshold of a small window. It is compacted automatically, the editor is notified in a
+// way that it supports, the next request is smaller, and a load shows everything with the compaction in its place.
 func TestCompaction_Threshold(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -136,7 +136,7 @@ func TestCompaction_Threshold(t *testing.T) {
 			if d := cmp.Diff(told, story(lines)); d != "" {
 				t.Errorf("the load (-live +loaded):\n%s", d)
 			}
-			// The model goes on from the summary, and is not told all of it again.
+			// The model continues from the summary, and does not receive the whole conversation again.
 			asked := len(model.Requests())
 			again.turn("NEXT one")
 			requests := model.Requests()[asked:]
@@ -148,7 +148,7 @@ func TestCompaction_Threshold(t *testing.T) {
 	}
 }
 
-// wantCompactionUpdates looks for the updates of one compaction, if the editor knows them.
+// wantCompactionUpdates expects the updates of one compaction, if the editor supports them.
 func wantCompactionUpdates(t *testing.T, lines [][]byte, known bool) {
 	t.Helper()
 	var ids, states []string
@@ -184,7 +184,7 @@ func wantCompactionUpdates(t *testing.T, lines [][]byte, known bool) {
 	}
 }
 
-// wantSmaller wants the request behind the summary to have it, and less than the one before.
+// wantSmaller expects the request after the summary to contain it, and to be smaller than the one before.
 func wantSmaller(t *testing.T, requests []providertest.Recorded) {
 	t.Helper()
 	at := slices.IndexFunc(requests, isSummary)
@@ -201,7 +201,7 @@ func wantSmaller(t *testing.T, requests []providertest.Recorded) {
 	}
 }
 
-// What the user wants to be kept is told to the model that writes the summary.
+// The model that writes the summary receives the user's wish about what to keep.
 func TestCompaction_Focus(t *testing.T) {
 	t.Parallel()
 	model := wordy(t)
@@ -230,7 +230,8 @@ func TestCompaction_Focus(t *testing.T) {
 	l.stop()
 }
 
-// The provider says that the conversation is too long, whatever gjc thought: it is compacted, and the prompt is answered.
+// The provider reports that the conversation is too long, against gjc's estimate: it is compacted, and the prompt is
+// answered.
 func TestCompaction_Overflow(t *testing.T) {
 	t.Parallel()
 	model := wordy(t)
@@ -253,7 +254,7 @@ func TestCompaction_Overflow(t *testing.T) {
 	if !strings.Contains(last, theSummary) || !strings.Contains(last, "PROMPT-2 ") || strings.Contains(last, "PROMPT-0 ") {
 		t.Errorf("behind the overflow the model is asked %.3000s", last)
 	}
-	// One that does not fit whatever is left out is an error in the end, and no endless loop.
+	// A conversation that never fits ends in an error, not in an endless loop.
 	for range 20 {
 		model.Add(providertest.Step{providertest.Status(400, overflowBody, nil)})
 	}
@@ -265,7 +266,7 @@ func TestCompaction_Overflow(t *testing.T) {
 	l.stop()
 }
 
-// A compaction is cancelled like any turn: by hand, and in the middle of a prompt. The conversation is as it was.
+// A compaction is cancelled like any turn: by hand, and in the middle of a prompt. The conversation stays unchanged.
 func TestCompaction_Cancel(t *testing.T) {
 	t.Parallel()
 	model := wordy(t)

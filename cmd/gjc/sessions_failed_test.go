@@ -9,8 +9,8 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// Why a turn failed is kept: a session that is loaded in another process says it, an export does, and neither says that
-// the turn was interrupted. The model sees the prompts, and nothing of the failure.
+// The cause of a failed turn is stored: a session that is loaded in another process shows it, an export does, and
+// neither reports that the turn was interrupted. The model sees the prompts, and nothing of the failure.
 func TestSessions_FailedTurn(t *testing.T) {
 	t.Parallel()
 	const reason = "Incorrect API key provided"

@@ -73,7 +73,7 @@ func (d *smallDisk) start(home string) *peer {
 	return startPeer(d.t, peerOptions{path: script, home: home})
 }
 
-// A disk that fills up stops a session for as long as it is full, in words that say what to do, and loses nothing that was
+// A full disk stops a session only while it is full, with a message that says what to do, and loses nothing that was
 // shown; once there is room, the next prompt works in the same process.
 func TestSessions_FullDisk(t *testing.T) {
 	t.Parallel()

@@ -18,24 +18,25 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// life is one life of gjc, with an editor that remembers what came line by line. Several lives share a home.
+// life is one gjc process, with an editor that records the received lines. Several lives share a home.
 type life struct {
 	*scenario
 	home string
 
 	mu    sync.Mutex // guards lines
-	lines [][]byte   // that gjc sent
+	lines [][]byte   // that gjc has sent
 }
 
-// lifeOptions says how a life begins. The zero value is gjc with a home of its own and an editor that can do everything.
+// lifeOptions are the options of a life. The zero value is gjc with a home of its own and an editor that supports
+// everything.
 type lifeOptions struct {
 	home, work   string
 	capabilities *acp.ClientCapabilities
 	env          []string
-	args         []string // behind acp
+	args         []string // after acp
 }
 
-// startLife starts gjc and says hello to it. The test ends it with stop, or kills it.
+// startLife starts gjc and initializes it. The test ends it with stop, or kills it.
 func startLife(t *testing.T, opts lifeOptions) *life {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*hang, errors.New("gjc hangs"))
@@ -76,7 +77,7 @@ func (l *life) trace(sent bool, line []byte) {
 	}
 }
 
-// mark returns how many lines have come, for since.
+// mark returns the number of received lines, for since.
 func (l *life) mark() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,7 +91,7 @@ func (l *life) since(mark int) [][]byte {
 	return l.lines[mark:len(l.lines):len(l.lines)]
 }
 
-// begin opens a session that asks for nothing.
+// begin opens a session that asks no questions.
 func (l *life) begin() acp.SessionID {
 	l.t.Helper()
 	l.id = must(l.scenario, acp.MethodSessionNew, &acp.NewSessionRequest{Cwd: l.work}).SessionID
@@ -98,7 +99,7 @@ func (l *life) begin() acp.SessionID {
 	return l.id
 }
 
-// turn prompts and returns the agent's words.
+// turn prompts and returns the agent's text.
 func (l *life) turn(prompt string) string {
 	l.t.Helper()
 	mark := l.mark()
@@ -122,7 +123,7 @@ func (l *life) load(id acp.SessionID) (*acp.LoadSessionResponse, [][]byte) {
 	return nil, nil
 }
 
-// wantFails makes a request that has to fail and returns the error.
+// wantFails sends a request that must fail and returns the error.
 func wantFails[P, R any](l *life, m acp.RequestMethod[P, R], p *P) *acp.Error {
 	l.t.Helper()
 	_, err := m.Call(l.ctx, l.Conn, p)
@@ -133,7 +134,7 @@ func wantFails[P, R any](l *life, m acp.RequestMethod[P, R], p *P) *acp.Error {
 	return e
 }
 
-// extension calls a method that is not the protocol's own.
+// extension calls a method that is not part of the protocol.
 func (l *life) extension(method string, params, result any) {
 	l.t.Helper()
 	var raw jsonx.Raw
@@ -145,14 +146,14 @@ func (l *life) extension(method string, params, result any) {
 	}
 }
 
-// kill ends gjc as no editor does.
+// kill kills gjc, unlike an editor.
 func (l *life) kill() {
 	l.t.Helper()
 	l.Process.Kill()
 	<-l.Process.Done()
 }
 
-// cancelTurn prompts, cancels when something holds, and wants the turn to end as cancelled.
+// cancelTurn prompts, cancels once an expectation holds, and expects the turn to end as cancelled.
 func (l *life) cancelTurn(prompt string, when <-chan struct{}) {
 	l.t.Helper()
 	done := make(chan error, 1)
@@ -178,7 +179,7 @@ func (l *life) cancelTurn(prompt string, when <-chan struct{}) {
 	}
 }
 
-// holds returns a channel that is closed when an expectation is met by what comes from now on.
+// holds returns a channel that is closed when the following lines meet an expectation.
 func (l *life) holds(want acptest.Expectation) <-chan struct{} {
 	met := make(chan struct{})
 	id, seen := l.id, len(l.Updates(l.id))
@@ -191,7 +192,7 @@ func (l *life) holds(want acptest.Expectation) <-chan struct{} {
 	return met
 }
 
-// update is the inside of a session/update.
+// update is the content of a session/update.
 type update struct {
 	SessionUpdate string          `json:"sessionUpdate"`
 	MessageID     string          `json:"messageId"`
@@ -221,7 +222,7 @@ func textIn(content json.RawMessage) (string, bool) {
 	return block.Text, err == nil && block.Type == "text"
 }
 
-// wordsIn puts the text of the chunks of one kind together.
+// wordsIn joins the text of the chunks of one kind.
 func wordsIn(lines [][]byte, kind string) string {
 	var s strings.Builder
 	for _, line := range lines {
@@ -247,7 +248,7 @@ func kindsIn(lines [][]byte) map[string]int {
 // shown makes lines readable.
 func shown(lines [][]byte) string { return string(bytes.Join(lines, []byte("\n"))) }
 
-// agentDir is where the gjc of a home keeps its files.
+// agentDir returns the agent directory of a home.
 func agentDir(home string) string { return filepath.Join(home, ".gjc", "agent") }
 
 // sessionFiles returns the session files of a home.
@@ -260,7 +261,7 @@ func sessionFiles(t *testing.T, home string) []string {
 	return files
 }
 
-// scripted is a home whose model is a server of the test's. Its window is in tokens; settings are more of config.yml.
+// scripted is a home whose model is a server of the test. Its window is in tokens; settings has more of config.yml.
 func scripted(t *testing.T, model *providertest.Server, window int, settings string) (home string) {
 	t.Helper()
 	home = tempDir(t)
@@ -280,7 +281,7 @@ func scripted(t *testing.T, model *providertest.Server, window int, settings str
 	return home
 }
 
-// untilRequests waits until a model was asked n times.
+// untilRequests waits until a model has received n requests.
 func untilRequests(ctx context.Context, t *testing.T, model *providertest.Server, n int) []providertest.Recorded {
 	t.Helper()
 	for tick := time.NewTicker(5 * time.Millisecond); ; {

@@ -19,16 +19,16 @@ import (
 	"github.com/gajae-code/gjc/acp/acptest"
 )
 
-// seen is one thing that an editor shows of a conversation.
+// seen is one element of a conversation in an editor.
 type seen struct {
 	Who string // user, agent, thought or tool
 	ID  string
-	// Words are what was said; Call is the last state of each member of a tool call.
+	// Words is the text; Call has the last state of each member of a tool call.
 	Words string
 	Call  map[string]any
 }
 
-// view is what an editor shows at the end.
+// view holds the conversation that an editor shows at the end.
 type view struct {
 	Seen []seen
 	Plan any
@@ -36,8 +36,8 @@ type view struct {
 
 var speakers = map[string]string{"user_message_chunk": "user", "agent_message_chunk": "agent", "agent_thought_chunk": "thought"}
 
-// viewOf puts updates together as an editor does: chunks of a message, and the states of a call by its id. Terminals are
-// shown as what they have printed.
+// viewOf combines updates as an editor does: chunks of a message, and the states of a call by its ID. Terminals are
+// shown by their output.
 func viewOf(t *testing.T, lines [][]byte, printed func(acp.TerminalID) string) view {
 	t.Helper()
 	var v view
@@ -94,11 +94,11 @@ func viewOf(t *testing.T, lines [][]byte, printed func(acp.TerminalID) string) v
 	return v
 }
 
-// printout is what a terminal has printed.
+// printout is the output of a terminal.
 type printout string
 
-// equalOutputs compares what terminals have printed with the text that a load shows in their place: it has the beginning
-// and the end of it, but may have less of the middle, and may have a note behind it.
+// equalOutputs compares the output of terminals with the text that a load shows in their place: it has the beginning
+// and the end of it, but may lack some of the middle, and may have a note after it.
 func equalOutputs() cmp.Option {
 	plain := func(v any) (string, bool) {
 		m, _ := v.(map[string]any)
@@ -122,7 +122,7 @@ func equalOutputs() cmp.Option {
 	}, cmp.Comparer(same))
 }
 
-// picture is an image that is large enough to be kept apart from the session's file.
+// picture is an image that is large enough to be stored apart from the session's file.
 func picture() *acp.ImageContent {
 	noise := image.NewNRGBA(image.Rect(0, 0, 16, 16)) // about 1 KB, which cannot be made smaller
 	seed := uint32(1)
@@ -137,7 +137,7 @@ func picture() *acp.ImageContent {
 	return &acp.ImageContent{MIMEType: "image/png", Data: base64.StdEncoding.EncodeToString(data.Bytes())}
 }
 
-// wantShortLines fails for a line that many editors cannot take.
+// wantShortLines fails for a line that many editors cannot receive.
 func wantShortLines(t *testing.T, lines [][]byte) {
 	t.Helper()
 	for _, line := range lines {
@@ -147,8 +147,8 @@ func wantShortLines(t *testing.T, lines [][]byte) {
 	}
 }
 
-// What was seen live is what a load shows, after a restart, with the same ids each time: with terminals of the editor's
-// and without.
+// A load shows what was seen live, after a restart, with the same IDs each time: with and without the editor's
+// terminals.
 func TestLoaded_LooksLikeLive(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -187,7 +187,7 @@ func TestLoaded_LooksLikeLive(t *testing.T) {
 				if got := lastOf(again.since(mark), "usage_update"); got != usage {
 					t.Errorf("the usage is %s, and was %s", got, usage)
 				}
-				// What belongs to the conversation does not come behind the response.
+				// The conversation's updates do not follow the response.
 				kinds := kindsIn(again.since(mark + len(lines)))
 				for _, kind := range []string{"user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan"} {
 					if kinds[kind] > 0 {
@@ -199,7 +199,7 @@ func TestLoaded_LooksLikeLive(t *testing.T) {
 			if d := cmp.Diff(loaded[0], loaded[1]); d != "" {
 				t.Errorf("the second load (-first +second):\n%s", d)
 			}
-			// The editor does not learn the ids of its own prompts live.
+			// The editor does not receive the IDs of its own prompts live.
 			for i, s := range loaded[0].Seen {
 				if s.Who == "user" {
 					if s.ID == "" {
@@ -215,11 +215,11 @@ func TestLoaded_LooksLikeLive(t *testing.T) {
 	}
 }
 
-// talk is a conversation with everything in it. It returns how it looked, with the prompts, which the editor knows.
+// talk runs a conversation with every kind of content. It returns its view, with the prompts, which the editor knows.
 func talk(t *testing.T, l *life) view {
 	t.Helper()
 	writeFile(t, filepath.Join(l.work, "a.txt"), "one\ntwo\nthree\n")
-	long := strings.Repeat("0123456789 abcde", 8<<10) // more than a line may hold
+	long := strings.Repeat("0123456789 abcde", 8<<10) // more than a line may contain
 	var v view
 	for _, prompt := range [][]acp.ContentBlock{
 		{textBlock("!think let me see\n!say first words")},
@@ -301,8 +301,8 @@ func lastOf(lines [][]byte, kind string) string {
 	return ""
 }
 
-// gjc is killed while a call runs. The load shows the call as failed and says that the turn was cut off, and the session
-// goes on.
+// gjc is killed while a call runs. The load shows the call as failed and reports that the turn was interrupted, and the
+// session continues.
 func TestLoaded_KilledInACall(t *testing.T) {
 	t.Parallel()
 	l := startLife(t, lifeOptions{capabilities: &acp.ClientCapabilities{}})
@@ -326,7 +326,7 @@ func TestLoaded_KilledInACall(t *testing.T) {
 	if err := <-gone; err == nil {
 		t.Error("the prompt was answered")
 	}
-	for round := range 2 { // it is marked once more, and repaired no worse, each time
+	for round := range 2 { // it is marked again, and repaired equally well, each time
 		again := startLife(t, lifeOptions{home: l.home, work: l.work, capabilities: &acp.ClientCapabilities{}})
 		_, lines := again.load(id)
 		var call map[string]any
@@ -356,7 +356,7 @@ func TestLoaded_KilledInACall(t *testing.T) {
 	}
 }
 
-// gjc is killed while the model thinks: the prompt is there, and marked as one that was not answered.
+// gjc is killed while the model thinks: the prompt is there, marked as unanswered.
 func TestLoaded_KilledBeforeAnAnswer(t *testing.T) {
 	t.Parallel()
 	l := startLife(t, lifeOptions{})

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A working directory whose path is longer than a file's name may be has sessions like any other, and one that only the end tells
-// from it has its own.
+// A working directory whose path is longer than a file name may be has sessions like any other, and one that differs
+// only at the end has its own.
 func TestSessions_LongPath(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

@@ -15,8 +15,8 @@ import (
 	"github.com/gajae-code/gjc/acp"
 )
 
-// Two editors want one session. The second one is told which process has it, may read all of it, and gets it when the
-// first one lets it go: by closing it, by ending and by dying.
+// Two editors use one session. The second one gets the ID of the process that has it, may read all of it, and gets it
+// when the first one releases it: by closing it, by ending and by dying.
 func TestOneSession_TwoProcesses(t *testing.T) {
 	t.Parallel()
 	first := startLife(t, lifeOptions{})
@@ -29,7 +29,7 @@ func TestOneSession_TwoProcesses(t *testing.T) {
 		e := wantFails(from, acp.MethodSessionLoad, load)
 		want := fmt.Sprintf("process %d", owner.Process.PID())
 		if runtime.GOOS == "windows" {
-			want = "in use" // nobody else may read the lock there
+			want = "in use" // other processes cannot read the lock there
 		}
 		if !strings.Contains(e.Message, want) || !strings.Contains(string(e.Data), "session_locked") {
 			t.Errorf("the load got %+v, want %q in it", e, want)
@@ -51,7 +51,7 @@ func TestOneSession_TwoProcesses(t *testing.T) {
 			t.Errorf("%v: %v %s\n%s", args, err, errs, out)
 		}
 	}
-	// A copy of it needs nobody's leave.
+	// A copy of it needs no lock.
 	fork := must(second.scenario, acp.MethodSessionFork, &acp.ForkSessionRequest{SessionID: id, Cwd: first.work})
 	must(second.scenario, acp.MethodSessionClose, &acp.CloseSessionRequest{SessionID: fork.SessionID})
 	if got := first.turn("!say still mine"); !strings.Contains(got, "still mine") {
@@ -76,7 +76,7 @@ func TestOneSession_TwoProcesses(t *testing.T) {
 	third.stop()
 }
 
-// walk lists all sessions of a directory page by page, and wants none twice.
+// walk lists all sessions of a directory page by page, and expects none twice.
 func (l *life) walk(cwd string) map[acp.SessionID]acp.SessionInfo {
 	l.t.Helper()
 	all := make(map[acp.SessionID]acp.SessionInfo)
@@ -100,8 +100,8 @@ type listAll struct {
 	Total    int               `json:"total"`
 }
 
-// Eight processes make sessions in one directory at once, while a ninth one lists them and the index is damaged again and
-// again. In the end each is listed once, by everybody.
+// Eight processes create sessions in one directory concurrently, while a ninth lists them and the index is damaged
+// repeatedly. In the end each process lists each session once.
 func TestManyProcesses_OneDirectory(t *testing.T) {
 	t.Parallel()
 	const processes, each = 8, 8 // more than a page
@@ -144,7 +144,7 @@ func TestManyProcesses_OneDirectory(t *testing.T) {
 			known[id] = true
 		}
 		damage[round%len(damage)].do()
-		// What was made before the walk began is in it.
+		// Sessions created before the walk began are in it.
 		walked := reader.walk(work)
 		for id := range known {
 			if _, ok := walked[id]; !ok {
@@ -198,13 +198,13 @@ func TestManyProcesses_OneDirectory(t *testing.T) {
 	fresh.stop()
 }
 
-// damaged is something that happens to a file.
+// damaged damages a file.
 type damaged struct {
 	name string
 	do   func()
 }
 
-// damages are what can happen to a file that need not be there. It may be written at the same time.
+// damages are the damages to a file that may be missing or written concurrently.
 func damages(t *testing.T, path string) []damaged {
 	put := func(change func([]byte) []byte) func() {
 		return func() {

@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// limited is a refusal to answer now. After is the header Retry-After; empty for none.
+// limited is a rate limit response. after is the header Retry-After; empty for none.
 func limited(after string) providertest.Step {
 	header := map[string]string{"Retry-After": after}
 	if after == "" {
@@ -22,10 +22,10 @@ func unavailable() providertest.Step {
 	return providertest.Step{providertest.Status(503, `{"error":{"message":"The server is overloaded","type":"server_error"}}`, nil)}
 }
 
-// quick are settings with which nobody waits.
+// quick are settings without waits.
 const quick = noTitles + "retry: {baseDelayMs: 1}\n"
 
-// Failures that pass are waited for, each visibly, and the prompt is answered as if nothing had been.
+// gjc waits for temporary failures to pass, visibly, and the prompt is answered as if there had been none.
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	for name, capabilities := range map[string]*acp.ClientCapabilities{"notices": nil, "words": {}} {
@@ -53,7 +53,7 @@ func TestRetry(t *testing.T) {
 				t.Errorf("%d retries are told of, %d requests were made:\n%s", told, n, shown(lines))
 			}
 			l.stop()
-			// What failed is no part of the conversation.
+			// Failures are not part of the conversation.
 			again := startLife(t, lifeOptions{home: l.home, work: l.work, capabilities: capabilities})
 			_, lines = again.load(id)
 			if got := wordsIn(lines, "agent_message_chunk"); got != "answered at last" || wordsIn(lines, "user_message_chunk") != "hello" {
@@ -64,7 +64,7 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// A failure in the middle of an answer is tried again too, and leaves nothing behind.
+// A failure in the middle of a response is retried too, and leaves no text.
 func TestRetry_BrokenAnswer(t *testing.T) {
 	t.Parallel()
 	model := providertest.NewServer(providertest.Step{providertest.Text("half an ans"), providertest.Drop()}, providertest.Step{providertest.Text("a whole one")})
@@ -82,7 +82,7 @@ func TestRetry_BrokenAnswer(t *testing.T) {
 	again.stop()
 }
 
-// A long wait ends with the user's word, and the next prompt is asked at once.
+// A long wait ends when the user cancels it, and the next prompt is sent at once.
 func TestRetry_CancelledWait(t *testing.T) {
 	t.Parallel()
 	model := providertest.NewServer(limited("280"), providertest.Step{providertest.Text("now it works")})
@@ -99,7 +99,7 @@ func TestRetry_CancelledWait(t *testing.T) {
 	l.stop()
 }
 
-// What is not worth a wait, is not to be waited for, or does not pass, is an error that says what it is.
+// Failures that cannot pass, pass too late, or do not pass are errors with their reason.
 func TestRetry_GivesUp(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// sessionsCommand runs "gjc sessions" and returns what it printed.
+// sessionsCommand runs "gjc sessions" and returns its output.
 func sessionsCommand(t *testing.T, home string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	var out, errs strings.Builder
@@ -25,7 +25,7 @@ func sessionsCommand(t *testing.T, home string, args ...string) (stdout, stderr 
 	return out.String(), errs.String(), err
 }
 
-// storedSession makes a session with a prompt and leaves it open.
+// storedSession creates a session with a prompt and leaves it open.
 func storedSession(t *testing.T, home, cwd, prompt string) *sessions.Log {
 	t.Helper()
 	store := sessions.NewStore(filepath.Join(home, ".gjc", "agent", "sessions"), &sessions.StoreOptions{Home: home, Sync: sessions.SyncNever})
@@ -40,8 +40,8 @@ func storedSession(t *testing.T, home, cwd, prompt string) *sessions.Log {
 	return log
 }
 
-// A session that is open can be read, also when its directory is gone and the disk takes nothing. It can not be deleted,
-// and who has it open is named.
+// An open session can be read, also when its directory no longer exists and the disk is read-only. It cannot be
+// deleted, and the error names the process that has it open.
 func TestSessions_OpenElsewhere(t *testing.T) {
 	home := tempDir(t)
 	gone := filepath.Join(home, "gone")

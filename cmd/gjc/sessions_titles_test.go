@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// naming is a model that answers, and gives a title where it is asked for one.
+// naming is a model that answers, and returns a title if asked for one.
 func naming(t *testing.T) *providertest.Server {
 	t.Helper()
 	model := providertest.NewServer()
@@ -33,8 +33,8 @@ func titled(title string) acptest.Expectation {
 	return acptest.Update(func(u *acp.SessionInfoUpdate) bool { return u.Title.Or("") == title })
 }
 
-// The first prompt is the title at once. Behind the first turn the model of the role smol gives a better one, once; the
-// list and the next life have it, and the user's own is never replaced.
+// The first prompt is the title at once. After the first turn the model of the role smol returns a better one, once;
+// the list and the next process have it, and the user's own is never replaced.
 func TestTitles_OfTheModel(t *testing.T) {
 	t.Parallel()
 	model := naming(t)
@@ -88,7 +88,7 @@ func TestTitles_OfTheModel(t *testing.T) {
 		again.turn("once more")
 	}
 	again.stop()
-	// Of a session that has had its title, no other one is asked for.
+	// A session that has had its title gets no other one.
 	asked = 0
 	for _, r := range model.Requests() {
 		if isTitle(r) {
@@ -100,7 +100,7 @@ func TestTitles_OfTheModel(t *testing.T) {
 	}
 }
 
-// Nothing is asked for a title where the settings or the environment say so.
+// No title is requested if the settings or the environment disable it.
 func TestTitles_Off(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -131,7 +131,7 @@ func TestTitles_Off(t *testing.T) {
 	}
 }
 
-// A model that gives no title costs nothing but the request: the first prompt stays the title.
+// A model that returns no title costs only the request: the first prompt stays the title.
 func TestTitles_Failing(t *testing.T) {
 	t.Parallel()
 	model := naming(t)
@@ -155,7 +155,8 @@ func TestTitles_Failing(t *testing.T) {
 	l.stop()
 }
 
-// The directory of a session is gone. It is listed, shown and exported as before, and goes on in another one.
+// The directory of a session is deleted. The session is listed, shown and exported as before, and continues in another
+// directory.
 func TestSessions_DirectoryIsGone(t *testing.T) {
 	t.Parallel()
 	l := startLife(t, lifeOptions{})

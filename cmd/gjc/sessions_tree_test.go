@@ -16,7 +16,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// messageOf returns the id of the first message that is said so.
+// messageOf returns the ID of the first message with a text.
 func messageOf(t *testing.T, lines [][]byte, kind, words string) string {
 	t.Helper()
 	for _, line := range lines {
@@ -30,7 +30,7 @@ func messageOf(t *testing.T, lines [][]byte, kind, words string) string {
 	return ""
 }
 
-// fork forks a session at a message and returns the fork and the prompt to be sent again.
+// fork forks a session at a message and returns the fork and the prompt to send again.
 func (l *life) fork(id acp.SessionID, message string) (fork acp.SessionID, prompt string) {
 	l.t.Helper()
 	var resp struct {
@@ -49,8 +49,8 @@ func (l *life) said(id acp.SessionID) (user, agent string) {
 	return wordsIn(lines, "user_message_chunk"), wordsIn(lines, "agent_message_chunk")
 }
 
-// A session is forked behind an answer, and before a prompt. The fork goes its own way, and the other one stays as it was,
-// also behind a restart.
+// A session is forked after an answer, and before a prompt. The fork and the original stay independent, also after a
+// restart.
 func TestFork_AtMessages(t *testing.T) {
 	t.Parallel()
 	l := startLife(t, lifeOptions{})
@@ -112,7 +112,7 @@ type branched struct {
 	Prompt []struct{ Text string }
 }
 
-// branch makes a session go on from a message. It takes its turn like a prompt, so what comes meanwhile belongs to one.
+// branch continues a session from a message. It waits for its turn like a prompt, so messages meanwhile belong to one.
 func (l *life) branch(id acp.SessionID, message string) (done branched) {
 	l.t.Helper()
 	busy := func(n int) {
@@ -126,8 +126,8 @@ func (l *life) branch(id acp.SessionID, message string) (done branched) {
 	return done
 }
 
-// The conversation goes on from an earlier place of the same session: by _gjc/session/branch and by /tree. What is left
-// stays in the tree, and can be gone back to.
+// The conversation continues from an earlier place of the same session: by _gjc/session/branch and by /tree. The
+// abandoned branch stays in the tree, and can be restored.
 func TestBranch_AndTree(t *testing.T) {
 	t.Parallel()
 	l := startLife(t, lifeOptions{})
@@ -152,7 +152,7 @@ func TestBranch_AndTree(t *testing.T) {
 			t.Errorf("%q is not in the tree\n%s", words, drawn)
 		}
 	}
-	// Back, by the command, with the id that the tree shows.
+	// Back, by the command, with the ID that the tree shows.
 	entry := regexp.MustCompile(`(\w+) agent: left-words`).FindStringSubmatch(drawn)
 	if entry == nil {
 		t.Fatalf("no entry of the left branch in\n%s", drawn)
@@ -188,7 +188,7 @@ func TestBranch_AndTree(t *testing.T) {
 	again.stop()
 }
 
-// A session hands over to a new one, which begins with the document and knows nothing else.
+// A session hands over to a new one, which begins with only the document.
 func TestHandoff_NewSession(t *testing.T) {
 	t.Parallel()
 	model := providertest.NewServer(providertest.Step{providertest.Text("The shed is half done.")}, providertest.Step{providertest.Text("DOCUMENT: paint the shed.")})

@@ -14,13 +14,13 @@ import (
 type stage struct {
 	name  string
 	reach func(p *peer)
-	// child is set where gjc has a child process of its own then.
+	// child is set if gjc has a child process of its own then.
 	child bool
 }
 
 var stages = []stage{
 	{name: "before initialize", reach: func(p *peer) {
-		// The answer says that the process is up: before that a signal ends it as it ends any program.
+		// The response shows that the process is running: before that a signal ends it like any program.
 		p.send("junk")
 		p.until("the answer to junk", message.isResponse)
 	}},
@@ -62,7 +62,7 @@ var stages = []stage{
 	{name: "editor that does not read", reach: func(p *peer) {
 		p.initialize(nil)
 		id := p.session("auto")
-		// More than all buffers between the model and the editor hold.
+		// More than all buffers between the model and the editor can contain.
 		p.prompt(id, "!say 1000000")
 		p.until("the beginning", func(m message) bool { return strings.Contains(m.line, "agent_message_chunk") })
 		p.deaf.Lock()
@@ -76,7 +76,7 @@ var stages = []stage{
 	}},
 }
 
-// local runs a command that says "ready" as a child of gjc's own. The title of the call does not say it.
+// local runs a command that prints "ready" as gjc's own child. The title of the call does not contain it.
 func local(command string) func(*peer) {
 	return func(p *peer) {
 		p.initialize(nil)
@@ -85,7 +85,7 @@ func local(command string) func(*peer) {
 	}
 }
 
-// However the editor ends gjc and whenever: it exits 0 in time, and leaves no process behind.
+// However and whenever the editor ends gjc, it exits with 0 in time, and leaves no process.
 func TestShutdown(t *testing.T) {
 	t.Parallel()
 	ends := []struct {
@@ -96,13 +96,13 @@ func TestShutdown(t *testing.T) {
 		{"TERM", func(p *peer) error { return p.cmd.Process.Signal(syscall.SIGTERM) }},
 		{"INT", func(p *peer) error { return p.cmd.Process.Signal(os.Interrupt) }},
 		{"HUP", func(p *peer) error { return p.cmd.Process.Signal(syscall.SIGHUP) }},
-		// Both at once, as an editor does that asks and does not wait.
+		// Both at once, like an editor that sends a request and does not wait.
 		{"TERM and EOF", func(p *peer) error {
 			err := p.cmd.Process.Signal(syscall.SIGTERM)
 			_ = p.stdin.Close()
 			return err
 		}},
-		// The editor is gone with all its ends of the pipes.
+		// The editor has died, with all its ends of the pipes.
 		{"death", func(p *peer) error {
 			_, _ = p.stdout.Close(), p.stderr.Close()
 			return p.stdin.Close()
@@ -113,7 +113,7 @@ func TestShutdown(t *testing.T) {
 			t.Run(s.name+"/"+e.name, func(t *testing.T) {
 				t.Parallel()
 				mark := markOf(t)
-				// The log makes the end tell more, also where nobody hears it.
+				// The log makes the end write more, also without a reader.
 				p := startPeer(t, peerOptions{env: []string{mark}, args: []string{"--log-level", "debug"}})
 				s.reach(p)
 				if runtime.GOOS == "linux" && s.child && len(marked(t, mark)) < 2 {
@@ -129,8 +129,8 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// A signal, unlike the end of stdin, leaves an editor that can be told: the turn is answered as cancelled, and the
-// terminal is released.
+// A signal, unlike the end of stdin, leaves the editor connected: the turn is answered as cancelled, and the terminal
+// is released.
 func TestShutdown_TellsTheEditor(t *testing.T) {
 	t.Parallel()
 	p := startPeer(t, peerOptions{})

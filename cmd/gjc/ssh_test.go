@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/agent/tools/shell"
 )
 
-// Machines that cannot be understood are left out, and told with the line and the field.
+// Invalid machines are left out, and reported with the line and the field.
 func TestSSHHosts(t *testing.T) {
 	dir := t.TempDir()
 	if hosts, problems := sshHosts(dir, "/home/me"); hosts != nil || problems != nil {
@@ -72,7 +72,7 @@ func TestSSHHosts(t *testing.T) {
 	}
 }
 
-// What is wrong with the file is logged by the first session, and told by doctor.
+// Mistakes of the file are logged by the first session, and reported by doctor.
 func TestSSHHosts_Told(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "ssh.json")

@@ -18,7 +18,7 @@ func TestStdout_NotInherited(t *testing.T) {
 	if !strings.Contains(text, "pipe:[") {
 		t.Fatalf("the command did not list its descriptors:\n%s", text)
 	}
-	// Both ends of a pipe have one number; gjc's own descriptors can be listed by root alone.
+	// Both ends of a pipe have one number; only root can list gjc's own descriptors.
 	for name, end := range map[string]any{"stdin": p.stdin, "the protocol": p.stdout, "stderr": p.stderr} {
 		info, err := end.(interface{ Stat() (os.FileInfo, error) }).Stat()
 		if err != nil {

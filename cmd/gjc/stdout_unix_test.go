@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Nothing but the protocol reaches stdout: not what a child prints, not what one writes to the descriptor that it
-// inherits or to that of its parent, not what the process itself prints.
+// Only the protocol reaches stdout: not a child's output, not writes to a descriptor that it inherits or to its
+// parent's, not the process's own output.
 func TestStdout_IsTheProtocolsAlone(t *testing.T) {
 	t.Parallel()
 	p := startPeer(t, peerOptions{})
@@ -22,9 +22,9 @@ func TestStdout_IsTheProtocolsAlone(t *testing.T) {
 		`echo 'noise: child on stderr' >&2`,
 		`test -e /proc/self/fd || exit 0; echo 'noise: the parent' >/proc/$PPID/fd/1`,
 	} {
-		// p.read fails the test on any line that is not the protocol's, and the rules on one that is out of place.
+		// p.read fails the test on any line that is not the protocol's, and the rules on one that is out of order.
 		prompt := p.prompt(id, "!bash "+command)
-		if strings.Contains(command, "/proc/$PPID") { // what only the shell knows asks, in the mode auto too
+		if strings.Contains(command, "/proc/$PPID") { // commands that only the shell understands ask, in auto mode too
 			p.reply(p.called("session/request_permission"), `{"outcome":{"outcome":"selected","optionId":"allow_once"}}`)
 		}
 		m, _ := p.answer(prompt)
@@ -36,7 +36,7 @@ func TestStdout_IsTheProtocolsAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	noises := []string{"noise: os.Stdout", "noise: descriptor 1", "noise: println"}
-	// The noise comes when the signal is handled, beside whatever gjc does.
+	// The noise comes when the signal is handled, concurrently with gjc's work.
 	for range 500 {
 		p.say(id, "fine")
 		if told := p.told.String(); !slices.ContainsFunc(noises, func(want string) bool { return !strings.Contains(told, want) }) {
@@ -52,7 +52,7 @@ func TestStdout_IsTheProtocolsAlone(t *testing.T) {
 	}
 }
 
-// A panic ends the process, and what it prints goes to stderr.
+// A panic ends the process, and its output goes to stderr.
 func TestStdout_Panic(t *testing.T) {
 	t.Parallel()
 	p := startPeer(t, peerOptions{})
@@ -69,7 +69,7 @@ func TestStdout_Panic(t *testing.T) {
 	}
 }
 
-// initialize needs nothing of the machine, and touches nothing.
+// initialize needs nothing of the machine, and changes nothing.
 func TestInitialize_WithoutAnything(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

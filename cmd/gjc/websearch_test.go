@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The tool is there when there is a key, wherever that stands.
+// The tool exists if there is a key, in any of its places.
 func TestWebSearchKeys(t *testing.T) {
 	for _, c := range []struct {
 		name, config, auth string

@@ -16,16 +16,16 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// wireCheck holds every message that gjc sends against the official schema and against the protocol's rules of order.
-// Its methods may be called from any goroutine.
+// wireCheck validates every message from gjc against the official schema and the protocol's rules of order. Its methods
+// may be called from any goroutine.
 type wireCheck struct {
 	t      testing.TB
-	schema *wireSchema // nil where "npm ci" has not been run
+	schema *wireSchema // nil if "npm ci" has not been run
 
 	mu sync.Mutex // guards the fields below
-	// asked has the methods of the editor's requests that are open, by the text of their ids.
+	// asked has the methods of the editor's open requests, by their IDs.
 	asked map[string]asked
-	// checked counts what has been held against the schema, by method, kind of update, or "error".
+	// checked counts validated messages, by method, kind of update, or "error".
 	checked map[string]int
 	rules   rules
 }
@@ -66,7 +66,7 @@ func (c *wireCheck) trace(sent bool, line []byte) {
 	}
 }
 
-// sent notes what the editor asks. What it sends may be wrong.
+// sent records a message of the editor's, which may be invalid.
 func (c *wireCheck) sent(line []byte) {
 	var m envelope
 	if json.Unmarshal(line, &m) != nil || m.Method == "" {
@@ -151,11 +151,11 @@ func updateKind(params json.RawMessage) string {
 			SessionUpdate string `json:"sessionUpdate"`
 		} `json:"update"`
 	}
-	_ = json.Unmarshal(params, &n) // the schema says what is wrong with it
+	_ = json.Unmarshal(params, &n) // the schema reports what is wrong with it
 	return n.Update.SessionUpdate
 }
 
-// validate holds a value against a schema. c.mu is held.
+// validate validates a value against a schema. The caller holds c.mu.
 func (c *wireCheck) validate(what string, schema *jsonschema.Schema, value json.RawMessage) error {
 	if c.schema == nil || strings.HasPrefix(what, "_") {
 		return nil
@@ -174,14 +174,14 @@ func (c *wireCheck) validate(what string, schema *jsonschema.Schema, value json.
 	return nil
 }
 
-// seen returns how many messages of a kind have been held against the schema.
+// seen returns the number of validated messages of a kind.
 func (c *wireCheck) seen(kind string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.checked[kind]
 }
 
-// replay checks the lines of a file that --rpc-log wrote.
+// replay checks the lines of a file written by --rpc-log.
 func (c *wireCheck) replay(path string) {
 	c.t.Helper()
 	data, err := os.ReadFile(path)
@@ -199,9 +199,8 @@ func (c *wireCheck) replay(path string) {
 	}
 }
 
-// wireSchema is the official schema with its unstable parts, all objects closed: a member that the schema does not know
-// is an error, since strict clients reject it. That nothing unstable goes to a client that has not asked for it is for
-// the rules.
+// wireSchema is the official schema with its unstable parts, all objects closed: an unknown member is an error, since
+// strict clients reject it. The rules check that unstable messages go only to clients that have asked for them.
 type wireSchema struct {
 	byMethod map[[2]string]*jsonschema.Schema
 }
@@ -213,7 +212,7 @@ func (s *wireSchema) of(kind, method string) *jsonschema.Schema {
 	return s.byMethod[[2]string{kind, method}]
 }
 
-// loadWireSchema reads and compiles the schema once; it is safe for concurrent use then.
+// loadWireSchema reads and compiles the schema once; it is safe for concurrent use.
 var loadWireSchema = func() func(root string) (*wireSchema, error) {
 	var once sync.Once
 	var schema *wireSchema
@@ -223,7 +222,7 @@ var loadWireSchema = func() func(root string) (*wireSchema, error) {
 			path := filepath.Join(root, "testdata", "interop", "node_modules", "@agentclientprotocol", "sdk", "schema", "v1", "schema.unstable.json")
 			var data []byte
 			if data, err = os.ReadFile(path); os.IsNotExist(err) {
-				err = nil // the tests that are about the schema skip; the others go on without it
+				err = nil // tests about the schema skip; the others continue without it
 				return
 			}
 			if err == nil {
@@ -273,8 +272,8 @@ func closed(schema any) map[string]any {
 	return map[string]any{"allOf": []any{schema}, "unevaluatedProperties": false}
 }
 
-// closeMembers closes the objects at every place of schema where a value stands. The objects are not closed where
-// they are defined, because definitions are combined.
+// closeMembers closes the objects at every place of schema where a value occurs. The objects are not closed where they
+// are defined, because definitions are combined.
 func closeMembers(defs map[string]any, schema any) {
 	switch s := schema.(type) {
 	case []any:
@@ -301,7 +300,7 @@ func closeMembers(defs map[string]any, schema any) {
 	}
 }
 
-// hasMembers reports whether a schema, with what it refers to, names members. One that names none takes all.
+// hasMembers reports whether a schema, including its references, names members. A schema that names none accepts all.
 func hasMembers(defs map[string]any, schema any, path []string) bool {
 	s, ok := schema.(map[string]any)
 	if !ok {
@@ -330,7 +329,7 @@ func hasMembers(defs map[string]any, schema any, path []string) bool {
 	return false
 }
 
-// A check that accepts everything would let every other test in this directory pass.
+// If the check accepted everything, every other test in this directory would pass.
 func TestWireCheck(t *testing.T) {
 	testenv.NeedsInterop(t)
 	ask := func(c *wireCheck) {
@@ -345,7 +344,7 @@ func TestWireCheck(t *testing.T) {
 	tests := []struct {
 		name  string
 		lines []string
-		want  string // what the complaint about the last line says; empty for none
+		want  string // what the complaint about the last line contains; empty for none
 	}{
 		{"result", []string{known}, ""},
 		{"update", []string{known, update(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"x"}}`)}, ""},

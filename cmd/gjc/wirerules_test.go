@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// rules are the protocol's rules of order that a schema cannot say: no word of a session before the editor knows it,
-// nothing of a turn outside of it, and every tool call ends in its turn.
+// rules are the protocol's rules of order that a schema cannot express: no update of a session before the editor knows
+// it, nothing of a turn outside of it, and every tool call ends in its turn.
 type rules struct {
 	sessions map[string]*sessionRules
 	client   *capabilities
 }
 
-// capabilities are those of a client that allow updates and requests.
+// capabilities are those of a client that permit updates and requests.
 type capabilities struct {
 	FS struct {
 		ReadTextFile, WriteTextFile bool
@@ -54,9 +54,9 @@ func (c *capabilities) allows(name string) bool {
 }
 
 type sessionRules struct {
-	// known says that the editor has heard of the session, or named it itself.
+	// known is set if the editor has received or sent the session's ID.
 	known bool
-	// busy counts the prompts and loads that are open.
+	// busy counts the open prompts and loads.
 	busy int
 	// calls has the tool calls, and whether they have ended.
 	calls map[string]bool
@@ -75,7 +75,7 @@ func (r rules) session(id string) *sessionRules {
 	return s
 }
 
-// asks notes a request of the editor's.
+// asks records a request of the editor's.
 func (r rules) asks(a asked) {
 	switch a.method {
 	case "initialize":
@@ -90,7 +90,7 @@ func (r rules) asks(a asked) {
 	}
 }
 
-// answered notes an answer of gjc's; an error has no result.
+// answered records a response of gjc's; an error has no result.
 func (r rules) answered(a asked, result json.RawMessage) error {
 	switch a.method {
 	case "session/new", "session/fork":
@@ -179,7 +179,7 @@ func (r rules) notification(method string, params json.RawMessage) error {
 	switch u.SessionUpdate {
 	case "subagent_update":
 		child := r.session(u.SessionID)
-		child.known, child.busy = true, 1 // it may speak as long as its parent's turn goes on
+		child.known, child.busy = true, 1 // it may send updates as long as its parent's turn runs
 	case "tool_call":
 		s.calls[u.ToolCallID] = ended
 	case "tool_call_update":

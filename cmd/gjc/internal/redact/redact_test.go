@@ -47,7 +47,7 @@ func FuzzMessage(f *testing.F) {
 		if jsonx.Valid([]byte(line)) && !jsonx.Valid(got) {
 			t.Errorf("%s became %s", line, got)
 		}
-		// What stands in the headers never comes out.
+		// The contents of headers never appear.
 		if inner, err := json.Marshal(line); err == nil && len(line) > 3 && !strings.Contains(`{"headers":{"A":"…"}}`, line) {
 			if out := string(Message([]byte(`{"headers":{"A":` + string(inner) + `}}`))); strings.Contains(out, line) {
 				t.Errorf("%s", out)
