@@ -41,6 +41,6 @@ func TestACP_OnATerminal(t *testing.T) {
 	e.initialize(nil)
 	e.stop()
 	if told := e.told.String(); strings.Contains(told, "gjc demo") {
-		t.Errorf("an editor is told %q", told)
+		t.Errorf("an editor received %q", told)
 	}
 }

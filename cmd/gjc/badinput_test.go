@@ -295,7 +295,7 @@ func TestUnansweredPermission(t *testing.T) {
 			p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, question.ID, tt.answer))
 			m, before := p.answer(prompt)
 			if m.Error != nil || !strings.Contains(strings.Join(lines(before), "\n"), `"status":"failed"`) {
-				t.Errorf("the prompt got %s behind %v", m.line, lines(before))
+				t.Errorf("the prompt got %s after %v", m.line, lines(before))
 			}
 			wantEmpty(t, p.work)
 			// A second answer to the same question is ignored.

@@ -307,7 +307,7 @@ func TestConfig_MistakesInSession(t *testing.T) {
 	told += strings.Join(lines(rest), "\n")
 	for _, want := range []string{"config.yml:1: retry.maxRetries", "config.yml:3: permissions.deny[0]", "config.yml:4: lsp.enabled", ".gjc/config.yml:1: bash.sandbox"} {
 		if strings.Count(told, want) != 1 {
-			t.Errorf("%q is told %d times:\n%s", want, strings.Count(told, want), told)
+			t.Errorf("%q is reported %d times:\n%s", want, strings.Count(told, want), told)
 		}
 	}
 	if strings.Contains(told, "42x") {

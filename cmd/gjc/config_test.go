@@ -211,7 +211,7 @@ modelRoles: {default: "anthropic/a:high", smol: openai/b, mine: x/y/z}
 	}
 	if c.context.Compaction.Strategy != contextwindow.StrategyOff || c.context.Compaction.RemoteEndpoint != "" || c.models.Roles["smol"] != "" ||
 		c.context.Compaction.ReserveTokens != 1 {
-		t.Errorf("behind the overlay: %+v", c.context)
+		t.Errorf("after the overlay: %+v", c.context)
 	}
 	for _, tt := range []struct{ text, fails string }{
 		{"a: 1\ncompaction:\n  enabled: true\n  strategy: SECRET\n", "config.yml:4: compaction.strategy: must be one of: context-full, handoff, off"},
@@ -357,7 +357,7 @@ func TestModelSettings_Misspelled(t *testing.T) {
 }
 
 // Only the settings report a mistake in config.yml.
-func TestReadConfig_ToldOnce(t *testing.T) {
+func TestReadConfig_ReportedOnce(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "config.yml"), "retry: {maxRetries: many}\n")
 	h, opts, local := new(host), new(options), new(bridges.Local)
@@ -394,7 +394,7 @@ func TestSettings_MissingModels(t *testing.T) {
 	if !slices.ContainsFunc(h.examineModels(t.Context(), dir, opts), func(f finding) bool {
 		return f.State == "warning" && strings.Contains(f.Detail, `fallbacks[0][1]: unknown model "nope/b"`)
 	}) {
-		t.Error("doctor does not tell it")
+		t.Error("doctor does not report it")
 	}
 	cmd := newModels(h, opts)
 	cmd.SetArgs(nil)

@@ -194,7 +194,7 @@ func TestDebugger_NothingIsLeft(t *testing.T) {
 			over(t, turn)
 			wantOnlyGjc(t, mark)
 			if text := e.do(t, does("sessions")); !strings.Contains(text, "Status: terminated") && !strings.Contains(text, "No debug sessions.") {
-				t.Errorf("behind the cancelled turn:\n%s", text)
+				t.Errorf("after the cancelled turn:\n%s", text)
 			}
 			e.alive(e.id)
 			e.stop()

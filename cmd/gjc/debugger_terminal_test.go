@@ -46,7 +46,7 @@ func TestDebugger_EditorsTerminal(t *testing.T) {
 	e.do(t, does("launch program=main.x terminal=true", "Status: stopped", "Location: main.x:1"))
 	answer := <-answered
 	if !answer.Success {
-		t.Errorf("the adapter is told %s", answer.Message)
+		t.Errorf("the adapter received %s", answer.Message)
 	}
 	created := received[acp.CreateTerminalRequest](e)
 	if len(created) != 1 {
@@ -98,7 +98,7 @@ func TestDebugger_OwnTerminal(t *testing.T) {
 		ProcessID int `json:"processId"`
 	}
 	if answer := <-answered; !answer.Success || json.Unmarshal(answer.Body, &started) != nil || started.ProcessID == 0 {
-		t.Errorf("the adapter is told %+v", answer)
+		t.Errorf("the adapter received %+v", answer)
 	}
 	e.do(t, debugStep{do: "output", until: "a terminal, yes it is"})
 	e.do(t, does("terminate", "Debug session terminated."))

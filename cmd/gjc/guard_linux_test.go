@@ -215,7 +215,7 @@ func TestGuard_IsReplaced(t *testing.T) {
 }
 
 // Processes of a gjc that was killed together with its guard end when another gjc starts its first command.
-func TestGuard_SweepsForTheDead(t *testing.T) {
+func TestGuard_EndsOrphans(t *testing.T) {
 	t.Parallel()
 	seconds := someSeconds(t)
 	p := startPeer(t, peerOptions{})

@@ -84,7 +84,7 @@ func TestInterop_ACPX_Exec(t *testing.T) {
 	}
 	out := x.run(1, "--format", "json", "exec", "!fail quota")
 	if !strings.Contains(out, `"kind":"quota"`) {
-		t.Errorf("the model's failure is not told:\n%s", out)
+		t.Errorf("the model's failure is not reported:\n%s", out)
 	}
 	// Without the editor's files gjc writes itself.
 	x.wants([]string{"[tool] Read a.txt (completed)", "[tool] echo local (completed)", "[done] end_turn"},

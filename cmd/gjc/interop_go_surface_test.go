@@ -121,14 +121,14 @@ func TestInterop_GoSDK_Surface(t *testing.T) {
 		t.Errorf("the resume replays %v and %q", tools, said)
 	}
 	if _, _, said := prompt("!say back"); !strings.Contains(said, "back") {
-		t.Errorf("behind the resume it said %q", said)
+		t.Errorf("after the resume it said %q", said)
 	}
 	_, err = conn.UnstableDeleteSession(ctx, sdk.UnstableDeleteSessionRequest{SessionId: id})
 	fatal("session/delete", err)
 	list, err := conn.ListSessions(ctx, sdk.ListSessionsRequest{Cwd: &work})
 	fatal("session/list", err)
 	if d := cmp.Diff([]sdk.SessionInfo{}, list.Sessions); d != "" {
-		t.Errorf("behind the deletion (-want +got):\n%s", d)
+		t.Errorf("after the deletion (-want +got):\n%s", d)
 	}
 	stop()
 	newWireCheck(t).replay(log)

@@ -154,7 +154,7 @@ func TestInterop_TypeScriptSDK(t *testing.T) {
 		t.Errorf("after the load %q, after the resume %q", got.Loaded.Text, got.Resumed.Text)
 	}
 	if len(got.Commands) == 0 {
-		t.Error("no commands were told")
+		t.Error("no commands were sent")
 	}
 	equal("terminals that were not released", got.Unreleased, 0)
 	if got.Exit.Code == nil || *got.Exit.Code != 0 {

@@ -81,7 +81,7 @@ func TestInterop_TypeScriptSDK_Surface(t *testing.T) {
 				t.Errorf("%s: %+v", flavour, got.Unstable)
 			}
 			if data, err := os.ReadFile(keys); err != nil || string(data) != "{}\n" {
-				t.Errorf("behind the logout the keys are %s, %v", data, err)
+				t.Errorf("after the logout the keys are %s, %v", data, err)
 			}
 			wantEmptyExcept(t, work)
 		})

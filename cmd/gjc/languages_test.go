@@ -36,7 +36,7 @@ func (h *languageHost) mark() *languageHost {
 	return h
 }
 
-func TestLanguages_BehindChanges(t *testing.T) {
+func TestLanguages_AfterChanges(t *testing.T) {
 	t.Parallel()
 	h := startLanguages(t, fakeLanguages(t, "good")).mark()
 	id := h.open()
@@ -164,7 +164,7 @@ func TestLanguages_Late(t *testing.T) {
 		log.WriteString(string(data))
 	}
 	if !strings.Contains(log.String(), "Diagnostics of an earlier change, which came late") {
-		t.Error("the model is not told")
+		t.Error("the model is not notified")
 	}
 }
 
@@ -189,7 +189,7 @@ func TestLanguages_Shared(t *testing.T) {
 		t.Errorf("/lsp restart: %s", o.words)
 	}
 	if now := pidPattern.FindString(h.prompt(two, "/lsp").words); now == second || now == "" {
-		t.Errorf("behind /lsp restart: %q", now)
+		t.Errorf("after /lsp restart: %q", now)
 	}
 	h.stop()
 	wantNoneLeft(t, mark)

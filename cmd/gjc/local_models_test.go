@@ -224,12 +224,12 @@ func (l *life) works(m *machine, wants []string) {
 	}
 	m.model.Add(providertest.Step{providertest.Text("Here again.")})
 	if got := l.turn("and now?"); got != "Here again." {
-		t.Errorf("behind a cancelled turn the answer is %q", got)
+		t.Errorf("after a cancelled turn the answer is %q", got)
 	}
 }
 
 // A server that is off, or that hangs, costs only a line in the log: no error in the session, no wait at its end.
-func TestLocalModels_NobodyThere(t *testing.T) {
+func TestLocalModels_ServerIsOff(t *testing.T) {
 	t.Parallel()
 	const file = "providers:\n  workshop:\n    api: openai-completions\n    baseUrl: %s/v1\n    auth: none\n    discovery: {type: %s}\n"
 	off := fmt.Sprintf("http://127.0.0.1:%d", testenv.FreePort(t))

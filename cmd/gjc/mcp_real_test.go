@@ -40,7 +40,7 @@ func TestMCP_RealServers(t *testing.T) {
 		}
 		h.stopsCall(id, tool(name+`_trigger_long_running_operation {"duration":600,"steps":60000}`))
 		if call = h.prompt(id, tool(name+`_echo {"message":"still here"}`)).only(t); call.Text != "Echo: still here" {
-			t.Errorf("%s behind the cancelled call: %+v", name, call)
+			t.Errorf("%s after the cancelled call: %+v", name, call)
 		}
 	}
 	if call := h.prompt(id, "!mcp mcp__pipe_get_env {}").only(t); !strings.Contains(call.Text, "by pipe") {

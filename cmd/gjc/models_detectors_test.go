@@ -48,12 +48,12 @@ func TestModels_LeakedProtocol(t *testing.T) {
 	}
 	second := string(model.Requests()[1].Body)
 	if strings.Contains(second, "to=functions") || !strings.Contains(second, "did not run") {
-		t.Errorf("the model is told %s", second)
+		t.Errorf("the model received %s", second)
 	}
 	l.turn("is it well?")
 	requests := model.Requests()
 	if len(requests) != 5 || strings.Contains(string(requests[4].Body), "to=functions") || !strings.Contains(string(requests[4].Body), "All is well.") {
-		t.Errorf("behind a text that leaks the model is asked %d times, lastly with %s", len(requests), requests[len(requests)-1].Body)
+		t.Errorf("after a text that leaks the model is asked %d times, lastly with %s", len(requests), requests[len(requests)-1].Body)
 	}
 	l.stop()
 }

@@ -84,7 +84,7 @@ func TestModels_Fallback(t *testing.T) {
 			again := startLife(t, lifeOptions{home: home, work: l.work})
 			resp, lines := again.load(id)
 			if got := choice(resp.ConfigOptions, "model"); got != "b/m" {
-				t.Errorf("behind the load the model is %q", got)
+				t.Errorf("after the load the model is %q", got)
 			}
 			if got := wordsIn(lines, "agent_message_chunk"); got != "b goes onb goes on" {
 				t.Errorf("the load shows %q", got)

@@ -66,10 +66,10 @@ func TestModels_ChangedMeanwhile(t *testing.T) {
 	before := providersOf()
 	terminal("k-of-corp-1234567\n", "login", "corp")
 	if got := providersOf(); got != before+1 {
-		t.Errorf("behind a login there are %d accounts, before %d", got, before)
+		t.Errorf("after a login there are %d accounts, before %d", got, before)
 	}
 	if got := l.turn("go"); !strings.Contains(got, "with a key") {
-		t.Errorf("behind a login: %q", got)
+		t.Errorf("after a login: %q", got)
 	}
 	if err := l.Await(l.ctx, l.id, chosen("corp/m")); err != nil {
 		t.Error(err)
@@ -79,14 +79,14 @@ func TestModels_ChangedMeanwhile(t *testing.T) {
 	}
 	writeFile(t, file, fmt.Sprintf(text, model.OpenAIURL(), "other"))
 	if got := l.new(); got != "corp/other" {
-		t.Errorf("behind an edit of models.yml a new session has %s", got)
+		t.Errorf("after an edit of models.yml a new session has %s", got)
 	}
 	if got := l.turn("go"); !strings.Contains(got, "as another") {
-		t.Errorf("behind an edit: %q", got)
+		t.Errorf("after an edit: %q", got)
 	}
 	terminal("", "logout", "corp")
 	if _, err := l.Prompt(l.ctx, l.id, "go"); err == nil || !strings.Contains(err.Error(), "gjc login corp") {
-		t.Errorf("behind a logout: %v", err)
+		t.Errorf("after a logout: %v", err)
 	}
 	if n := len(model.Requests()); n != 2 {
 		t.Errorf("%d requests", n)

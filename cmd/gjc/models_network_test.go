@@ -114,7 +114,7 @@ func TestModels_BrokenConfigurationOfNetwork(t *testing.T) {
 					told += strings.Count(string(line), "retry.maxRetries")
 				}
 				if told != 1 {
-					t.Errorf("the mistake is told %d times", told)
+					t.Errorf("the mistake received %d times", told)
 				}
 				return
 			}

@@ -89,7 +89,7 @@ func TestModels_ChangeInTheMiddle(t *testing.T) {
 			l = startLife(t, lifeOptions{home: home, work: l.work})
 			resp, _ := l.load(id)
 			if got := choice(resp.ConfigOptions, "model"); string(got) != order[n-1] {
-				t.Errorf("behind the load the model is %q", got)
+				t.Errorf("after the load the model is %q", got)
 			}
 		}
 		l.choose(ref)
@@ -100,7 +100,7 @@ func TestModels_ChangeInTheMiddle(t *testing.T) {
 		}
 		requests := model.Requests()
 		if len(requests) != 2*(n+1) {
-			t.Fatalf("behind turn %d the model was asked %d times", n, len(requests))
+			t.Fatalf("after turn %d the model was asked %d times", n, len(requests))
 		}
 		for i, r := range requests[2*n:] {
 			if got, want := wantPaired(t, r), 2*(n+i); got != want {

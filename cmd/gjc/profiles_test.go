@@ -234,7 +234,7 @@ func (s *profiled) stopsInTheMiddle() {
 	s.cancelled("!bash touch never", acptest.Called(acp.MethodSessionRequestPermission.Name, count(s.Calls(), acp.MethodSessionRequestPermission.Name)+1))
 	s.answer = "allow_once"
 	if _, words := s.turn(acp.StopReasonEndTurn, "!say alive"); !strings.Contains(words, "alive") {
-		s.t.Errorf("behind the cancelled turns it says %q", words)
+		s.t.Errorf("after the cancelled turns it says %q", words)
 	}
 }
 
@@ -250,7 +250,7 @@ func (s *profiled) options() {
 	}
 	for id, value := range map[acp.SessionConfigID]acp.SessionConfigValueID{"mode": "auto", "thinking": "high", "model": "offline/demo"} {
 		if sel, ok := set(id, value).Kind.(*acp.SessionConfigSelect); !ok || sel.CurrentValue != value {
-			s.t.Errorf("%s is %+v behind the change to %s", id, sel, value)
+			s.t.Errorf("%s is %+v after the change to %s", id, sel, value)
 		}
 	}
 	if s.profile.Capabilities.Session != nil {
@@ -318,7 +318,7 @@ func (s *profiled) comesBack() {
 		step()
 	}
 	if _, words := s.turn(acp.StopReasonEndTurn, "!say back again"); !strings.Contains(words, "back again") {
-		s.t.Errorf("behind it all it says %q", words)
+		s.t.Errorf("after it all it says %q", words)
 	}
 	listed := func() []acp.SessionInfo {
 		return inTime(s, acp.MethodSessionList, &acp.ListSessionsRequest{Cwd: s.work}).Sessions
@@ -328,7 +328,7 @@ func (s *profiled) comesBack() {
 	}
 	inTime(s, acp.MethodSessionDelete, &acp.DeleteSessionRequest{SessionID: s.id})
 	if list := listed(); len(list) != 0 {
-		s.t.Errorf("behind the deletion the list is %+v", list)
+		s.t.Errorf("after the deletion the list is %+v", list)
 	}
 	wantError(s.scenario, acp.MethodSessionLoad, &acp.LoadSessionRequest{SessionID: s.id, Cwd: s.work}, acp.ErrorCodeResourceNotFound)
 }

@@ -351,7 +351,7 @@ func TestRegistry(t *testing.T) {
 	}
 	rest, err := io.ReadAll(lines)
 	if err != nil || len(rest) > 0 {
-		t.Errorf("behind it comes %q, %v", rest, err)
+		t.Errorf("after it comes %q, %v", rest, err)
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("gjc ended with %v", err)

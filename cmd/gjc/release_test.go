@@ -34,7 +34,7 @@ func TestRelease(t *testing.T) {
 	id := p.session("auto")
 	m, before := p.answer(p.prompt(id, "!write a.txt hello\n!read a.txt\n!search hel+o\n!bash echo from the shell"))
 	if m.Error != nil || strings.Contains(strings.Join(lines(before), "\n"), `"status":"failed"`) {
-		t.Errorf("the prompt got %s behind %v", m.line, lines(before))
+		t.Errorf("the prompt got %s after %v", m.line, lines(before))
 	}
 	p.call("session/close", object{"sessionId": id})
 	_, replay := p.answer(p.request("session/load", object{"sessionId": id, "cwd": p.work, "mcpServers": []any{}}))

@@ -165,13 +165,13 @@ func TestBadSessionFiles_CutTail(t *testing.T) {
 		}
 		l := startLife(t, lifeOptions{home: first.home, work: first.work})
 		if _, lines := l.load(id); !strings.Contains(wordsIn(lines, "agent_message_chunk"), "whole words") {
-			t.Errorf("behind %.10q the load is\n%s", tail, shown(lines))
+			t.Errorf("after %.10q the load is\n%s", tail, shown(lines))
 		}
 		l.turn("!say more words")
 		l.stop()
 		data, err := os.ReadFile(path)
 		if err != nil || !bytes.HasPrefix(data, whole) || bytes.Contains(data, []byte("torn")) || bytes.IndexByte(data, 0) >= 0 || bytes.IndexByte(data, 0xff) >= 0 {
-			t.Errorf("behind %.10q the file is %v\n%q", tail, err, data)
+			t.Errorf("after %.10q the file is %v\n%q", tail, err, data)
 		}
 	}
 }
@@ -209,13 +209,13 @@ func TestSessions_LinkedDirectory(t *testing.T) {
 		t.Errorf("the link is %v, %v", info, err)
 	}
 	if files, err := os.ReadDir(moved); err != nil || len(files) != 2 {
-		t.Errorf("behind the link are %v, %v", files, err)
+		t.Errorf("after the link are %v, %v", files, err)
 	}
 }
 
 // If sessions cannot be stored, the editor gets an error with the place, and no prompt is answered whose result would
 // be lost.
-func TestSessions_NoPlaceForThem(t *testing.T) {
+func TestSessions_CannotBeStored(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string

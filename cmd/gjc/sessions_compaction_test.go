@@ -126,7 +126,7 @@ func TestCompaction_Threshold(t *testing.T) {
 				told = append(append(told, fmt.Sprintf("user: PROMPT-%d detail detail detail", turn)), story(lines)...)
 			}
 			if n := count(told, tt.line); n != 1 {
-				t.Errorf("the compaction is told %d times: %q", n, told)
+				t.Errorf("the compaction received %d times: %q", n, told)
 			}
 			wantSmaller(t, model.Requests())
 			l.stop()
@@ -141,7 +141,7 @@ func TestCompaction_Threshold(t *testing.T) {
 			again.turn("NEXT one")
 			requests := model.Requests()[asked:]
 			if len(requests) != 1 || !strings.Contains(string(requests[0].Body), theSummary) || strings.Contains(string(requests[0].Body), "PROMPT-0 ") {
-				t.Errorf("behind the load the model is asked %d times, lastly with %d bytes", len(requests), len(requests[0].Body))
+				t.Errorf("after the load the model is asked %d times, lastly with %d bytes", len(requests), len(requests[0].Body))
 			}
 			again.stop()
 		})
@@ -194,7 +194,7 @@ func wantSmaller(t *testing.T, requests []providertest.Recorded) {
 	}
 	before, behind := string(requests[at-1].Body), string(requests[after].Body)
 	if len(behind) >= len(before) || !strings.Contains(behind, theSummary) || strings.Contains(behind, "PROMPT-0 ") {
-		t.Errorf("behind the compaction a request has %d bytes, and had %d:\n%.3000s", len(behind), len(before), behind)
+		t.Errorf("after the compaction a request has %d bytes, and had %d:\n%.3000s", len(behind), len(before), behind)
 	}
 	if !strings.Contains(string(requests[at].Body), "PROMPT-0 ") {
 		t.Error("the model is not shown what it is to summarise")
@@ -252,7 +252,7 @@ func TestCompaction_Overflow(t *testing.T) {
 	}
 	last := string(requests[2].Body)
 	if !strings.Contains(last, theSummary) || !strings.Contains(last, "PROMPT-2 ") || strings.Contains(last, "PROMPT-0 ") {
-		t.Errorf("behind the overflow the model is asked %.3000s", last)
+		t.Errorf("after the overflow the model is asked %.3000s", last)
 	}
 	// A conversation that never fits ends in an error, not in an endless loop.
 	for range 20 {

@@ -34,7 +34,7 @@ func TestSessions_FailedTurn(t *testing.T) {
 		_, lines := again.load(id)
 		all := bytes.Join(lines, []byte("\n"))
 		if !bytes.Contains(all, []byte("The turn failed.")) || !bytes.Contains(all, []byte(reason)) || bytes.Contains(all, []byte("interrupted")) {
-			t.Errorf("behind prompt %s the load is\n%s", prompt, shown(lines))
+			t.Errorf("after prompt %s the load is\n%s", prompt, shown(lines))
 		}
 		l = again
 	}

@@ -191,7 +191,7 @@ func TestLoaded_LooksLikeLive(t *testing.T) {
 				kinds := kindsIn(again.since(mark + len(lines)))
 				for _, kind := range []string{"user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan"} {
 					if kinds[kind] > 0 {
-						t.Errorf("%d %s behind the response", kinds[kind], kind)
+						t.Errorf("%d %s after the response", kinds[kind], kind)
 					}
 				}
 			}

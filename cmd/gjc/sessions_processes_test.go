@@ -66,12 +66,12 @@ func TestOneSession_TwoProcesses(t *testing.T) {
 	refused(first, second)
 	second.kill()
 	if _, lines := first.load(id); !strings.Contains(wordsIn(lines, "agent_message_chunk"), "mine now") {
-		t.Errorf("behind the second one's death words are missing:\n%s", shown(lines))
+		t.Errorf("after the second one's death words are missing:\n%s", shown(lines))
 	}
 	first.stop()
 	third := startLife(t, lifeOptions{home: first.home, work: first.work})
 	if _, lines := third.load(id); !strings.Contains(wordsIn(lines, "agent_message_chunk"), "mine now") {
-		t.Errorf("behind the first one's end words are missing:\n%s", shown(lines))
+		t.Errorf("after the first one's end words are missing:\n%s", shown(lines))
 	}
 	third.stop()
 }
@@ -173,13 +173,13 @@ func TestManyProcesses_OneDirectory(t *testing.T) {
 		d.do()
 		for who, l := range map[string]*life{"the reader": reader, "a new process": fresh} {
 			if got := slices.Sorted(maps.Keys(l.walk(work))); !slices.Equal(got, want) {
-				t.Errorf("behind %q %s lists %d sessions", d.name, who, len(got))
+				t.Errorf("after %q %s lists %d sessions", d.name, who, len(got))
 			}
 		}
 		var total listAll
 		fresh.extension("_gjc/sessions/listAll", object{}, &total)
 		if total.Total != len(want) || len(total.Sessions) != len(want) {
-			t.Errorf("behind %q all are %d, %d of them told", d.name, total.Total, len(total.Sessions))
+			t.Errorf("after %q all are %d, %d of them told", d.name, total.Total, len(total.Sessions))
 		}
 	}
 	damage[0].do()

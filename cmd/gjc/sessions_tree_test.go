@@ -63,7 +63,7 @@ func TestFork_AtMessages(t *testing.T) {
 
 	behind, prompt := l.fork(id, messageOf(t, all, "agent_message_chunk", "answer-two"))
 	if prompt != "" {
-		t.Errorf("behind an answer there is the prompt %s", prompt)
+		t.Errorf("after an answer there is the prompt %s", prompt)
 	}
 	before, prompt := l.fork(id, messageOf(t, all, "user_message_chunk", "answer-three"))
 	if !strings.Contains(prompt, "!say answer-three") {
@@ -168,7 +168,7 @@ func TestBranch_AndTree(t *testing.T) {
 	again := startLife(t, lifeOptions{home: l.home, work: l.work})
 	_, lines := again.load(id)
 	if got := wordsIn(lines, "agent_message_chunk"); !strings.Contains(got, "left-words") || !strings.Contains(got, "grown-words") || strings.Contains(got, "right-words") {
-		t.Errorf("behind the restart the branch is %q", got)
+		t.Errorf("after the restart the branch is %q", got)
 	}
 	if messageOf(t, lines, "agent_message_chunk", "left-words") != left {
 		t.Error("the message has another id than it had live")
@@ -183,7 +183,7 @@ func TestBranch_AndTree(t *testing.T) {
 		}
 	}
 	if _, agent := again.said(id); !strings.Contains(agent, "grown-words") {
-		t.Errorf("behind bad requests the branch is %q", agent)
+		t.Errorf("after bad requests the branch is %q", agent)
 	}
 	again.stop()
 }

@@ -131,7 +131,7 @@ func TestShutdown(t *testing.T) {
 
 // A signal, unlike the end of stdin, leaves the editor connected: the turn is answered as cancelled, and the terminal
 // is released.
-func TestShutdown_TellsTheEditor(t *testing.T) {
+func TestShutdown_NotifiesTheEditor(t *testing.T) {
 	t.Parallel()
 	p := startPeer(t, peerOptions{})
 	p.initialize(withTerminals)

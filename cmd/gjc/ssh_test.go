@@ -73,7 +73,7 @@ func TestSSHHosts(t *testing.T) {
 }
 
 // Mistakes of the file are logged by the first session, and reported by doctor.
-func TestSSHHosts_Told(t *testing.T) {
+func TestSSHHosts_Reported(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "ssh.json")
 	writeFile(t, file, "{\"hosts\": {\n\"a\": {\"host\": \"a\"},\n\"b\": {}}}")
