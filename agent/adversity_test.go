@@ -33,7 +33,7 @@ func TestTurn_PlanPanics(t *testing.T) {
 	}, providertest.Step{providertest.Call("c1", "broken", `{}`)}, providertest.Step{providertest.Text("fine")})
 }
 
-// hookedLog calls back behind each answer of the model that it keeps.
+// hookedLog calls a function after each answer of the model that it stores.
 type hookedLog struct {
 	*memoryLog
 	answered func()
@@ -46,7 +46,7 @@ func (l *hookedLog) AppendMessage(m *providers.Message) (string, error) {
 	return l.memoryLog.AppendMessage(m)
 }
 
-// A turn that was told to stop is answered cancelled, also where it came to its end at the same time.
+// A turn that was asked to stop is answered cancelled, even if it ended at the same time.
 func TestCancel_CrossesTheEnd(t *testing.T) {
 	for _, stop := range []providers.StopReason{providers.StopEnd, providers.StopRefusal, providers.StopLength} {
 		var w *world
@@ -61,7 +61,7 @@ func TestCancel_CrossesTheEnd(t *testing.T) {
 	}
 }
 
-// What the user changes while a turn runs stays changed when the turn is refused and taken back.
+// Settings that the user changes while a turn runs stay changed when the turn is refused and undone.
 func TestRefusal_KeepsTheOptions(t *testing.T) {
 	store := sessions.NewStore(t.TempDir(), nil)
 	log, err := store.Create(t.Context(), sessions.Header{Cwd: "/w"})
@@ -170,7 +170,7 @@ func (f *editorFiles) Stat(_ context.Context, path string) (os.FileInfo, error) 
 	return nil, fs.ErrNotExist
 }
 
-// A replay describes calls of another program's without a look at today's files: the editor waits for the end of
+// A replay describes another program's calls without reading today's files: the editor waits for the end of
 // session/load and answers nothing.
 func TestReplay_AsksForNoFiles(t *testing.T) {
 	files := new(editorFiles)
@@ -211,8 +211,8 @@ func TestReplay_AsksForNoFiles(t *testing.T) {
 	})
 }
 
-// What an editor is sent of one call is bounded: a change in a large file is shown with what stands around it, and
-// the input without its long texts.
+// The size of a call's events is bounded: a change in a large file is shown with the lines around it, and the input
+// without its long texts.
 func TestTool_HugeDiffAndInput(t *testing.T) {
 	line := strings.Repeat("x", 99) + "\n"
 	before := strings.Repeat(line, 5000) + "old\n" + strings.Repeat(line, 5000)
@@ -251,7 +251,8 @@ func TestTool_HugeDiffAndInput(t *testing.T) {
 		providertest.Step{providertest.Text("fine")})
 }
 
-// An AGENTS.md that is a link out of its directory is not sent to the model: nobody was asked about that file.
+// An AGENTS.md that is a link out of its directory is not sent to the model, because the user has not allowed reading
+// that file.
 func TestSystemPrompt_FollowsNoLinks(t *testing.T) {
 	files := &linkedFiles{fewFiles{files: map[string]string{"/w/AGENTS.md": "the key", "/AGENTS.md": "Be kind."}}}
 	var prompt string

@@ -102,7 +102,7 @@ func (r *toolRun) approveEffect(ctx context.Context, e *approval.Effect, answere
 					if allowed, known := s.grants.Lookup(&scopes[i]); known && allowed {
 						v = approval.Allow
 					} else if known {
-						v, why = approval.Deny, fmt.Sprintf("%v (always, for %s)", ErrRejected, scopes[i].Name)
+						v, why = approval.Deny, fmt.Sprintf("%v (always, for %s)", errRejected, scopes[i].Name)
 					}
 				}
 				switch v {
@@ -211,6 +211,6 @@ func (r *toolRun) question(ctx context.Context, e *approval.Effect, open []*appr
 		r.turn.Cancel()
 		return ErrCancelled
 	default:
-		return fmt.Errorf("%w: %s", ErrRejected, title)
+		return fmt.Errorf("%w: %s", errRejected, title)
 	}
 }

@@ -102,8 +102,8 @@ func (t *requester) request(ctx context.Context) (providers.Model, *providers.Re
 	return model, req, err
 }
 
-// stream runs one request and returns the whole answer. With an error comes what was said before it, and what is known of
-// its usage; nil if no answer had begun.
+// stream runs one request and returns the whole answer. With an error it returns the part of the answer that arrived
+// and its known usage; nil if no answer had begun.
 func (t *requester) stream(ctx context.Context, model providers.Model, req *providers.Request) (*providers.Message, error) {
 	id := t.session.opts.NewID()
 	said := partial{id: id, info: new(model.Info())}
@@ -136,15 +136,15 @@ func (t *requester) stream(ctx context.Context, model providers.Model, req *prov
 			return said.message(), brokenOff(said.info)
 		}
 		if ctx.Err() != nil {
-			// A model that goes on after its context has ended is not listened to.
+			// Stop reading a model that continues after its context has ended.
 			return said.message(), context.Cause(ctx)
 		}
 	}
 	return said.message(), bug.Errorf("model %s ended its stream without an end", said.info.Ref())
 }
 
-// deltasAhead is how many deltas of a model may be on their way to the actor. Waiting for each would cost two changes of
-// goroutine for every few words; not waiting at all would leave a slow editor's backlog without bounds.
+// deltasAhead is the number of a model's deltas that may wait for the actor. Waiting for each would cost two goroutine
+// switches for a few words. Without a limit, a slow editor's backlog could grow without bounds.
 const deltasAhead = 32
 
 // speech emits the deltas of one answer, in order. Later events follow them in the actor's queue.

@@ -89,7 +89,7 @@ func TestSummarizeBranch(t *testing.T) {
 	}, providertest.Step{providertest.Text("WHAT HAPPENED")}, providertest.Step{providertest.Text("TESTS")}, providertest.Step{providertest.Text("")})
 }
 
-// A summary at the edge of what fits is taken, shortened: it tells of much.
+// A summary at the edge of the budget is accepted and shortened, since it covers much.
 func TestSummarizeBranch_SummaryAtTheEdge(t *testing.T) {
 	entries := []sessions.Entry{sessions.BranchSummary{Summary: chars("SUMMARY OF MUCH", 9000)}}
 	entries = append(entries, entriesOf(user("last", 5000))...)

@@ -17,31 +17,30 @@ type FS interface {
 	ReadFile(ctx context.Context, path string) ([]byte, error)
 	// WriteFile replaces a whole file, creating it and its parents.
 	WriteFile(ctx context.Context, path string, data []byte) error
-	// Remove removes a file, or a directory with all that is in it. A symbolic link goes itself, not what it leads to.
+	// Remove removes a file, or a directory with its content. It removes a symbolic link and not its target.
 	Remove(ctx context.Context, path string) error
 	// Rename moves a file or a directory, making the parents of to. What is at to is never replaced: an error that wraps
 	// [fs.ErrExist]. A symbolic link moves itself. Text that an editor has not saved goes along, as the new place's.
 	Rename(ctx context.Context, from, to string) error
-	// Stat follows symbolic links. A file that exists only as an unsaved buffer may be unknown to it.
+	// Stat follows symbolic links. It may not know a file that exists only as an unsaved buffer.
 	Stat(ctx context.Context, path string) (fs.FileInfo, error)
 	// ReadDir lists a directory of the disk, sorted by name.
 	ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error)
-	// RealPath resolves the symbolic links in path, as far as path exists. It is what the approval policy judges
-	// by.
+	// RealPath resolves the symbolic links in path, as far as path exists. The approval policy judges its result.
 	RealPath(path string) string
 }
 
-// An Opener is an [FS] that can open files of the disk without reading them whole: for long files, of which a part is asked
-// for, and for files that no editor shows as text. What an editor has not saved is not in them.
+// An Opener is an [FS] that can open files of the disk without reading them whole, for reading a part of a long file or
+// a file that no editor shows as text. It does not see unsaved text of an editor.
 type Opener interface {
 	// Open opens a regular file for reading. Anything else is an error that wraps [fs.ErrInvalid], at once: it never waits
 	// for the other end of a pipe. The caller closes the file.
 	Open(ctx context.Context, path string) (OpenFile, error)
 }
 
-// LeftoverRemover is an [FS] that can remove temporary files which writers left that were killed.
+// LeftoverRemover is an [FS] that can remove temporary files of writers that were killed.
 type LeftoverRemover interface {
-	// RemoveLeftovers does so in the directories dirs. What cannot be removed stays.
+	// RemoveLeftovers removes such files from the directories dirs, as far as it can.
 	RemoveLeftovers(ctx context.Context, dirs []string)
 }
 
@@ -88,13 +87,13 @@ type Command struct {
 	OnOutput func([]byte)
 }
 
-// Sandbox is what a command in a sandbox may do in addition to reading and running what its user can.
+// Sandbox says what a command in a sandbox may do in addition to reading files and running programs as its user.
 type Sandbox struct {
 	// Write are the directories below which it may change files, absolute.
 	Write []string
 	// Network lets it open sockets.
 	Network bool
-	// Required commands do not run at all where there is no sandbox: [ErrNoSandbox].
+	// Required commands fail with [ErrNoSandbox] where there is no sandbox.
 	Required bool
 }
 
@@ -145,8 +144,8 @@ type Output struct {
 	Total int64
 }
 
-// Programs runs helper programs of the tools' own, out of the user's sight: ripgrep, for one. The environment
-// is scrubbed of provider keys.
+// Programs runs the tools' helper programs, such as ripgrep, invisibly to the user. Their environment has no provider
+// keys.
 type Programs interface {
 	// LookPath returns the absolute path of the program called name, or an error that wraps [fs.ErrNotExist].
 	LookPath(name string) (string, error)
@@ -193,7 +192,7 @@ type RunningProgram interface {
 	io.Writer
 	// Done is closed when the program has ended and all it printed was handed on.
 	Done() <-chan struct{}
-	// Status is how the program ended; call it behind Done.
+	// Status returns how the program ended. Call it after Done is closed.
 	Status() ExitStatus
 	// Terminate asks the program and its children to end, and kills what is left after a moment, or when ctx ends. It returns when
 	// they have ended.
@@ -219,7 +218,7 @@ type Approver interface {
 	Approve(ctx context.Context, q Question) (Decision, error)
 }
 
-// Question asks for leave to take one step.
+// Question asks for permission to take one step.
 type Question struct {
 	// ToolCallID names the tool call that the step belongs to; it has been announced before the question.
 	ToolCallID string
@@ -244,7 +243,7 @@ const (
 	AllowOnce
 	AllowAlways
 	Cancelled
-	// Unasked is the outcome of a [Consent] that was not needed any more. No user answers so.
+	// Unasked is the outcome of a [Consent] that was no longer needed. Users never answer it.
 	Unasked
 )
 

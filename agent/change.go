@@ -11,14 +11,14 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// A Change changes what a session is set to. Make one with [ToMode], [ToModel], [ToThinking] or [ToServiceTier].
+// A Change changes a setting of a session. Make one with [ToMode], [ToModel], [ToThinking] or [ToServiceTier].
 type Change struct {
 	apply func(*Session, *state) error
 }
 
-// Change queues a change. then, if it is not nil, runs behind it, in the same step of the session: with what the session
-// is set to now, and whether anything has changed. It must not wait for the session. With a failed change it is not
-// called, and the session is as it was.
+// Change queues a change. After it, in the same step of the session, then is called unless it is nil, with the
+// session's settings and whether they have changed. It must not wait for the session. If the change fails, then is not
+// called and the session is unchanged.
 func (s *Session) Change(c Change, then func(snap Snapshot, changed bool)) Pending {
 	return s.do(func(st *state) error {
 		before := st.settings()
@@ -34,7 +34,7 @@ func (s *Session) Change(c Change, then func(snap Snapshot, changed bool)) Pendi
 	})
 }
 
-// settings is what a [Change] can change.
+// settings holds what a [Change] can change.
 type settings struct {
 	mode     approval.Mode
 	model    string
@@ -53,7 +53,7 @@ func (st *state) snapshot() Snapshot {
 	}
 }
 
-// ToMode changes the mode, for what is judged from now on.
+// ToMode changes the mode, for calls that are judged from then on.
 func ToMode(mode approval.Mode) Change {
 	return Change{func(s *Session, st *state) error {
 		if s.readOnly {
@@ -73,8 +73,8 @@ func ToMode(mode approval.Mode) Change {
 	}}
 }
 
-// ToModel changes the model, from the next model request on. The thinking level is kept as far as the new model knows
-// it, unless level says another.
+// ToModel changes the model, from the next model request on. The session keeps the thinking level as far as the new
+// model supports it, unless level is set.
 func ToModel(info providers.ModelInfo, level providers.ThinkingLevel) Change {
 	return Change{func(s *Session, st *state) error {
 		if level == "" {
@@ -85,7 +85,7 @@ func ToModel(info providers.ModelInfo, level providers.ThinkingLevel) Change {
 			if _, err := s.opts.Log.Append(sessions.ModelChange{Model: info.Ref()}); err != nil {
 				return err
 			}
-			// Another model counts differently: what was measured is a guess now.
+			// Models count tokens differently, so the last measurement is only an estimate now.
 			st.model = info
 			st.window.ModelChanged()
 		}
@@ -93,7 +93,7 @@ func ToModel(info providers.ModelInfo, level providers.ThinkingLevel) Change {
 	}}
 }
 
-// FromProvider is a change that is made only where the session's model is one of a provider's.
+// FromProvider returns a change that applies only if the session's model belongs to one of the providers.
 func FromProvider(provider string, c Change) Change {
 	return Change{func(s *Session, st *state) error {
 		if st.model.Provider != provider || c.apply == nil {
@@ -103,7 +103,7 @@ func FromProvider(provider string, c Change) Change {
 	}}
 }
 
-// fitToModel sets what depends on the model to what it knows.
+// fitToModel limits the settings that depend on the model to those that the model supports.
 func (st *state) fitToModel(level providers.ThinkingLevel) error {
 	if !slices.Contains(st.model.ServiceTiers, st.tier) {
 		if err := st.setTier(""); err != nil {
@@ -113,7 +113,7 @@ func (st *state) fitToModel(level providers.ThinkingLevel) error {
 	return st.setThinking(st.model.ClampThinking(level))
 }
 
-// ErrThinkingLevel is wrapped by the error for a level that the model does not have.
+// ErrThinkingLevel is wrapped by the error for a level that the model does not support.
 var ErrThinkingLevel = errors.New("unknown thinking level")
 
 // ToThinking changes the thinking level, from the next model request on.
@@ -126,7 +126,7 @@ func ToThinking(level providers.ThinkingLevel) Change {
 	}}
 }
 
-// ErrServiceTier is wrapped by the error for a service tier that the model does not have.
+// ErrServiceTier is wrapped by the error for a service tier that the model does not support.
 var ErrServiceTier = errors.New("unknown service tier")
 
 // ToServiceTier changes the service tier, from the next model request on; empty for the provider's default.
@@ -139,17 +139,12 @@ func ToServiceTier(tier string) Change {
 	}}
 }
 
-// SetMode is [Session.Change] with [ToMode].
+// SetMode calls [Session.Change] with [ToMode].
 func (s *Session) SetMode(mode approval.Mode) Pending { return s.Change(ToMode(mode), nil) }
 
-// SetModel is [Session.Change] with [ToModel].
+// SetModel calls [Session.Change] with [ToModel].
 func (s *Session) SetModel(info providers.ModelInfo, level providers.ThinkingLevel) Pending {
 	return s.Change(ToModel(info, level), nil)
-}
-
-// SetThinking is [Session.Change] with [ToThinking].
-func (s *Session) SetThinking(level providers.ThinkingLevel) Pending {
-	return s.Change(ToThinking(level), nil)
 }
 
 // ThinkingLevels lists the levels that a model can be set to, off first.

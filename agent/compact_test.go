@@ -70,8 +70,8 @@ func compactions(w *world) []string {
 	return lines
 }
 
-// What passes is tried again, visibly, and everything that was used is in the turn's usage and the session's cost. What
-// was told of a summary that broke off is not part of the next.
+// Temporary failures are retried visibly, and all usage counts in the turn and the session's cost. The text of a
+// summary that broke off is not part of the next one.
 func TestCompact_IsTriedAgain(t *testing.T) {
 	busy := &providers.Error{Kind: providers.KindOverloaded, Provider: "test", Message: "busy"}
 	run(
@@ -106,7 +106,7 @@ func TestCompact_IsTriedAgain(t *testing.T) {
 		providertest.Step{providertest.Text("half"), providertest.ReportUsage(providers.Usage{Input: 3, Output: 1}), providertest.Fail(busy)},
 		providertest.Step{providertest.Text("all of it"), providertest.Use(providers.Usage{Input: 30, Output: 7})},
 	)
-	// What was used for nothing was used all the same.
+	// Usage without a result counts too.
 	run(
 		t, nil, func(w *world) {
 			w.prompt("go")

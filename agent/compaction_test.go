@@ -208,8 +208,8 @@ func TestCompact_FileTree(t *testing.T) {
 	}
 }
 
-// The next compaction goes on with the summary before it and with its files. What the first one kept is not lost, and
-// what an extension has noted is not ours.
+// The next compaction continues from the previous summary and its files. The part that the first one kept is not lost,
+// and an extension's data is ignored.
 func TestCompact_Iterates(t *testing.T) {
 	for _, extension := range []bool{false, true} {
 		change := toolCall("e", "edit", `{"path":"new.go"}`)
@@ -258,7 +258,7 @@ func TestCompact_Iterates(t *testing.T) {
 	}
 }
 
-// A turn that is cut in its middle has a summary of its own, behind that of what was before.
+// A turn that is cut in the middle has a summary of its own, after that of the earlier part.
 func TestCompact_SplitTurn(t *testing.T) {
 	const heading = "\n\n---\n\n**Turn Context (split turn):**\n\n"
 	c1, c2 := toolCall("c1", "read", `{"path":"first.go"}`), toolCall("c2", "bash", `{}`)
@@ -314,7 +314,7 @@ func TestCompact_SplitTurn(t *testing.T) {
 	}
 }
 
-// The second summary of a split turn that breaks off is told anew with the first, which is not asked for again.
+// If the second summary of a split turn breaks off, it is emitted again with the first, which is not requested again.
 func TestCompact_SplitTurnIsTriedAgain(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		window(o, 100_000)
@@ -359,7 +359,7 @@ func TestCompact_OfAVeryLongMessage(t *testing.T) {
 	}, providertest.Step{providertest.Text("S")}, providertest.Step{providertest.Text("T")})
 }
 
-// What was set just before what is kept is kept, so that the log tells it where it was.
+// A setting made just before the kept part is kept, so that the log records its place.
 func TestCompact_KeepsWhatWasSetBeforeTheCut(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		window(o, 100_000)
@@ -445,7 +445,7 @@ func TestCompact_CancelledAnywhere(t *testing.T) {
 					if at == "the end" {
 						var cancel context.CancelCauseFunc
 						ctx, cancel = context.WithCancelCause(ctx)
-						// The cancellation comes behind the last summary, before anything is stored.
+						// The cancellation follows the last summary, before anything is stored.
 						w.onEvent = func(ev agent.Event) {
 							if d, ok := ev.(agent.CompactionDelta); ok && strings.Contains(d.Text, "<files>") {
 								cancel(agent.ErrCancelled)
@@ -484,7 +484,7 @@ func TestCompact_CancelledAnywhere(t *testing.T) {
 	}
 }
 
-// Where the session's model gives no summary another one is asked, and at once where the wait would be long.
+// If the session's model gives no summary, another one is asked, at once if the wait would be long.
 func TestCompact_AsksOthers(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -511,7 +511,7 @@ func TestCompact_AsksOthers(t *testing.T) {
 	}
 }
 
-// fleet has more models beside that of a world.
+// fleet has more models, with that of a world.
 type fleet struct {
 	agent.Models
 	more []*providertest.Script

@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-// Consent is a question that comes up while a call runs: whether programs of the workspace may be started, for one.
+// Consent is a question that comes up while a call runs, such as whether programs of the workspace may be started.
 type Consent struct {
-	// Title is what is asked for leave to, in a few words.
+	// Title names the permission that is requested, in a few words.
 	Title string
 	// Text explains it.
 	Text string
 	// Always says what an "always" answer covers.
 	Always string
-	// Needed is looked at when the questions before this one are answered: they may have settled it. Optional.
+	// Needed is called when the previous questions are answered, because they may have settled this one. Optional.
 	Needed func() bool
 }
 

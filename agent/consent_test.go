@@ -12,7 +12,8 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// A plan that takes time is worked out behind the announcement, may ask for consent, and what it finds is told and judged.
+// A plan that takes time is completed after the announcement, may ask for consent, and its findings are emitted and
+// judged.
 func TestToolRun_PlanThatTakesTime(t *testing.T) {
 	steps := []providertest.Step{{providertest.Call("c1", "slow", `{}`)}, {providertest.Text("ok")}}
 	for _, tt := range []struct {

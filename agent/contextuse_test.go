@@ -56,7 +56,7 @@ func TestContextUse_Next(t *testing.T) {
 	}
 }
 
-// Another model of the session's counts as it does, and a provider that tells no usage is estimated.
+// Another model of the session counts as it does, and the count of a provider that reports no usage is estimated.
 func TestContextUse_Unmeasured(t *testing.T) {
 	run(t, func(o *agent.Options) { window(o, 50_000) }, func(w *world) {
 		w.prompt(chars("go", 1000))

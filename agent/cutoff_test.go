@@ -20,8 +20,8 @@ func told(input, output int) providertest.Action {
 	return providertest.ReportUsage(providers.Usage{Input: input, Output: output})
 }
 
-// spent checks the sums of the session, of the log, and of a session that is made of the log: how many answers there are,
-// what they used and cost, and how many of them nobody knows the usage of. It returns how many of the others were cut off.
+// spent checks the sums of the session, of the log, and of a session made from the log: the number of answers, their
+// usage and cost, and the number of those with unknown usage. It returns how many of the others were interrupted.
 func (w *world) spent(requests, input, output, untold int) (cut int) {
 	w.t.Helper()
 	check := func(who string, s *agent.Session) {
@@ -79,7 +79,7 @@ func (w *world) spent(requests, input, output, untold int) (cut int) {
 	return cut
 }
 
-// usages are what was told of the window and the cost.
+// usages returns the events about the window and the cost.
 func usages(w *world) (all []agent.UsageChanged) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -165,7 +165,8 @@ func TestCutOff_Counts(t *testing.T) {
 	}
 }
 
-// The leak of a protocol is found when the answer is whole: what was told before is not counted beside its end.
+// A protocol leak is found when the answer is whole. Usage reported before is not counted in addition to that at its
+// end.
 func TestCutOff_Leak(t *testing.T) {
 	run(
 		t, func(o *agent.Options) { priced(o); o.Model.ID = "gpt-5.4" }, func(w *world) {
@@ -182,8 +183,8 @@ func TestCutOff_Leak(t *testing.T) {
 	)
 }
 
-// An answer that the user cancels is charged with what was told by then. The cost is told with the turn's end; how full the
-// window is stays as the last whole answer had it.
+// An answer that the user cancels is charged with the usage reported so far. The cost is reported with the turn's end;
+// the use of the window stays as of the last whole answer.
 func TestCutOff_Cancelled(t *testing.T) {
 	for _, tt := range []struct {
 		name                  string
@@ -231,7 +232,7 @@ func TestCutOff_Cancelled(t *testing.T) {
 	}
 }
 
-// A turn that ends before there was an answer tells nothing of the cost.
+// A turn that ends before an answer reports no cost.
 func TestCutOff_NothingBegan(t *testing.T) {
 	run(t, priced, func(w *world) {
 		gate := providertest.NewGate()
@@ -277,7 +278,7 @@ func (o opening) Open(context.Context, providers.ModelInfo) (providers.Model, er
 	return o.model, nil
 }
 
-// What is known of an answer only when its turn has been disowned is the session's all the same, and told.
+// Usage that is known only after its turn has been disowned belongs to the session, and is reported.
 func TestCutOff_OfATurnThatIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, log: new(memoryLog), script: providertest.NewScript(providers.ModelInfo{Provider: "test", ID: "script", Cost: dear})}

@@ -167,7 +167,7 @@ func has[T any](v *agent.Values) bool {
 	return ok
 }
 
-// Where a program stops while a call runs is told, so that the editor follows.
+// The place where a program stops during a call is reported, so that the editor follows.
 func TestToolRun_ProgressHasLocations(t *testing.T) {
 	at := []agent.Location{{Path: "/w/a.go", Line: 7}}
 	run(t, func(o *agent.Options) {

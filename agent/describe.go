@@ -13,8 +13,8 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// unquoted is the input within a JSON string: some models and programs write their arguments so. What makes no sense
-// within stays as it is.
+// unquoted returns the input within a JSON string: some models and programs encode their arguments that way. It returns
+// other input unchanged.
 func unquoted(input jsonx.Raw) jsonx.Raw {
 	var text string
 	if input.Kind() != '"' || jsonx.Unmarshal(input, &text) != nil {
@@ -26,7 +26,7 @@ func unquoted(input jsonx.Raw) jsonx.Raw {
 	return input
 }
 
-// describe makes up how a call looked of which only the input is known, as in files that another program wrote.
+// describe reconstructs the display of a call of which only the input is known, as in files of another program.
 func (r *replay) describe(started *ToolStarted, c providers.ToolCall) {
 	tool := find(r.Tools, c.Name)
 	started.Kind = foreignKind(c.Name)
@@ -56,12 +56,12 @@ func (r *replay) describe(started *ToolStarted, c providers.ToolCall) {
 	}
 }
 
-// planOf is what a tool says of a call of long ago; nil for nothing.
+// planOf returns a tool's plan for a past call; nil for none.
 func (r *replay) planOf(tool Tool, c providers.ToolCall, input jsonx.Raw) (plan *CallPlan) {
 	if tool == nil {
 		return nil
 	}
-	// The input is another program's, and nothing hangs on the answer.
+	// The input is another program's, and the result is only for display.
 	defer func() {
 		if recover() != nil {
 			plan = nil
@@ -81,7 +81,7 @@ func (r *replay) planOf(tool Tool, c providers.ToolCall, input jsonx.Raw) (plan 
 	return plan
 }
 
-// describeEnd makes up how the call's end looked. A call without a result was cut off.
+// describeEnd reconstructs the display of the call's end. A call without a result was interrupted.
 func (r *replay) describeEnd(ended *ToolEnded, started *ToolStarted, result *providers.Message) {
 	ended.Content, ended.Locations = slices.Clone(started.Content), started.Locations
 	if result == nil {
@@ -106,7 +106,7 @@ func (r *replay) describeEnd(ended *ToolEnded, started *ToolStarted, result *pro
 	ended.Content = boundContent(ended.Content)
 }
 
-// foreignKind is the kind of a tool that this program does not have, by the names that others use.
+// foreignKind returns the kind of a tool that gjc does not have, from the names that other programs use.
 func foreignKind(name string) ToolKind {
 	switch name {
 	case "read":
@@ -130,7 +130,7 @@ func foreignKind(name string) ToolKind {
 	}
 }
 
-// foreignArgs are the arguments that say most about a call, whatever the tool.
+// foreignArgs lists the most descriptive arguments of a call, for any tool.
 type foreignArgs struct{ Path, OldPath, NewPath, Command, Pattern, Query string }
 
 func readForeignArgs(input jsonx.Raw) foreignArgs {
@@ -150,7 +150,7 @@ func (a *foreignArgs) locations(ws *Workspace) []Location {
 	return locationsOf(ws, a.Path, a.OldPath, a.NewPath)
 }
 
-// maxPlaces bounds the locations of a call that are made up.
+// maxPlaces is the maximum number of reconstructed locations of a call.
 const maxPlaces = 100
 
 func locationsOf(ws *Workspace, paths ...string) []Location {
@@ -167,7 +167,7 @@ func locationsOf(ws *Workspace, paths ...string) []Location {
 	return places
 }
 
-// foreignDetails is what other programs keep of the files that a call has changed.
+// foreignDetails is the record that other programs keep of the files that a call has changed.
 type foreignDetails []foreignFile
 
 type foreignFile struct {
@@ -240,8 +240,8 @@ func planOfPhases(raw jsonx.Raw) ([]PlanEntry, bool) {
 	return entries, true
 }
 
-// pastFiles are the files of a call that ran long ago. Nobody knows what was in them; what is there today does not show
-// it, and an editor need not answer before its session/load is answered.
+// pastFiles is the workspace of a past call. It has no files: today's files do not show what the call has seen, and an
+// editor need not answer a request before its session/load is answered.
 type pastFiles struct{}
 
 func (pastFiles) ReadFile(context.Context, string) ([]byte, error) { return nil, fs.ErrPermission }

@@ -10,19 +10,19 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// details is what the editor was shown of a tool call. It is stored with the result, so that a loaded session
-// looks like the live one.
+// details holds what the editor was shown of a tool call. It is stored with the result, so that a loaded session looks
+// like the live one.
 type details struct {
 	Title string
 	Kind  ToolKind
-	// Start and StartLocations are what was shown before the call ran.
+	// Start and StartLocations were shown before the call ran.
 	Start          []Content
 	StartLocations []Location
 	Content        []Content
 	Locations      []Location
 	Raw            jsonx.Raw
 	Say            string
-	// Calls are those of the child sessions that the call has started, the first ones; CallCount counts all.
+	// Calls lists the first calls of the child sessions that the call has started; CallCount counts all of them.
 	Calls     []nestedCall
 	CallCount int
 }
@@ -99,8 +99,8 @@ func encodeContent(content []Content) []contentJSON {
 	return out
 }
 
-// decodeDetails reads what encode wrote; printed is the result's text, which stands for a terminal that is gone with
-// the process that had it. Details of another program give false.
+// decodeDetails reads the output of encode. printed is the result's text, which replaces a terminal that ended with its
+// process. For details of another program it returns false.
 func decodeDetails(raw jsonx.Raw, printed string) (details, bool) {
 	var in detailsJSON
 	if len(raw) == 0 || jsonx.Unmarshal(raw, &in) != nil || in.Title == "" {

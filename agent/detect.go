@@ -17,17 +17,17 @@ const (
 	ErrorProtocolLeak providers.ErrorKind = "protocol_leak"
 )
 
-// How often an answer is asked for again in one turn.
+// Limits of the requests for another answer in one turn.
 const (
 	mostEmpty   = 2
 	mostRepeats = 1
 	mostLeaks   = 2
 )
 
-// odd counts what was wrong with the answers of a turn.
+// odd counts the faulty answers of a turn.
 type odd struct {
 	empty, repeats, leaks int
-	// rejected are the calls of the present answer that must not run.
+	// rejected are the calls of the current answer that must not run.
 	rejected map[string]bool
 }
 
@@ -38,8 +38,8 @@ const (
 	whyLeak      = "The call did not run: its arguments had parts in them of how calls are passed on inside, with text that does not belong there. Nothing was changed. Send the call again, with the arguments alone."
 )
 
-// checked looks at what came of a request, which err is not nil for when it failed. It reports whether the model is asked
-// again, else the error that ends the turn; msg may be another one then.
+// checked inspects the result of a request; err is set if the request failed. It reports whether to ask the model
+// again, or else returns the error that ends the turn. It may replace msg.
 func (t *requester) checked(msg *providers.Message, err error) (again bool, _ error) {
 	t.odd.rejected = nil
 	if len(t.rules.broke) > 0 && t.ctx.Err() == nil {
@@ -69,7 +69,7 @@ func (t *requester) checked(msg *providers.Message, err error) (again bool, _ er
 		return t.askAgain(msg, "The model's answer had parts of its protocol in it, which were cut off; asking it again.", nudgeLeak)
 	}
 	if !empty(msg) {
-		// A long turn may have some odd answers, far apart; MaxRequests bounds it.
+		// A long turn may have some faulty answers, far apart; MaxRequests bounds it.
 		t.odd = odd{}
 		return false, nil
 	}

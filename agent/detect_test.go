@@ -82,7 +82,7 @@ func TestRepetition(t *testing.T) {
 	}, loop("", "ha"), providertest.Step{providertest.Think("x"), providertest.Call("c", "echo", slices.Repeat([]string{"\n\n  "}, 100_000)...)})
 }
 
-// What is long and regular all the same is not cut.
+// Long regular text is not cut.
 func TestRepetition_NearMisses(t *testing.T) {
 	var table, list, code, noise strings.Builder
 	for i := range 4000 {
@@ -145,8 +145,8 @@ func TestLeakIn(t *testing.T) {
 	}
 }
 
-// A call with a leak does not run and is told why; without it in sight, the model sends it again. Who talks about the
-// protocol can go on doing so.
+// A call with a leak does not run and the model gets the reason; without the leak in sight it sends the call again. A
+// conversation about the protocol is left alone.
 func TestLeak(t *testing.T) {
 	input, err := jsonx.Marshal(map[string]string{"say": leak})
 	if err != nil {
@@ -208,7 +208,7 @@ func BenchmarkRepetition(b *testing.B) {
 	}
 }
 
-// An answer that was a leak and nothing else is paid for all the same.
+// An answer that was only a leak is charged too.
 func TestLeak_Counts(t *testing.T) {
 	run(t, func(o *agent.Options) { o.Model.ID, o.Model.Cost = "gpt-5.4", dear }, func(w *world) {
 		if r := w.prompt("go"); r.Err != nil {

@@ -7,24 +7,25 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// Elicitor asks the user for more than leave: a choice, or values. Its methods wait without a limit other than ctx.
+// Elicitor asks the user for a choice or for values, and not only for permission. Only ctx limits the wait of its
+// methods.
 type Elicitor interface {
-	// Form puts a form. It fails with [ErrNoElicitation] where the editor has none.
+	// Form shows a form. It returns [ErrNoElicitation] if the editor supports none.
 	Form(ctx context.Context, f Form) (FormAnswer, error)
-	// URL sends the user to a page, for what must not go through a form: secrets, payments, sign-ins. The answer
-	// is only whether the user agrees to go there. It fails with [ErrNoElicitation] where the editor cannot.
+	// URL sends the user to a page, for data that must not go through a form: secrets, payments, sign-ins. The answer
+	// says only whether the user agrees to open it. URL returns [ErrNoElicitation] if the editor does not support it.
 	URL(ctx context.Context, u URLRequest) (ElicitAction, error)
 	// Completed reports that the purpose of a URL is fulfilled.
 	Completed(ctx context.Context, id string) error
-	// Choose offers options where there are no forms, and returns the index of the one that was chosen. It fails
-	// with [ErrNoElicitation] where that cannot be asked either. [ElicitStop] is an answer of its alone.
+	// Choose offers options where there are no forms, and returns the index of the chosen one. It returns
+	// [ErrNoElicitation] if the editor cannot ask. Only Choose returns [ElicitStop].
 	Choose(ctx context.Context, c Choice) (index int, action ElicitAction, err error)
-	// Forms and URLs say what the editor has.
+	// Forms and URLs report the editor's capabilities.
 	Forms() bool
 	URLs() bool
 }
 
-// ErrNoElicitation is returned where the editor has no way to ask.
+// ErrNoElicitation is returned if the editor cannot ask the question.
 var ErrNoElicitation = errors.New("the editor cannot ask the user for this")
 
 // Form is a flat form.
@@ -75,8 +76,8 @@ const (
 	ElicitStop
 )
 
-// Elicitor returns the session's way to ask the user: one question at a time, with those for leave. It is nil where
-// nobody can be asked.
+// Elicitor returns the session's [Elicitor], which asks one question at a time, permissions included. It returns nil if
+// the user cannot be asked.
 func (s *Session) Elicitor() Elicitor {
 	if s.opts.Elicitor == nil {
 		return nil

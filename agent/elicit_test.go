@@ -71,7 +71,7 @@ func TestElicitor_StopEndsTheTurn(t *testing.T) {
 	}
 }
 
-// A child that can put its question to nobody ends with it, and its parent gets it.
+// A child that cannot ask its question ends with it, and its parent gets it.
 func TestSubagent_Asks(t *testing.T) {
 	child := false
 	run(

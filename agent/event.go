@@ -49,10 +49,10 @@ type ToolProgress struct {
 	Running bool
 	// Content is everything shown for the call; nil if it has not changed.
 	Content []Content
-	// Locations are all places of the call; nil if they have not changed.
+	// Locations has all places of the call; nil if they have not changed.
 	Locations []Location
-	// Output is what a command has printed since the last report of it; it is part of Content too. Other tools' words
-	// are in Content alone.
+	// Output is the text that a command has printed since the last report; Content has it too. Other tools use only
+	// Content.
 	Output string
 }
 
@@ -134,8 +134,7 @@ const (
 	CompactionCancelled CompactionStatus = "cancelled"
 )
 
-// SubagentChanged reports the start and the end of a child session. Its own events go to the
-// surroundings that [Options.Subagent] has given it.
+// SubagentChanged reports the start and the end of a child session. The child's own events go to its [Surroundings].
 type SubagentChanged struct {
 	Subagent
 	// Running says that it works, on Prompt; else it has ended, with Stop, or with Err for a failure.
@@ -145,7 +144,7 @@ type SubagentChanged struct {
 	Err     error
 }
 
-// ConfigChanged says that something else than a [Change] has set the session to another model or level.
+// ConfigChanged reports a new model or level that was not set with a [Change].
 type ConfigChanged struct{ Now Snapshot }
 
 func (ConfigChanged) isEvent()     {}

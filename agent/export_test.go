@@ -2,7 +2,7 @@ package agent
 
 import "github.com/gajae-code/gjc/providers"
 
-// CompactionEvent is what a replay tells of a compaction.
+// CompactionEvent returns the event of a compaction in a replay.
 var CompactionEvent = compactionEvent
 
 // LeakIn finds what a model has leaked of its protocol.

@@ -15,11 +15,11 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// chain is models of which each has the next one behind it; one without a script cannot be opened.
+// chain has models, each followed by the next; one without a script cannot be opened.
 type chain struct {
 	infos   []providers.ModelInfo
 	scripts map[string]*providertest.Script
-	round   bool // the first one comes behind the last
+	round   bool // the first one follows the last
 	level   providers.ThinkingLevel
 }
 
@@ -77,7 +77,7 @@ func failing(kind providers.ErrorKind) providertest.Step {
 	return providertest.Step{providertest.Fail(&providers.Error{Kind: kind, Provider: "test", Message: "no: " + string(kind)})}
 }
 
-// A model that is not available gives way to the next one of its chain that is, for good, and the user is told.
+// An unavailable model is replaced for good by the next available one of its chain, and the user is notified.
 func TestFallback(t *testing.T) {
 	c := newChain(false, "a", "locked", "b")
 	run(t, func(o *agent.Options) { noJitter(o); o.Model, o.Models = c.infos[0], c }, func(w *world) {
@@ -169,7 +169,7 @@ func TestFallback_Ends(t *testing.T) {
 	}
 }
 
-// Without a key there is nothing to wait for: the user is told, and no other account pays.
+// Without a key there is nothing to wait for: the user is notified, and no other account pays.
 func TestFallback_WithoutAKey(t *testing.T) {
 	c := newChain(false, "locked", "b")
 	run(t, func(o *agent.Options) { o.Model, o.Models = c.infos[0], c }, func(w *world) {

@@ -15,12 +15,12 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// Guidance is what users and workspaces have written down for models, as it is at one time. The zero value is nothing.
+// Guidance holds the rules and skills of users and workspaces at one time. The zero value has none.
 type Guidance struct {
 	Rules  *rules.Book
 	Skills []Skill
-	// ReadSkill returns a file of a skill: its text for an empty path, else what lies at the path below the skill's directory,
-	// with slashes. It must be set where there are skills.
+	// ReadSkill returns a file of a skill: its text for an empty path, or else the file at the slash-separated path
+	// below the skill's directory. It is required if there are skills.
 	ReadSkill func(name, path string) ([]byte, error)
 }
 
@@ -32,7 +32,7 @@ const (
 	ruleScheme  = "rule://"
 )
 
-// guidance returns what holds now.
+// guidance returns the current rules and skills.
 func (s *Session) guidance(ctx context.Context) *Guidance {
 	if s.opts.Guidance == nil {
 		return new(Guidance)
@@ -41,12 +41,12 @@ func (s *Session) guidance(ctx context.Context) *Guidance {
 }
 
 const (
-	// maxRulesText bounds what the rules for all prompts add to each, maxListedText what each list adds, in bytes.
+	// maxRulesText is the size limit of the rules in every system prompt, maxListedText that of each list, in bytes.
 	maxRulesText  = 32 << 10
 	maxListedText = 16 << 10
 )
 
-// prompt is the part of the system prompt that has rules and skills.
+// prompt returns the rules and skills for the system prompt.
 func (g *Guidance) prompt() string {
 	var always, listed strings.Builder
 	for _, r := range g.Rules.All() {
@@ -93,18 +93,18 @@ func listLine(b *strings.Builder, name, description string) {
 	}
 }
 
-// ruleBlock is a rule as a model is given it.
+// ruleBlock returns a rule in the form that a model receives.
 func ruleBlock(r *rules.Rule) string {
 	return "<rule name=" + quoted(r.Name) + " path=" + quoted(r.Path) + ">\n" + strings.ReplaceAll(r.Text, "</rule>", "<\\/rule>") + "\n</rule>"
 }
 
-// quoted is an attribute's value.
+// quoted returns the value of an attribute in quotes.
 func quoted(s string) string {
 	return `"` + strings.NewReplacer(`"`, "'", "\n", " ", "<", "(", ">", ")").Replace(s) + `"`
 }
 
-// ErrUnknownDocument is wrapped by the error for an address that nothing is at.
-var ErrUnknownDocument = errors.New("there is nothing of that name")
+// errUnknownDocument is wrapped by the error for an address without a rule or skill.
+var errUnknownDocument = errors.New("there is nothing of that name")
 
 // IsDocument reports whether a path is the address of a rule or a skill, for [Call.Document].
 func IsDocument(path string) bool {
@@ -119,11 +119,11 @@ func (s *Session) document(ctx context.Context, address string) ([]byte, error) 
 		if r := g.Rules.Find(name); r != nil {
 			return []byte(r.Text), nil
 		}
-		return nil, fmt.Errorf("%w: rule://%s; the rules are: %s", ErrUnknownDocument, name, orNone(g.Rules.Names()))
+		return nil, fmt.Errorf("%w: rule://%s; the rules are: %s", errUnknownDocument, name, orNone(g.Rules.Names()))
 	}
 	rest, ok := strings.CutPrefix(address, skillScheme)
 	if !ok {
-		return nil, fmt.Errorf("%w: %s; there are rule:// and skill://", ErrUnknownDocument, address)
+		return nil, fmt.Errorf("%w: %s; there are rule:// and skill://", errUnknownDocument, address)
 	}
 	// The name comes first and may not be a path; it is as it stands in the prompt.
 	name, path, _ := strings.Cut(rest, "/")
@@ -135,7 +135,7 @@ func (s *Session) document(ctx context.Context, address string) ([]byte, error) 
 		}
 		known = append(known, skill.Name)
 	}
-	return nil, fmt.Errorf("%w: skill://%s; the skills are: %s", ErrUnknownDocument, name, orNone(known))
+	return nil, fmt.Errorf("%w: skill://%s; the skills are: %s", errUnknownDocument, name, orNone(known))
 }
 
 func unescaped(s string) string {
@@ -162,17 +162,17 @@ type givenRule struct {
 	Stream bool `json:"stream,omitzero"`
 }
 
-// givenRules are the rules that the model of a branch was given.
+// givenRules holds the rules that the model of a branch was given.
 type givenRules struct {
-	// branch is the state's, when this was found out.
+	// branch is the state's branch number when the rules were collected.
 	branch int
-	// byPath are those for files that it still sees; stream says for each of the others in which turn it was, counted in turns.
+	// byPath has the rules for files that the model still sees; stream has the turn in which each other rule was given.
 	byPath map[string]bool
 	stream map[string]int
 	turns  int
 }
 
-// given returns what the model was given in the branch as it is.
+// given returns the rules that the model was given in the current branch.
 func (st *state) given() *givenRules {
 	s := st.session
 	if st.rules != nil && st.rules.branch == st.branch {
@@ -212,7 +212,7 @@ func (st *state) given() *givenRules {
 	return g
 }
 
-// give notes that the model gets a rule.
+// give records that the model gets a rule.
 func (st *state) give(name string, stream bool) error {
 	s := st.session
 	raw, err := jsonx.Marshal(givenRule{name, stream})
@@ -277,7 +277,7 @@ func (st *state) giveAbout(about []*rules.Rule, path string) error {
 	return st.remind("rule", strings.Join(blocks, "\n\n"))
 }
 
-// touched are the files that a call has read or changed.
+// touched returns the files that a call has read or changed.
 func (r *toolRun) touched() []string {
 	if r.plan == nil || r.tool == nil {
 		return nil

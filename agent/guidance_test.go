@@ -206,7 +206,7 @@ func TestRules(t *testing.T) {
 					t.Errorf("no %q in the results:\n%s", want, text)
 				}
 			}
-			// A conversation that begins anew has not seen the rule.
+			// A new conversation has not seen the rule.
 			last := reqs[4].Messages
 			if text := last[len(last)-1].Text(); !strings.Contains(text, "Use gofumpt.") {
 				t.Errorf("behind the clear the result is %q", text)
@@ -305,7 +305,7 @@ func TestStreamRule_Settings(t *testing.T) {
 	}, providertest.Step{providertest.Text("aaa ")}, providertest.Step{providertest.Text("bbb ")})
 }
 
-// A rule that does not break off comes behind the answer: with the result of the call that ran into it, or by itself.
+// A rule that does not interrupt follows the answer: with the result of the call that matched it, or by itself.
 func TestStreamRule_Later(t *testing.T) {
 	guidance := bookOf(t, map[string]string{"no-log.md": "---\ncondition: 'console\\.log'\ninterruptMode: never\n---\nUse the logger."})
 	run(t, func(o *agent.Options) { o.Guidance = guidance }, func(w *world) {

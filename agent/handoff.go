@@ -130,7 +130,7 @@ func (t *compactor) promotionTarget(ctx context.Context, from *providers.ModelIn
 			return err == nil
 		},
 		All: func() []providers.ModelInfo {
-			if lister, ok := s.opts.Models.(ModelLister); ok {
+			if lister, ok := s.opts.Models.(modelLister); ok {
 				return lister.Models()
 			}
 			return nil

@@ -129,8 +129,8 @@ func (a *artifacts) Put(_ context.Context, tool string, data []byte) (string, er
 
 func (a *artifacts) Get(context.Context, string) ([]byte, error) { return nil, errors.New("none") }
 
-// With the strategy handoff a conversation over the threshold begins anew with a document; what the model has not answered
-// yet comes behind it.
+// With the handoff strategy a conversation over the threshold restarts with a document, followed by the prompt without
+// an answer.
 func TestStrategyHandoff(t *testing.T) {
 	kept := &artifacts{}
 	settings := func(o *agent.Options) {

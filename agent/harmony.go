@@ -10,11 +10,11 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// OpenAI's models address a call with words that its servers take out. Sometimes the models write the same words as text, in
-// the middle of a call's arguments or of an answer, followed by what does not belong there: "analysis to=functions.edit
-// code …". What follows is never to be trusted.
+// OpenAI's models address a call with control words that the servers remove. Sometimes a model writes these words as
+// text, in the middle of a call's arguments or of an answer, followed by unrelated text: "analysis to=functions.edit
+// code …". The text that follows is never trusted.
 
-// leakMarker is what a leak has before the name of a tool.
+// leakMarker precedes the name of a tool in a leak.
 const leakMarker = "to=functions."
 
 const (
@@ -22,19 +22,19 @@ const (
 	channelWords = "analysis assistant commentary user"
 	// glitchTokens are words without a meaning that stand before it.
 	glitchTokens = "Japgolly Jsii changedFiles RTLU"
-	// quotes before the words say that somebody writes about them.
+	// Quotes before the words show that a text is about them.
 	quotes = "`\"'>|(“‘«"
 )
 
-// leaks reports whether a model is of the kind that does this.
+// leaks reports whether a model can have such leaks.
 func leaks(info *providers.ModelInfo) bool {
 	id := strings.ToLower(info.ID)
 	return strings.HasPrefix(info.Provider, "openai") || strings.HasPrefix(info.Provider, "azure") ||
 		strings.Contains(id, "gpt") || strings.Contains(id, "codex")
 }
 
-// leakIn finds the first leak in a text and returns where it begins. One thing alone proves nothing: it takes the name of a
-// tool that there is, and two more signs.
+// leakIn returns the start of the first leak in a text. One sign alone proves nothing: it takes the name of an existing
+// tool and two more signs.
 func leakIn(text string, isTool func(name string) bool) (at int, found bool) {
 	for from := 0; ; {
 		i := strings.Index(text[from:], leakMarker)
@@ -91,7 +91,7 @@ func isNameByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
 }
 
-// foreign reports whether a text has a run of letters that are no Latin and no Greek ones.
+// foreign reports whether a text has a run of letters that are neither Latin nor Greek.
 func foreign(text string) bool {
 	run := 0
 	for _, r := range text {
@@ -108,7 +108,7 @@ func foreign(text string) bool {
 	return false
 }
 
-// junkStart is where the words and the text before a marker begin that belong to the leak, within its line.
+// junkStart returns the start of the leak's words and text before a marker, within its line.
 func junkStart(text string, marker int) int {
 	at := marker
 	line := strings.LastIndexByte(text[:marker], '\n') + 1
@@ -131,8 +131,9 @@ func junkStart(text string, marker int) int {
 	return at
 }
 
-// cleanse takes leaks out of an answer: texts are cut before them, and calls that have one are rejected. It reports whether
-// there were any. Who talks about such words has been shown them, so a conversation that has them is left alone.
+// cleanse removes leaks from an answer: it cuts texts before them and rejects calls that have one. It reports whether
+// there were any. It does nothing if the conversation has shown the model a marker, because then the model may write
+// about it.
 func (t *requester) cleanse(msg *providers.Message) bool {
 	suspect := slices.ContainsFunc(msg.Parts, func(p providers.Part) bool {
 		switch p := p.(type) {
@@ -146,7 +147,7 @@ func (t *requester) cleanse(msg *providers.Message) bool {
 			return false
 		}
 	})
-	if !suspect || !leaks(&t.model) || t.toldOfLeaks() {
+	if !suspect || !leaks(&t.model) || t.markerShown() {
 		return false
 	}
 	isTool := func(name string) bool { return name != "" && find(t.tools, name) != nil }
@@ -211,17 +212,17 @@ func inputLeaks(input jsonx.Raw, isTool func(string) bool) bool {
 	return within(v)
 }
 
-// toldOfLeaks reports whether the user or a tool has shown the model a marker.
-func (t *requester) toldOfLeaks() bool {
-	told := false
+// markerShown reports whether the user or a tool has shown the model a marker.
+func (t *requester) markerShown() bool {
+	found := false
 	_ = t.do(func(st *state) error { // a turn that is over runs no calls
 		for i := range st.window.Messages {
 			if m := &st.window.Messages[i]; m.Role != providers.RoleAssistant && strings.Contains(m.Text(), leakMarker) {
-				told = true
+				found = true
 				return nil
 			}
 		}
 		return nil
 	})
-	return told
+	return found
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// Helper is a kind of child session: its prompt, and which tools and models of its parent it uses.
+// Helper is a kind of child session: its prompt, tools and models.
 type Helper struct {
 	Name string
-	// Description says what it is for, on one line.
+	// Description is one line about its purpose.
 	Description string
-	// Prompt is put behind the system prompt.
+	// Prompt is appended to the system prompt.
 	Prompt string
 	// Tools are names of tools, or patterns as of [path.Match]. If nil, it has all of its parent's.
 	Tools []string
@@ -25,17 +25,17 @@ type Helper struct {
 	Spawns []string
 	// ReadOnly keeps it in plan mode, whatever its parent's mode is, and all below it.
 	ReadOnly bool
-	// Models are the models that it would like, the first one most: "provider/id:level", or "gjc/role". The first that can be
-	// used is its.
+	// Models lists its preferred models, best first: "provider/id:level", or "gjc/role". It uses the first available
+	// one.
 	Models []string
 	// Thinking is the level where the model's name has none; empty for its parent's.
 	Thinking providers.ThinkingLevel
 }
 
-// DefaultHelper is the helper that a task is given to which names none.
+// DefaultHelper is the helper for a task that names none.
 const DefaultHelper = "executor"
 
-// knownHelpers are the helpers that the session may start.
+// knownHelpers returns the helpers that the session may start.
 func (s *Session) knownHelpers(ctx context.Context) []Helper {
 	all := []Helper{{Name: DefaultHelper, Description: "any piece of work"}}
 	if s.opts.Helpers != nil {
@@ -47,7 +47,7 @@ func (s *Session) knownHelpers(ctx context.Context) []Helper {
 	})
 }
 
-// errNoHelper says which helpers there are.
+// errNoHelper returns an error that lists the helpers.
 func errNoHelper(name string, all []Helper) error {
 	if len(all) == 0 {
 		return fmt.Errorf("%w: there are no helpers here; do the work yourself", ErrBadInput)
@@ -59,7 +59,8 @@ func errNoHelper(name string, all []Helper) error {
 	return fmt.Errorf("%w: there is no helper called %q that could be started here; there are %s", ErrBadInput, name, strings.Join(known, ", "))
 }
 
-// PickHelper returns the helper of that name; of none, the one called [DefaultHelper], or else the first.
+// PickHelper returns the helper called name. Without a name it returns the one called [DefaultHelper], or else the
+// first.
 func PickHelper(all []Helper, name string) (*Helper, error) {
 	wanted := name
 	if wanted == "" {
@@ -75,7 +76,7 @@ func PickHelper(all []Helper, name string) (*Helper, error) {
 	return &all[i], nil
 }
 
-// maxHelperLine bounds the description of one helper, in characters.
+// maxHelperLine is the maximum length of the description of one helper, in characters.
 const maxHelperLine = 300
 
 // helperList returns the list of helpers for the description of the task tool.
@@ -124,13 +125,14 @@ func onlyReads(spec *ToolSpec) bool {
 	}
 }
 
-// helperTools are those of a parent's tools that a helper may use. The task tool does not count: who may start others has it.
+// helperTools returns the tools of a parent that a helper may use. It does not consider the task tool: a helper that
+// may start others has it.
 type helperTools struct {
 	Toolbox
 	allowed []string
 }
 
-// companions are the tools that are of no use without others, or do the same in another way.
+// companions lists the tools that are useless without others, or that do the same in another way.
 var companions = map[string][]string{
 	"edit":     {"apply_patch", "ast_edit", "undo"},
 	"ast_edit": {"resolve"},

@@ -20,7 +20,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// tasks is what the test tool of this file takes: children that run side by side.
+// tasks is the input of this file's test tool: children that run concurrently.
 type tasks struct {
 	Helper string   `json:"helper,omitzero"`
 	Names  []string `json:"names"`
@@ -50,7 +50,7 @@ func tasksTool() agent.Tool {
 	})
 }
 
-// below is what children tell, with whose it is.
+// below returns the children's events, with the child of each.
 type below struct {
 	lines []string
 	// newest is the id of the child that was started last.
@@ -166,7 +166,7 @@ func TestHelper_Tools(t *testing.T) {
 	}
 }
 
-// What a model is told of helpers: which there are for it, and of a helper its own part.
+// A model sees the helpers that it may start, and a helper its own prompt.
 func TestHelper_Told(t *testing.T) {
 	var told below
 	runBelow(t, &told, func(o *agent.Options) {
@@ -203,8 +203,8 @@ func TestHelper_Told(t *testing.T) {
 	})
 }
 
-// Children of one call and their children are told apart, and each change of the mode reaches all of them, but for those that
-// only read.
+// Children of one call and their children are distinguished, and each change of the mode reaches all of them except
+// read-only ones.
 func TestHelper_Below(t *testing.T) {
 	var told below
 	runBelow(t, &told, func(o *agent.Options) {
@@ -368,7 +368,7 @@ func TestHelper_Cancelled(t *testing.T) {
 	}
 }
 
-// A grandchild that does not stop is told to have ended with the turn above, and nothing is told of it later.
+// A grandchild that does not stop is reported as ended with the turn above, and none of its later events are emitted.
 func TestHelper_GrandchildLeftBehind(t *testing.T) {
 	var told below
 	runBelow(t, &told, func(o *agent.Options) {
@@ -405,7 +405,7 @@ func TestHelper_GrandchildLeftBehind(t *testing.T) {
 	})
 }
 
-// A child that has used its tokens is told to finish, and stopped if it goes on.
+// A child that has used its tokens is asked to finish, and stopped if it continues.
 func TestHelper_Budget(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -452,7 +452,7 @@ func TestHelper_Budget(t *testing.T) {
 	}
 }
 
-// A helper has the model that is found for it; a reason why it has another one is told once.
+// A helper has the model that is found for it; the reason for another one is reported once.
 func TestHelper_Model(t *testing.T) {
 	own := providers.ModelInfo{Provider: "test", ID: "own", ContextWindow: 1000, Thinking: []providers.ThinkingLevel{"low", "high"}}
 	var opened []string

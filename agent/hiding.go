@@ -9,32 +9,32 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// Secrets keeps values from the models; a [*secrets.Set] is one. A model sees placeholders in their place, and so do the
-// titles, inputs and texts of its calls that people are shown. A tool that runs gets the values.
+// Secrets hides values from the models; a [*secrets.Set] is one. A model sees placeholders instead, as does the user in
+// the titles, inputs and texts of calls. A tool receives the values.
 type Secrets interface {
-	// Model returns a model that is asked with placeholders.
+	// Model returns a model whose requests have placeholders.
 	Model(m providers.Model) providers.Model
 	// Hide puts placeholders into a text. Those that are in it stay.
 	Hide(text string) string
-	// Restore and RestoreInput put the values back, the latter into the strings of a JSON value.
+	// Restore and RestoreInput replace placeholders by the values; RestoreInput does so in the strings of a JSON value.
 	Restore(text string) string
 	RestoreInput(input jsonx.Raw) jsonx.Raw
-	// Explain says what the placeholders in a text stand for, without the values; empty for none.
+	// Explain describes the placeholders in a text, without the values; empty for none.
 	Explain(text string) string
 }
 
-// Learner is what a [Secrets] may be too: one whose placeholders come from what it has seen.
-type Learner interface {
+// learner is a [Secrets] whose placeholders depend on the texts that it has seen.
+type learner interface {
 	// Learns reports whether there is anything to learn.
 	Learns() bool
-	// Learn is told what a model was sent before, in its order, so that the placeholders in it mean what they did.
+	// Learn receives the texts that a model was sent before, in order, so that their placeholders keep their meaning.
 	Learn(m *providers.Message)
 }
 
-// learn tells the secrets of the session what was said before, also what a summary stands for now: the summary and the calls
-// behind it have its placeholders.
+// learn passes the earlier conversation to the session's secrets. It includes the messages that a summary replaces,
+// because the summary and later calls have their placeholders.
 func (o *Options) learn() {
-	l, ok := o.Secrets.(Learner)
+	l, ok := o.Secrets.(learner)
 	if !ok || !l.Learns() {
 		return
 	}
@@ -64,7 +64,7 @@ func (noSecrets) Restore(text string) string              { return text }
 func (noSecrets) RestoreInput(input jsonx.Raw) jsonx.Raw  { return input }
 func (noSecrets) Explain(string) string                   { return "" }
 
-// hidingModels are models none of which is asked with a secret, whoever opens them.
+// hidingModels wraps models so that every opened model hides secrets.
 type hidingModels struct {
 	models  Models
 	secrets Secrets
@@ -87,19 +87,19 @@ func (h hidingModels) Open(ctx context.Context, info providers.ModelInfo) (provi
 	return h.secrets.Model(m), nil
 }
 
-// Models implements [ModelLister].
+// Models implements [modelLister].
 func (h hidingModels) Models() []providers.ModelInfo {
-	if lister, ok := h.models.(ModelLister); ok {
+	if lister, ok := h.models.(modelLister); ok {
 		return lister.Models()
 	}
 	return nil
 }
 
-// Fallback implements [Fallbacks].
+// Fallback implements [fallbacks].
 func (h hidingModels) Fallback(
 	info providers.ModelInfo, err error, tried map[string]bool,
 ) (providers.ModelInfo, providers.ThinkingLevel, bool) {
-	if f, ok := h.models.(Fallbacks); ok {
+	if f, ok := h.models.(fallbacks); ok {
 		return f.Fallback(info, err, tried)
 	}
 	return providers.ModelInfo{}, "", false
@@ -116,8 +116,8 @@ func (o *Options) hideSecrets() {
 	}
 }
 
-// hidden is content as people are shown it of a call: texts with placeholders. A diff is of a file, which the editor shows
-// as it is.
+// hidden returns a call's content for display: its texts have placeholders. A diff is unchanged, because the editor
+// shows the file too.
 func hidden(s Secrets, content []Content) []Content {
 	var out []Content
 	for i, c := range content {
@@ -138,7 +138,7 @@ func hidden(s Secrets, content []Content) []Content {
 	return out
 }
 
-// hiddenPlan is a plan as people are shown it.
+// hiddenPlan returns a plan for display.
 func hiddenPlan(s Secrets, entries []PlanEntry) []PlanEntry {
 	if _, none := s.(noSecrets); none {
 		return entries
@@ -150,7 +150,7 @@ func hiddenPlan(s Secrets, entries []PlanEntry) []PlanEntry {
 	return out
 }
 
-// texts are the texts of content, joined.
+// texts returns the joined texts of content.
 func texts(content []Content) string {
 	var all strings.Builder
 	for _, c := range content {

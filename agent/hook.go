@@ -17,30 +17,31 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// ErrHook is wrapped by the result of a call that a hook has forbidden, or that did not run because a blocking hook failed.
-var ErrHook = errors.New("a hook forbids this call")
+// errHook is wrapped by the result of a call that a hook has forbidden, or that did not run because a blocking hook
+// failed.
+var errHook = errors.New("a hook forbids this call")
 
-// sessionEndHooks bounds how long the hooks may take together that run when a session ends.
+// sessionEndHooks is the time limit for all hooks that run when a session ends.
 const sessionEndHooks = 3 * time.Second
 
 // hookState is the state of hooks that a session shares with its children.
 type hookState struct {
-	mu    sync.Mutex      // guards what follows
-	told  map[string]bool // notices that the user has got
-	begun bool            // whether the hooks for the session's start have run
+	mu       sync.Mutex      // guards what follows
+	reported map[string]bool // the notices that the user has received
+	begun    bool            // whether the hooks for the session's start have run
 }
 
 // once reports whether a notice is new.
 func (h *hookState) once(what string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.told[what] {
+	if h.reported[what] {
 		return false
 	}
-	if h.told == nil {
-		h.told = make(map[string]bool)
+	if h.reported == nil {
+		h.reported = make(map[string]bool)
 	}
-	h.told[what] = true
+	h.reported[what] = true
 	return true
 }
 
@@ -71,8 +72,9 @@ func (s *Session) hookInput(ev hooks.Event) hooks.Input {
 	return hooks.Input{Event: ev, SessionID: s.opts.ID, Cwd: ws.Cwd, Roots: append([]string{ws.Cwd}, ws.Additional...)}
 }
 
-// hookSet reads the hooks that there are now. It asks the user about those of the workspace that are for the event and that
-// nobody was asked about; call is the call that this is for, empty for none. Without trust they are not run, which is told once.
+// hookSet reads the current hooks. It asks the user about the workspace's hooks for the event that the user has not
+// been asked about; call is the call for which they run, empty for none. Untrusted hooks do not run, and the user is
+// notified of that once.
 func (t *turnHooks) hookSet(ctx context.Context, ev hooks.Event, tool, call string) (*hooks.Set, error) {
 	s := t.session
 	if s.opts.Hooks == nil {
@@ -151,8 +153,8 @@ func (t *turnHooks) askAboutHooks(ctx context.Context, q *hooks.Question, call s
 	return true, nil
 }
 
-// runHooks runs the hooks of a set for an event, one after the other, and returns what they have to tell the model. An error is
-// why a call must not run, or why the turn ends.
+// runHooks runs the hooks of a set for an event, in order, and returns their texts for the model. An error says why a
+// call must not run, or why the turn ends.
 func (t *turnHooks) runHooks(ctx context.Context, set *hooks.Set, in hooks.Input, tool string) (words []string, err error) {
 	_ = t.do(func(st *state) error { in.Mode = string(st.mode); return nil }) // a turn that is over runs none
 	for _, h := range set.Hooks {
@@ -164,7 +166,7 @@ func (t *turnHooks) runHooks(ctx context.Context, set *hooks.Set, in hooks.Input
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case err != nil && h.Blocking && in.Event == hooks.ToolCall:
-			return nil, fmt.Errorf("%w: the hook %s (%s) must agree first, and it failed: %w. Do not try to get around it; tell the user", ErrHook, h.Name, h.At, err)
+			return nil, fmt.Errorf("%w: the hook %s (%s) must agree first, and it failed: %w. Do not try to get around it; tell the user", errHook, h.Name, h.At, err)
 		case err != nil:
 			t.tellOnce("The hook "+h.Name+" failed.", h.At+": "+err.Error())
 		case a.Block && in.Event == hooks.ToolCall:
@@ -172,7 +174,7 @@ func (t *turnHooks) runHooks(ctx context.Context, set *hooks.Set, in hooks.Input
 			if why == "" {
 				why = "it gave no reason"
 			}
-			return nil, fmt.Errorf("%w: %s: %s", ErrHook, h.Name, why)
+			return nil, fmt.Errorf("%w: %s: %s", errHook, h.Name, why)
 		case a.Context != "":
 			words = append(words, hookWords(h, in.Event, a.Context))
 		}
@@ -180,13 +182,13 @@ func (t *turnHooks) runHooks(ctx context.Context, set *hooks.Set, in hooks.Input
 	return words, nil
 }
 
-// hookWords are the words of a hook as a model is given them.
+// hookWords returns the output of a hook in the form that a model receives.
 func hookWords(h *hooks.Hook, ev hooks.Event, text string) string {
 	return "<hook name=" + quoted(h.Name) + " event=" + quoted(string(ev)) + ">\n" + strings.ReplaceAll(text, "</hook>", "<\\/hook>") + "\n</hook>"
 }
 
-// around runs the hooks for an event that is about no call. It returns what they have to tell the model; it fails only where the
-// turn ends.
+// around runs the hooks for an event without a call. It returns their texts for the model. It fails only if the turn
+// ends.
 func (t *turnHooks) around(ctx context.Context, ev hooks.Event, fill func(*hooks.Input)) (words []string, err error) {
 	set, err := t.hookSet(ctx, ev, "", "")
 	if err != nil {
@@ -199,8 +201,8 @@ func (t *turnHooks) around(ctx context.Context, ev hooks.Event, fill func(*hooks
 	return t.runHooks(ctx, set, in, "")
 }
 
-// promptHooks runs the hooks for a prompt, and those for the session's start before the first one. What they say stands behind
-// the prompt.
+// promptHooks runs the hooks for a prompt, after those for the session's start if it is the first one. Their texts
+// follow the prompt.
 func (t *turnHooks) promptHooks() error {
 	s := t.session
 	if s.opts.Hooks == nil || s.child {
@@ -237,7 +239,7 @@ func (t *turnHooks) endHooks(r *TurnResult) {
 	if t.session.opts.Hooks == nil || t.session.child || t.idle || t.ctx.Err() != nil {
 		return
 	}
-	_, _ = t.around(t.ctx, hooks.TurnEnd, func(in *hooks.Input) { // what fails is told; a cancellation is told by the turn
+	_, _ = t.around(t.ctx, hooks.TurnEnd, func(in *hooks.Input) { // failures are reported there, and a cancellation by the turn
 		in.Reason = string(r.Stop)
 		if r.Err != nil {
 			in.Reason = "error"
@@ -263,7 +265,7 @@ func (s *Session) sessionEnd(ctx context.Context) {
 	}
 }
 
-// compactHooks runs the hooks around a compaction. What those before it say goes into what the summary has to keep.
+// compactHooks runs the hooks around a compaction. The summary must preserve the output of the hooks before it.
 func (t *turnHooks) compactHooks(ctx context.Context, ev hooks.Event, reason contextwindow.Reason) (string, error) {
 	words, err := t.around(ctx, ev, func(in *hooks.Input) { in.Reason = string(reason) })
 	return strings.Join(words, "\n"), err
@@ -287,8 +289,8 @@ func (r *toolRun) toolInput(call *Call) *hooks.ToolInput {
 	return in
 }
 
-// callHooks runs the hooks before a call, which may forbid it. The call has been allowed by then, so that they see what runs;
-// where they took their time, the mode must allow it still.
+// callHooks runs the hooks before a call, which may forbid it. The call is already allowed, so the hooks see the call
+// that will run. Afterwards the mode is checked again, because hooks take time.
 func (r *toolRun) callHooks(ctx context.Context, call *Call) (words []string, err error) {
 	t := r.turn
 	set, err := t.hooks.hookSet(ctx, hooks.ToolCall, call.Name, call.ID)

@@ -78,7 +78,7 @@ func withHooks(t *testing.T, p *hookPrograms, list ...*hooks.Hook) func(*agent.O
 	}
 }
 
-// Hooks see all of a session in its order, and what they say is told to the model.
+// Hooks see the whole session in order, and the model receives their output.
 func TestHooks_Order(t *testing.T) {
 	p := &hookPrograms{play: func(in *hooks.Input) (string, int, error) {
 		return `{"context":"said at ` + string(in.Event) + `"}`, 0, nil
@@ -102,7 +102,7 @@ func TestHooks_Order(t *testing.T) {
 	}
 }
 
-// A hook forbids a call, and so does a blocking one that fails; the failure of another is told once.
+// A hook forbids a call, and so does a blocking one that fails; the failure of another is reported once.
 func TestHooks_Block(t *testing.T) {
 	for _, tt := range []struct {
 		name, out, command string
@@ -147,8 +147,8 @@ func TestHooks_Block(t *testing.T) {
 	}
 }
 
-// A hook runs behind the permissions: it is not asked about what is refused, and its yes allows nothing. Plan mode that comes
-// while it runs counts.
+// A hook runs after the permissions: it is not asked about refused calls, and its yes allows nothing. A change to plan
+// mode while it runs counts.
 func TestHooks_BehindThePolicy(t *testing.T) {
 	gate := make(chan func(), 1)
 	p := &hookPrograms{play: func(in *hooks.Input) (string, int, error) {
@@ -196,7 +196,7 @@ func TestHooks_Cancel(t *testing.T) {
 	}, providertest.Step{providertest.Call("1", "echo", `{}`)})
 }
 
-// Hooks of a workspace do not run without trust, and a blocking one forbids nothing then; the user is told once.
+// Hooks of a workspace do not run without trust, and a blocking one forbids nothing then; the user is notified once.
 func TestHooks_Untrusted(t *testing.T) {
 	p := &hookPrograms{play: func(*hooks.Input) (string, int, error) { return "", 2, nil }}
 	h := &hooks.Hook{Name: "h", Events: []hooks.Event{hooks.ToolCall, hooks.Prompt}, Command: []string{"x"}, Blocking: true, At: filepath.Join("/w", ".gjc", "hooks.yml") + ":2"}

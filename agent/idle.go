@@ -8,8 +8,8 @@ import (
 	"github.com/gajae-code/gjc/agent/contextwindow"
 )
 
-// watchIdle starts the timer that compacts a long conversation without a prompt. It is called when a turn is over and no other
-// waits.
+// watchIdle starts the timer that compacts a long conversation without a prompt. The actor calls it when a turn is over
+// and none waits.
 func (st *state) watchIdle() {
 	s := st.session
 	c := &s.settings.Compaction
@@ -30,7 +30,7 @@ func (st *state) watchIdle() {
 	})
 }
 
-// stopIdle ends the wait, and a compaction that nobody has asked for: what comes now must not wait for it.
+// stopIdle ends the wait and an idle compaction, so that the next turn starts at once.
 func (st *state) stopIdle() {
 	if st.idle != nil {
 		st.idle.Stop()

@@ -21,8 +21,8 @@ func idleSettings(t *testing.T) func(o *agent.Options) {
 	}
 }
 
-// A long conversation that nobody goes on with is compacted, once, and nothing follows from it. The sleeps here and below
-// are fake time: run is a synctest bubble.
+// A long idle conversation is compacted, once, without other effects. The sleeps here and below are fake time: run is a
+// synctest bubble.
 func TestIdle(t *testing.T) {
 	run(t, idleSettings(t), func(w *world) {
 		w.script.Else(func(req *providers.Request) providertest.Step {
@@ -95,7 +95,7 @@ func TestIdle_Not(t *testing.T) {
 	})
 }
 
-// The wait begins anew with each turn.
+// The wait restarts with each turn.
 func TestIdle_WaitsAnew(t *testing.T) {
 	run(t, idleSettings(t), func(w *world) {
 		w.script.Else(func(*providers.Request) providertest.Step {
@@ -117,7 +117,7 @@ func TestIdle_WaitsAnew(t *testing.T) {
 	})
 }
 
-// A prompt does not wait for a compaction that nobody has asked for, and finds everything as it was.
+// A prompt does not wait for an idle compaction, and finds everything unchanged.
 func TestIdle_GivesWay(t *testing.T) {
 	run(t, idleSettings(t), func(w *world) {
 		gate := providertest.NewGate()

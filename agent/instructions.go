@@ -12,22 +12,23 @@ import (
 )
 
 const (
-	// maxInstructions bounds what all files of instructions add to every request, in bytes.
+	// maxInstructions is the size limit of all instructions in a request, in bytes.
 	maxInstructions = 32 << 10
-	// maxInstructionFile is how large a file may be to be read at all, mostInstructionDirs how far up is looked.
+	// maxInstructionFile is the maximum size of a file, in bytes, and mostInstructionDirs the maximum number of
+	// directories that are searched.
 	maxInstructionFile  = 1 << 20
 	mostInstructionDirs = 64
 )
 
-// instructionNames are the files that a directory's instructions are in, the first that there is.
+// instructionNames lists the names of instruction files. Of each directory the first existing one is used.
 var instructionNames = [...]string{"AGENTS.md", "CLAUDE.md"}
 
 // instruction is one file of instructions.
 type instruction struct{ path, text string }
 
-// instructions are the user's and the workspace's own, for the prompt: the user's file of the agent directory, the texts of the
-// configuration, then AGENTS.md of each directory from the top of the repository down to the working directory, then those of the additional directories. Where
-// they are too long together, those next to the working directory are kept.
+// instructions returns the instructions for the prompt: the user's file of the agent directory, the texts of the
+// configuration, then AGENTS.md of each directory from the top of the repository down to the working directory, then
+// those of the additional directories. If they are too long together, the ones next to the working directory are kept.
 func (s prompter) instructions(ctx context.Context, g *Guidance) string {
 	var files []instruction
 	if path, text := g.Rules.Instructions(); text != "" {
@@ -66,7 +67,7 @@ func (s prompter) instructions(ctx context.Context, g *Guidance) string {
 	return b.String()
 }
 
-// bound cuts the files to maxInstructions: the nearest ones, which end at own, have their room first.
+// bound cuts the files to maxInstructions. The nearest ones, which end at own, have priority.
 func bound(files []instruction, own int) {
 	room := maxInstructions
 	take := func(f *instruction) {
@@ -87,9 +88,8 @@ func bound(files []instruction, own int) {
 	}
 }
 
-// instructionDirs are the working directory and those above it: up to the top of the repository that it lies in, or, where it is
-// in none, up to the user's home directory or the top of the file system. top is where links may lead to: the repository, or
-// nothing.
+// instructionDirs returns the working directory and its parents, up to the top of its repository, or without one up to
+// the user's home directory or the root. Symbolic links must not leave top: the repository, or "" for no limit.
 func (s prompter) instructionDirs(ctx context.Context) (dirs []string, top string) {
 	files, cwd := s.opts.FS, s.opts.Workspace.Cwd
 	for dir := cwd; len(dirs) < mostInstructionDirs; dir = filepath.Dir(dir) {
@@ -101,7 +101,7 @@ func (s prompter) instructionDirs(ctx context.Context) (dirs []string, top strin
 			break
 		}
 	}
-	// Above the working directory anybody may have put a file where anybody may write, as in /tmp.
+	// Above the working directory, ignore directories that every user may write, such as /tmp.
 	if s.opts.OS != "windows" {
 		dirs = slices.DeleteFunc(dirs, func(dir string) bool {
 			info, err := files.Stat(ctx, dir)
@@ -111,7 +111,7 @@ func (s prompter) instructionDirs(ctx context.Context) (dirs []string, top strin
 	return dirs, ""
 }
 
-// instructionIn reads the instructions of a directory. seen has the files that were read.
+// instructionIn reads the instructions of a directory. seen holds the files that were read.
 func (s prompter) instructionIn(ctx context.Context, dir, top string, seen map[string]bool) (instruction, bool) {
 	files := s.opts.FS
 	for _, name := range instructionNames {
@@ -121,7 +121,8 @@ func (s prompter) instructionIn(ctx context.Context, dir, top string, seen map[s
 		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		// A link to elsewhere, or to what holds secrets, would send a file to the model that nobody was asked about.
+		// A link to another place, or to a file with secrets, would send a file to the model without the user's
+		// permission.
 		real := files.RealPath(path)
 		if !shell.Within(files.RealPath(dir), real) && (top == "" || !shell.Within(files.RealPath(top), real)) || approval.Withheld(path) {
 			continue

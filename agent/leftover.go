@@ -7,9 +7,9 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// RemoveLeftovers removes the temporary files that an earlier process may have left which was killed in a call of this loaded
-// session: in the working directory, and where the calls without a result were about to write. It returns at once; the work
-// ends with the session.
+// RemoveLeftovers removes temporary files of an earlier process that was killed during a call of this loaded session.
+// It searches the working directory and the directories in which calls without a result would have written. It returns
+// at once; the work ends with the session.
 func (s *Session) RemoveLeftovers() {
 	fs, ok := s.opts.FS.(LeftoverRemover)
 	if !ok {

@@ -28,8 +28,8 @@ func (t *turnState) forget(id string) {
 	}
 }
 
-// note follows an event about a live call and reports whether it is to be emitted: each call starts and ends once, and has
-// no other event outside of that.
+// note records an event of a live call and reports whether to emit it: each call starts and ends once, and has no
+// events before and after.
 func (t *turnState) note(ev Event) bool {
 	switch ev := ev.(type) {
 	case ToolStarted:

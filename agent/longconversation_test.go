@@ -16,7 +16,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// requestTokens counts a request as a model would that has one token for three bytes: more than is estimated.
+// requestTokens counts a request like a model with one token for three bytes: more than the estimate.
 func requestTokens(req *providers.Request) int {
 	n := len(req.System)
 	for i := range req.Tools {
@@ -33,7 +33,7 @@ func requestTokens(req *providers.Request) int {
 
 var goalLine = regexp.MustCompile(`GOAL-[0-9]+`)
 
-// modelOf is a model with a window, that never forgets a goal when it summarises. It counts what it was asked.
+// modelOf is a model with a window that never forgets a goal when it summarizes. It counts its requests.
 type modelOf struct {
 	t                    *testing.T
 	window               int

@@ -2,8 +2,8 @@ package agent
 
 import "sync"
 
-// mailbox is the queue of what a session's actor does. It has no limit, because the connection's dispatcher and running turns
-// must not block when they post. Turns wait for what they post, which bounds the queue.
+// mailbox is the queue of a session's actor. It has no limit, because the connection's dispatcher and running turns
+// must not block when they post. Turns wait for their functions, which bounds the queue.
 type mailbox struct {
 	mu     sync.Mutex // guards todo and closed
 	todo   []func(*state)
@@ -25,7 +25,7 @@ func (m *mailbox) post(fn func(st *state)) bool {
 	return true
 }
 
-// run runs what is posted in order, with the state that only those functions see, until the mailbox is closed and empty.
+// run runs the posted functions in order until the mailbox is closed and empty. Only these functions see the state.
 func (m *mailbox) run(st *state) {
 	var batch []func(*state)
 	for {
@@ -46,7 +46,7 @@ func (m *mailbox) run(st *state) {
 	}
 }
 
-// close ends run after what is posted.
+// close makes run return after the functions that are already posted.
 func (m *mailbox) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

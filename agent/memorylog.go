@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// memoryLog is the log of a child session: it ends with it.
+// memoryLog is the log of a child session. It ends with the session.
 type memoryLog struct {
 	mu      sync.Mutex // guards the fields below
 	next    int
@@ -25,7 +25,7 @@ func (l *memoryLog) AppendMessage(m *providers.Message) (string, error) {
 	return l.Append(sessions.MessageEntry{Message: *m})
 }
 
-// Append implements [Log]. A child's choices are its parent's; only what its conversation is made of counts.
+// Append implements [Log]. It stores only entries of the conversation, because a child's settings are its parent's.
 func (l *memoryLog) Append(e sessions.Entry) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,7 +75,7 @@ func (l *memoryLog) BranchWithSummary(id string, summary sessions.BranchSummary)
 	return l.Append(summary)
 }
 
-// SetLabel implements [Log]. Nobody sees a child's labels.
+// SetLabel implements [Log]. It does nothing, because a child's labels are not shown.
 func (l *memoryLog) SetLabel(string, string) error { return nil }
 
 // PathTo implements [Log].

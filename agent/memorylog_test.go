@@ -94,7 +94,7 @@ func (l *memoryLog) Append(e sessions.Entry) (string, error) {
 	return l.add(string(e.Kind()), e)
 }
 
-// usageLine stands for an entry about what was used beside the conversation, which most tests do not care for.
+// usageLine represents an entry about usage outside of the conversation, which most tests ignore.
 const usageLine = "usage"
 
 func (l *memoryLog) SetTitle(title, source string) error {

@@ -21,7 +21,7 @@ func TestMode_ChangesWhileAQuestionIsOpen(t *testing.T) {
 		from, to approval.Mode
 		effects  []approval.Effect
 		child    bool
-		at       int // the question behind which the mode has changed
+		at       int // the question after which the mode has changed
 		ran      bool
 		asked    int
 	}{

@@ -16,18 +16,19 @@ import (
 //go:embed prompts/title.md
 var titlePrompt string
 
-// TitleModel chooses the model that names a session whose own model is current; false for none.
+// TitleModel chooses the model that names a session with the model current; false for none.
 type TitleModel func(current providers.ModelInfo) (providers.ModelInfo, bool)
 
 const (
-	// maxTitled bounds what of each of the first two messages a title is made of, in bytes.
+	// maxTitled is the size limit of the excerpt of each of the first two messages from which a model makes a title, in
+	// bytes.
 	maxTitled = 4 << 10
-	// maxModelTitle is how long a title of a model's may be, in characters.
+	// maxModelTitle is the maximum length of a model's title, in characters.
 	maxModelTitle = 80
 )
 
-// nameByModel has a model name the session behind its first answer, beside what goes on. A title that the user has
-// given stays; without an answer the one that was made of the first prompt does.
+// nameByModel asks a model for the session's title after its first answer, in the background. It keeps a title that the
+// user has set. Without an answer the title from the first prompt stays.
 func (st *state) nameByModel() {
 	s := st.session
 	if s.opts.TitleModel == nil || st.named || st.closing || s.child {
@@ -55,7 +56,7 @@ func (st *state) nameByModel() {
 				st.chargeBeside(nil, sideUsage("a title", &info, &used, ""))
 			}
 			if err != nil || title == st.title || s.opts.Log.SetTitle(title, "auto") != nil {
-				return nil // the title that there is will do
+				return nil // the present title stays
 			}
 			st.title = title
 			st.emitInfo()
@@ -64,7 +65,7 @@ func (st *state) nameByModel() {
 	})
 }
 
-// firstExchange returns what the user said first and what the model answered.
+// firstExchange returns the user's first text and the model's answer.
 func firstExchange(history []providers.Message) (said, answered string) {
 	for i := range history {
 		switch m := &history[i]; {
@@ -77,7 +78,7 @@ func firstExchange(history []providers.Message) (said, answered string) {
 	return "", ""
 }
 
-// askTitle asks a model for a title, once. It tells used what that took.
+// askTitle asks a model for a title, once. It passes the usage to used.
 func askTitle(ctx context.Context, s *Session, info providers.ModelInfo, said, answered string, used *contextwindow.Meter) (string, error) {
 	model, err := s.opts.Models.Open(ctx, info)
 	if err != nil {
@@ -105,7 +106,7 @@ func askTitle(ctx context.Context, s *Session, info providers.ModelInfo, said, a
 	return "", errors.New("the model gave no title")
 }
 
-// titleIn returns the title in what a model says: its first line without what models like to put around one.
+// titleIn returns the title in a model's answer: its first line without the quotes and marks that models add.
 func titleIn(text string) (string, bool) {
 	for line := range strings.Lines(text) {
 		line = strings.Join(strings.Fields(strings.ReplaceAll(line, "**", "")), " ")
@@ -148,7 +149,7 @@ func (t *RunningTurn) title(prompt string) {
 	})
 }
 
-// maxTitle is how many characters of a prompt make a title.
+// maxTitle is the maximum number of characters of a prompt in a title.
 const maxTitle = 60
 
 func quickTitle(text string) string {

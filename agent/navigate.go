@@ -13,28 +13,28 @@ import (
 
 // NavigateOptions adjusts [Turn.Navigate]. Every field is optional.
 type NavigateOptions struct {
-	// Summarize has a model tell, where the conversation goes on, what happened in what is left.
+	// Summarize adds a model's summary of the branch that is left at the place where the conversation continues.
 	Summarize bool
-	// Instructions say what the summary has to keep.
+	// Instructions say what the summary must preserve.
 	Instructions string
 }
 
-// Navigation is what [Turn.Navigate] did.
+// Navigation is the result of [Turn.Navigate].
 type Navigation struct {
-	// Moved is false where the conversation stood there already.
+	// Moved is false if the conversation was already there.
 	Moved bool
-	// Leaf is the entry that the conversation goes on behind; empty for the very beginning.
+	// Leaf is the entry after which the conversation continues; empty for the beginning.
 	Leaf string
-	// Words are what the user said in the entry that was picked, to be changed and sent again; nil for other entries.
+	// Words are the user's message that was selected, to be edited and sent again; nil for other entries.
 	Words []providers.Part
-	// Left counts the entries that were left, and Summary tells of them; empty for none.
+	// Left counts the entries that were left, and Summary summarizes them; empty for none.
 	Left    int
 	Summary string
 }
 
-// Navigate makes the conversation go on from the entry called id: behind it, or before it where it is the user's words.
-// What is left stays in the log as a branch of its own. Mode, model and thinking level stay as they are. An unknown id
-// gives a [sessions.ErrNotFound]. It is for the functions of a [Prompt].
+// Navigate continues the conversation after the entry called id, or before it if it is a user message. The entries that
+// are left remain in the log as a branch. Mode, model and thinking level stay unchanged. The error for an unknown ID
+// wraps [sessions.ErrNotFound]. Navigate is for the functions of a [Prompt].
 func (t *RunningTurn) Navigate(ctx context.Context, id string, opts NavigateOptions) (Navigation, error) {
 	log := t.session.opts.Log
 	if id == log.Leaf() {
@@ -100,7 +100,7 @@ func (st *state) goTo(branch, path []sessions.Entry, to *Navigation, summary ses
 	return nil
 }
 
-// keepChoices says in a branch what the session is set to, where that branch says otherwise.
+// keepChoices records the session's settings in a branch that has others.
 func (st *state) keepChoices(branch, path []sessions.Entry) error {
 	s := st.session
 	mode, model, thinking := approval.ModeDefault, "", providers.ThinkingOff
@@ -147,7 +147,7 @@ func selection(branch []sessions.Entry) *sessions.ToolSelection {
 	return nil
 }
 
-// SelectTools keeps which tools of MCP servers are offered. It is for the functions of a [Prompt].
+// SelectTools records which tools of MCP servers are offered. It is for the functions of a [Prompt].
 func (t *RunningTurn) SelectTools(names []string) error {
 	return t.do(func(*state) error {
 		_, err := t.session.opts.Log.Append(sessions.ToolSelection{SelectedToolNames: names})
@@ -155,8 +155,8 @@ func (t *RunningTurn) SelectTools(names []string) error {
 	})
 }
 
-// Label names an entry for people, or takes the name away where name is empty. An unknown id gives a
-// [sessions.ErrNotFound]. It is for the functions of a [Prompt].
+// Label names an entry for people. An empty name removes the label. The error for an unknown ID wraps
+// [sessions.ErrNotFound]. Label is for the functions of a [Prompt].
 func (t *RunningTurn) Label(id, name string) error {
 	return t.do(func(*state) error { return t.session.opts.Log.SetLabel(id, name) })
 }

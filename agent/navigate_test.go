@@ -228,7 +228,7 @@ func TestModelTitle(t *testing.T) {
 	}
 }
 
-// A session that has been named is not named anew each time that it is loaded.
+// A session that has a title does not get another one when it is loaded.
 func TestModelTitle_Loaded(t *testing.T) {
 	for title, want := range map[string]int{"The login": 1, "": 2} {
 		loaded := func(o *agent.Options) {
@@ -288,8 +288,7 @@ func TestModelTitle_NotOverTheUsers(t *testing.T) {
 	})
 }
 
-// What fills the window is another thing behind a navigation: not what the last answer of the branch that was left had
-// filled.
+// The use of the window changes with a navigation: it is not that of the last answer of the branch that was left.
 func TestNavigate_Usage(t *testing.T) {
 	with, store := realLog(t, sessionstest.Fault{})
 	run(t, func(o *agent.Options) { window(o, 100_000); with(o) }, func(w *world) {

@@ -7,8 +7,8 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// nestedCall is what is kept of a child session's call, with the call that has started the child. The child's own
-// conversation is not kept, and so neither are its calls.
+// nestedCall is the record of a child session's call, stored with the call that has started the child. The child's
+// conversation is not stored.
 type nestedCall struct {
 	ID     string       `json:"-"`
 	Title  string       `json:"title"`
@@ -16,7 +16,7 @@ type nestedCall struct {
 	Status nestedStatus `json:"status"`
 }
 
-// nestedStatus is how a call has ended, in ACP's words.
+// nestedStatus is the status of such a call, in ACP's terms.
 type nestedStatus string
 
 const (
@@ -25,13 +25,13 @@ const (
 	nestedFailed    nestedStatus = "failed"
 )
 
-// Limits of what is kept of the calls of children.
+// Limits of the records of the children's calls.
 const (
 	maxNested      = 50
 	maxNestedTitle = 80 // in characters
 )
 
-// nested takes note of a call of a child. Children of one call can run side by side.
+// nested records a call of a child. Children of one call can run concurrently.
 func (r *toolRun) nested(child *Subagent, ev Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -61,7 +61,8 @@ func nestedTitle(title string) string {
 	return text.Truncate(text.OneLine(title), maxNestedTitle)
 }
 
-// nestedContent is what is shown of the calls of children, at the end of the call that has started them; nil for none.
+// nestedContent returns the display of the children's calls, which follows the content of the call that has started
+// them; nil for none.
 func (d *details) nestedContent() []Content {
 	if len(d.Calls) == 0 {
 		return nil

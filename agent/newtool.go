@@ -35,7 +35,7 @@ type ToolFuncs[In any] struct {
 	Run func(ctx context.Context, call *Call, in *In) (*Result, error)
 }
 
-// NewTool makes a tool from typed functions. Its schema is read or derived when it is first asked for.
+// NewTool returns a tool made of typed functions. Its schema is read or derived when it is first requested.
 func NewTool[In any](f ToolFuncs[In]) Tool {
 	return &typedTool[In]{funcs: f, spec: sync.OnceValue(func() *ToolSpec {
 		var raw jsonx.Raw
@@ -81,8 +81,8 @@ func derive[In any]() (jsonx.Raw, error) {
 	return jsonx.Marshal(schema)
 }
 
-// dropNull takes "null" out of a schema's types. It stands there for Go's nil, which the models need not know of; not
-// every provider takes more than one type.
+// dropNull removes "null" from a schema's types. It represents Go's nil, which models need not know, and some providers
+// accept only one type.
 func dropNull(s *jsonschema.Schema) {
 	if s == nil {
 		return
@@ -125,10 +125,10 @@ func (t *typedTool[In]) Run(ctx context.Context, call *Call) (*Result, error) {
 	return res, bounded(err)
 }
 
-// maxErrorText bounds what an error of a tool says, in bytes: it may quote an input of megabytes.
+// maxErrorText is the maximum length of a tool's error, in bytes: it may quote an input of megabytes.
 const maxErrorText = 32 << 10
 
-// boundedError is an error with less of its text.
+// boundedError is an error with a shortened text.
 type boundedError struct {
 	error
 	text string
@@ -148,7 +148,7 @@ func bounded(err error) error {
 	return &boundedError{err, text.Middle(message, maxErrorText)}
 }
 
-// ErrBadInput is wrapped by every complaint about a tool call's input.
+// ErrBadInput is wrapped by every error about a tool call's input.
 var ErrBadInput = errors.New("invalid tool input")
 
 func (t *typedTool[In]) decode(call *Call) (*In, error) {

@@ -50,8 +50,8 @@ func (p *PlanInput) Entries() ([]PlanEntry, error) {
 	return entries, nil
 }
 
-// PlanFromInput reads the plan out of a stored todo_write call, of ours or in the phases of the original product.
-func PlanFromInput(input jsonx.Raw) ([]PlanEntry, bool) {
+// planFromInput returns the plan in a stored todo_write call, of gjc or in the phases of the original product.
+func planFromInput(input jsonx.Raw) ([]PlanEntry, bool) {
 	if plan, ok := planOfPhases(input); ok {
 		return plan, true
 	}
@@ -63,8 +63,8 @@ func PlanFromInput(input jsonx.Raw) ([]PlanEntry, bool) {
 	return entries, err == nil
 }
 
-// PlanOf returns the plan that a conversation ended with, also where it was compacted since; nil for none. The branch is
-// the conversation's entries, as of [Log.Branch].
+// PlanOf returns the plan at the end of a conversation, including the compacted part; nil for none. The branch has the
+// conversation's entries, as from [Log.Branch].
 func PlanOf(branch []sessions.Entry) []PlanEntry {
 	var plan []PlanEntry
 	asked := make(map[string][]PlanEntry) // calls of the last answer whose result is yet to come
@@ -78,7 +78,7 @@ func PlanOf(branch []sessions.Entry) []PlanEntry {
 		case m.Message.Role == providers.RoleAssistant:
 			clear(asked)
 			for _, c := range m.Message.ToolCalls() {
-				if entries, ok := PlanFromInput(c.Input); ok && c.Name == planTool {
+				if entries, ok := planFromInput(c.Input); ok && c.Name == planTool {
 					asked[c.ID] = entries
 				}
 			}
@@ -93,7 +93,8 @@ func PlanOf(branch []sessions.Entry) []PlanEntry {
 	return plan
 }
 
-// PlanIn is [PlanOf] for what a model sees of a conversation. It reports false where the whole branch may tell more.
+// PlanIn returns what [PlanOf] returns, for the messages that a model sees. It reports false if only the whole branch
+// can answer.
 func PlanIn(history []providers.Message, compacted bool) (plan []PlanEntry, ok bool) {
 	branch := make([]sessions.Entry, len(history))
 	foreign := false
@@ -101,7 +102,7 @@ func PlanIn(history []providers.Message, compacted bool) (plan []PlanEntry, ok b
 		branch[i] = sessions.MessageEntry{Message: history[i]}
 		for _, c := range history[i].ToolCalls() {
 			if c.Name == planTool {
-				_, known := PlanFromInput(c.Input)
+				_, known := planFromInput(c.Input)
 				foreign = foreign || !known // its result has the plan, in its details
 			}
 		}

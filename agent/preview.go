@@ -6,24 +6,24 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// Preview is work that a tool has shown and not done. A call of another tool applies or discards it.
+// Preview is work that a tool has shown but not done. A call of another tool applies or discards it.
 type Preview struct {
 	// Tool is the name of the tool that applies or discards the work.
 	Tool string
 	// Title describes the work to the user.
 	Title string
-	// Reminder tells the model that the work is pending, and how to call Tool.
+	// Reminder explains to the model that the work is pending, and how to call Tool.
 	Reminder string
 }
 
-// A PreviewHolder is one of a session's [Values] that may hold a pending preview. Preview returns nil for none, and the same pointer for the
-// same preview. It must not block.
-type PreviewHolder interface{ Preview() *Preview }
+// A previewHolder is one of a session's [Values] that may hold a pending preview. Preview returns nil for none, and the
+// same pointer for the same preview. It must not block.
+type previewHolder interface{ Preview() *Preview }
 
 // PreviewOf returns the pending preview of the newest value that holds one; nil for none.
 func PreviewOf(v *Values) *Preview {
 	for _, value := range slices.Backward(v.all()) {
-		if h, ok := value.(PreviewHolder); ok {
+		if h, ok := value.(previewHolder); ok {
 			if p := h.Preview(); p != nil {
 				return p
 			}

@@ -12,10 +12,10 @@ import (
 //go:embed prompt.md
 var promptTemplate string
 
-// SystemPrompt is what a client wants the model to be told. The zero value is nothing.
+// SystemPrompt is a client's addition to the system prompt. The zero value adds nothing.
 type SystemPrompt struct {
 	Text string
-	// Override puts Text in the place of gjc's own prompt; else it stands behind it.
+	// Override replaces gjc's own prompt by Text; otherwise Text follows it.
 	Override bool
 }
 
@@ -37,7 +37,7 @@ func (s prompter) systemPrompt(ctx context.Context, current approval.Mode, tools
 	guidance := s.guidance(ctx)
 	own := s.opts.SystemPrompt
 	if own.Override && own.Text != "" {
-		// Where the work is and what may be done is nothing that a client's words can change.
+		// A client cannot change the workspace and the permissions.
 		return strings.TrimSpace(own.Text) + "\n\nWorking directory: " + ws.Cwd + "\n" + roots + mode
 	}
 	prompt := strings.TrimSpace(strings.NewReplacer(

@@ -83,7 +83,7 @@ func TestSystemPrompt(t *testing.T) {
 	}
 }
 
-// A model without eyes is told that there was an image, and so is the user's conversation kept.
+// A model without image input is informed that there was an image, and the user's conversation keeps it.
 func TestConversation_WithoutImages(t *testing.T) {
 	run(t, nil, func(w *world) {
 		w.session.Prompt(agent.Prompt{Parts: []providers.Part{providers.Text{Text: "look"}, providers.Image{MIMEType: "image/png", Data: []byte{1}}}}).Wait(w.t.Context())

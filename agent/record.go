@@ -8,7 +8,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// record makes messages durable and part of the conversation. Of a turn that is over, answers only count.
+// record stores messages and adds them to the conversation. Of a turn that is over it accepts only answers.
 func (t *RunningTurn) record(msgs ...*providers.Message) error {
 	err := t.do(func(st *state) error {
 		for _, m := range msgs {

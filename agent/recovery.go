@@ -47,9 +47,9 @@ func (e *recoveryError) Unwrap() []error {
 	return []error{e.err, e.why}
 }
 
-// ask gets an answer to the conversation. Where it does not fit into the model's window, the session goes over to a
-// larger model or is compacted, and the request is sent again, some times at most. With an error comes what was said
-// before it, if anything.
+// ask requests an answer to the conversation. If the request does not fit into the model's window, the session changes
+// to a larger model or is compacted, and the request is sent again, a limited number of times. With an error, ask
+// returns the part of the answer that arrived, if any.
 func (t *requester) ask(ctx context.Context) (*providers.Message, error) {
 	for tried := 0; ; {
 		msg, err := t.attempt(ctx)
@@ -166,8 +166,8 @@ func (t *compactor) shortened(ctx context.Context, err error, failed string) boo
 	return false
 }
 
-// completes reports whether an answer that was cut off is asked for once more: the window was full, and there is room
-// now. The answer that was cut off is no part of the conversation then.
+// completes reports whether to request an interrupted answer once more, because the window was full and has room now.
+// It removes the interrupted answer from the conversation.
 func (t *compactor) completes(ctx context.Context, msg *providers.Message) bool {
 	settings := &t.session.settings.Compaction
 	if msg.StopReason != providers.StopLength || t.completed || t.last {
@@ -198,8 +198,8 @@ func (t *compactor) completes(ctx context.Context, msg *providers.Message) bool 
 	return again
 }
 
-// tidy makes room behind a turn's last answer. It reports whether the turn goes on, because the compaction came between
-// the model and its work: the plan has open items.
+// tidy makes room after a turn's last answer. It reports whether the turn continues, because the compaction interrupted
+// the work: the plan has open items.
 func (t *compactor) tidy(ctx context.Context) bool {
 	if t.ending() || !t.makeRoom(ctx) || !t.session.settings.Compaction.AutoContinue || t.last || ctx.Err() != nil {
 		return false
@@ -218,7 +218,7 @@ func (t *compactor) tidy(ctx context.Context) bool {
 	return err == nil && inWork
 }
 
-// remind adds a text of gjc to the conversation, marked so that the model does not take it for the user's.
+// remind adds a text of gjc to the conversation, marked so that the model does not attribute it to the user.
 func (st *state) remind(kind, text string) error {
 	const tag = "system-reminder"
 	text = "<" + tag + ">\n" + strings.ReplaceAll(text, "</"+tag+">", "<\\/"+tag+">") + "\n</" + tag + ">"

@@ -32,8 +32,8 @@ func long(t *testing.T, o *agent.Options, n int) {
 // full is an answer that fills the window with n tokens.
 func full(n int) providertest.Action { return providertest.Use(providers.Usage{Input: n, Output: 5}) }
 
-// Behind a turn, and before the next request inside of one, a conversation over the threshold is compacted; the turn goes
-// on with its work.
+// After a turn, and before the next request within one, a conversation over the threshold is compacted; the turn
+// continues its work.
 func TestThreshold(t *testing.T) {
 	settings := func(o *agent.Options) {
 		window(o, 40_000)
@@ -164,7 +164,7 @@ func TestThreshold_AutoContinue(t *testing.T) {
 	}
 }
 
-// A tool that has ended the turn has done so, whatever is compacted.
+// A tool that has ended the turn has done so, regardless of compactions.
 func TestThreshold_BehindATurnThatWasEnded(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		window(o, 40_000)
@@ -181,7 +181,7 @@ func TestThreshold_BehindATurnThatWasEnded(t *testing.T) {
 	}, providertest.Step{providertest.Call("c", "end", `{}`), full(12_000)})
 }
 
-// An automatic compaction that fails is told once, and the turn goes on without it.
+// The failure of an automatic compaction is reported once, and the turn continues without it.
 func TestThreshold_Failure(t *testing.T) {
 	// What is to be summarized does not fit either: that is said once.
 	run(t, func(o *agent.Options) {
@@ -212,8 +212,8 @@ func TestThreshold_Failure(t *testing.T) {
 		providertest.Step{providertest.Call("c2", "echo", `{}`), full(12_100)}, providertest.Step{providertest.Text("done"), full(12_200)})
 }
 
-// A request that does not fit is sent again behind a compaction; what came of the answer before it failed is no part of
-// the conversation.
+// A request that does not fit is sent again after a compaction; the failed answer's text is not part of the
+// conversation.
 func TestOverflow(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		window(o, 100_000)
@@ -234,7 +234,7 @@ func TestOverflow(t *testing.T) {
 	}, providertest.Step{providertest.Text("half an"), providertest.Fail(overflow())}, providertest.Step{providertest.Text("SUM")}, providertest.Step{providertest.Text("ok")})
 }
 
-// A conversation that is no longer than what is kept, and too long all the same, is compacted to less.
+// A conversation that is not longer than the kept part, and still too long, is compacted further.
 func TestOverflow_OfAnUnknownWindow(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		window(o, 0)
@@ -332,8 +332,8 @@ func TestOverflow_OfThePrompt(t *testing.T) {
 	}, providertest.Step{providertest.Fail(overflow())}, providertest.Step{providertest.Text("S")}, providertest.Step{providertest.Fail(overflow())})
 }
 
-// An answer that the window has cut off is asked for once more, behind a compaction. One that is as long as the model's
-// answers may be is not.
+// An answer cut off by the window is requested once more, after a compaction. One with the model's maximum length is
+// not.
 func TestIncomplete(t *testing.T) {
 	cut := func(input, output int) providertest.Step {
 		return providertest.Step{

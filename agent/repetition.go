@@ -6,27 +6,27 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// What is taken for a model that has lost its way: the same block again and again, with nothing else between, for so long.
-// Tables, lists and code are never that regular; a file of zeros can be, so that calls may go on for longer.
+// Limits from which a model's output counts as an endless repetition: the same block again and again, with nothing in
+// between. Tables, lists and code are never that regular. A file of zeros can be, so the limit for calls is higher.
 const (
-	// maxPeriod is how long a block may be, in bytes.
+	// maxPeriod is the maximum length of a block, in bytes.
 	maxPeriod = 2000
-	// mostRepeated and mostRepeatedInput are how much of repetitions a text and a call's input may have, in bytes. They are
-	// many times maxPeriod.
+	// mostRepeated and mostRepeatedInput are the maximum lengths of repetitions in a text and in a call's input, in
+	// bytes. They are many times maxPeriod.
 	mostRepeated      = 16 << 10
 	mostRepeatedInput = 128 << 10
 )
 
-// offlineAPI is that of the model that is a program: it says what it is told to, however often.
+// offlineAPI is the API of the scripted model, whose repetitions are intended.
 const offlineAPI = "offline"
 
-// repetitionWatch looks for repetitions in what a model says while it speaks.
+// repetitionWatch finds repetitions in a model's stream.
 type repetitionWatch struct {
 	text, thinking, input streamTail
 	call                  string
 }
 
-// add takes note of an event. It returns how long the block is that is repeated; zero for none.
+// add processes an event. It returns the length of the repeated block; zero for none.
 func (w *repetitionWatch) add(ev providers.Event) int {
 	switch ev := ev.(type) {
 	case providers.TextDelta:
@@ -46,13 +46,13 @@ func (w *repetitionWatch) add(ev providers.Event) int {
 // streamTail is the end of a stream.
 type streamTail struct {
 	bytes []byte
-	// fresh counts the bytes since the last look.
+	// fresh counts the bytes since the last check.
 	fresh   int
 	borders []int32
 }
 
-// add takes more of the stream. It looks at the last window bytes whenever a quarter of them is new, so that a byte is
-// looked at four times.
+// add appends to the stream. It checks the last window bytes whenever a quarter of them is new, so it inspects each
+// byte four times.
 func (t *streamTail) add(s string, window int) int {
 	for len(s) > 0 {
 		n := min(len(s), window/4-t.fresh)
@@ -79,7 +79,7 @@ func (t *streamTail) add(s string, window int) int {
 	return 0
 }
 
-// period returns the length of the shortest block that b is repetitions of, of which the last may be cut off.
+// period returns the length of the shortest block whose repetitions make up b; the last one may be incomplete.
 func period(b []byte, borders []int32) int {
 	// borders[i] is the length of the longest proper prefix of b[:i+1] that is its suffix too.
 	borders[0] = 0
@@ -102,7 +102,7 @@ func repetition(err error) (*providers.Error, bool) {
 	return e, ok && e.Kind == ErrorRepetition
 }
 
-// repeats makes that error, and takes what was repeated out of what was said: one block of it stays.
+// repeats returns that error, and removes the repetitions from the answer except for one block.
 func repeats(msg *providers.Message, p int) *providers.Error {
 	if n := len(msg.Parts); n > 0 {
 		switch last := msg.Parts[n-1].(type) {
@@ -120,7 +120,7 @@ func repeats(msg *providers.Message, p int) *providers.Error {
 	}
 }
 
-// unrepeated is a text without the repetitions of a block of p bytes at its end.
+// unrepeated returns a text without the repetitions of a block of p bytes at its end.
 func unrepeated(s string, p int) string {
 	from := len(s) - p
 	for from > 0 && s[from-1] == s[from-1+p] {

@@ -16,20 +16,20 @@ import (
 
 // ReplayOptions adjusts [Replay]. Every field is optional.
 type ReplayOptions struct {
-	// Tools say how calls looked of which only the input is known, as in files that another program wrote. They touch
-	// nothing. Without them such a call has the name of its tool and its most telling argument.
+	// Tools describe calls of which only the input is known, as in files of another program. They touch nothing.
+	// Without them such a call shows the name of its tool and its most descriptive argument.
 	Tools []Tool
-	// Workspace is what relative paths of such calls belong to.
+	// Workspace is the base of relative paths in such calls.
 	Workspace Workspace
-	// Running says that a turn goes on: what is open at the end was not cut off.
+	// Running reports that a turn is running, so that open calls at the end were not interrupted.
 	Running bool
 }
 
-// Replay returns the events of a stored conversation as they looked live, each with the entry that it belongs to: all of
-// it, also what was compacted since. The branch is as of [Log.Branch]. A call and its end belong to the answer that made
-// the call. The events are the same each time, with the same ids; nothing is read but the branch.
+// Replay returns the events of a stored conversation as they looked live, each with its entry, including the compacted
+// part. The branch is as from [Log.Branch]. A call and its end belong to the answer that made the call. The events and
+// their IDs are the same each time; Replay reads only the branch.
 //
-// What is not in the events, because a client learns it elsewhere, is the session's title, mode and usage.
+// The events do not include the session's title, mode and usage.
 func Replay(branch []sessions.Entry, opts *ReplayOptions) iter.Seq2[sessions.Entry, Event] {
 	if opts == nil {
 		opts = new(ReplayOptions)
@@ -51,9 +51,10 @@ func isClear(e sessions.Entry) bool {
 	return ok && c.CustomType == customClear
 }
 
-// Replay returns the events of the conversation so far, as of the function [Replay]. It reads the conversation as it goes, and
-// ends with an error where that fails. A call that runs is replayed as far as it is; its further events follow, because the
-// session stands still while such a call is replayed. So the loop over the events must not ask the session for anything.
+// Replay returns the events of the conversation so far, like the function [Replay]. It reads the conversation
+// incrementally, and ends with an error if that fails. It replays a running call up to its current state; later events
+// follow, because the session stands still while it replays such a call. So the loop over the events must not call the
+// session.
 func (s *Session) Replay() (iter.Seq2[Event, error], error) {
 	var entries iter.Seq2[sessions.Entry, error]
 	live := make(map[string]bool)
@@ -93,8 +94,8 @@ func (s *Session) Branch() ([]sessions.Entry, error) {
 	return branch, err
 }
 
-// MessageID returns the name under which a client is told of an entry: that of its message, or where it has none, as in
-// files that another program wrote, the entry's own.
+// MessageID returns the ID under which a client knows an entry: its message's, or its own if the message has none, as
+// in files of another program.
 func MessageID(e sessions.Entry) string {
 	if m, ok := e.(sessions.MessageEntry); ok && m.Message.ID != "" {
 		return m.Message.ID
@@ -102,22 +103,22 @@ func MessageID(e sessions.Entry) string {
 	return e.Ref().ID
 }
 
-// replay is a replay on its way.
+// replay is the state of a replay.
 type replay struct {
 	ReplayOptions
 	ctx   context.Context // of the plans of old calls
 	yield func(Event) bool
 
-	// at is the entry that is told, index its place; results are those of its calls.
-	at      sessions.Entry
-	index   int
-	results map[string][]*providers.Message
-	told    map[string]bool
-	// shown is what the next user message is shown as; empty for its own text.
+	// at is the current entry, index its position, and results has the results of its calls.
+	at         sessions.Entry
+	index      int
+	results    map[string][]*providers.Message
+	shownCalls map[string]bool
+	// shown replaces the text of the next user message; empty for none.
 	shown string
 
-	// session is nil for a conversation that is only stored. running are the calls of the last answer that had no result
-	// when the replay began, live those of the answer that is told.
+	// session is nil for a stored conversation. running are the calls of the last answer that had no result when the
+	// replay began, live those of the current answer.
 	session *Session
 	running map[string]bool
 	live    map[string]bool
@@ -126,10 +127,10 @@ type replay struct {
 // errStopped ends a replay whose consumer has stopped.
 var errStopped = errors.New("the replay was stopped")
 
-// all replays the entries of a conversation. It holds no more of them than an answer and what follows it up to the next one:
-// the results of its calls are among those.
+// all replays the entries of a conversation. It holds only one answer at a time, with the entries up to the next one,
+// which include the results of its calls.
 func (r *replay) all(entries iter.Seq2[sessions.Entry, error]) error {
-	r.told = make(map[string]bool)
+	r.shownCalls = make(map[string]bool)
 	var answer []sessions.Entry // the last one, and what follows it; before the first one, the last entry
 	for e, err := range entries {
 		if err != nil {
@@ -222,7 +223,7 @@ func interrupted(branch []sessions.Entry) bool {
 				}
 				return false
 			default:
-				// Another program's roles tell what the user did without a model.
+				// Roles of other programs record what the user did without a model.
 				return len(results) == 0 && (e.Role == "" || e.Role == string(providers.RoleUser))
 			}
 		case sessions.CustomMessage, sessions.BranchSummary:
@@ -253,7 +254,7 @@ func (r *replay) answers(entries []sessions.Entry) {
 	}
 }
 
-// result takes the next result of a call of that id; nil for none.
+// result removes and returns the next result of a call with that ID; nil for none.
 func (r *replay) result(id string) *providers.Message {
 	all := r.results[id]
 	if len(all) == 0 {
@@ -286,7 +287,7 @@ func (r *replay) entry(e sessions.Entry) bool {
 	return r.message(&m)
 }
 
-// custom replays what the program has recorded next to the conversation.
+// custom replays an entry of gjc that is not a message.
 func (r *replay) custom(e *sessions.Custom) bool {
 	switch e.CustomType {
 	case customFailed:
@@ -304,7 +305,7 @@ func (r *replay) custom(e *sessions.Custom) bool {
 	return true
 }
 
-// id is the [MessageID] of the entry that is told.
+// id returns the [MessageID] of the current entry.
 func (r *replay) id() string {
 	if id := MessageID(r.at); id != "" {
 		return id
@@ -319,7 +320,7 @@ func (r *replay) message(m *providers.Message) bool {
 	case providers.RoleAssistant:
 		return r.assistant(m)
 	case providers.RoleTool:
-		if r.told[m.ToolCallID] {
+		if r.shownCalls[m.ToolCallID] {
 			return true
 		}
 		// A result without its call: the call was compacted away, or another program wrote the file.
@@ -351,7 +352,7 @@ func (r *replay) user(m *providers.Message) bool {
 	return w.flush()
 }
 
-// silentAbort is the error of an answer that another program has cut off without wanting it shown.
+// silentAbort is the error of an answer that another program has interrupted without showing it.
 const silentAbort = "__gjc.silent_abort__"
 
 func (r *replay) assistant(m *providers.Message) bool {
@@ -388,7 +389,7 @@ func (r *replay) assistant(m *providers.Message) bool {
 	return w.flush()
 }
 
-// words puts together what one speaker says in several parts of a message.
+// words joins consecutive parts of a message from one speaker.
 type words struct {
 	*replay
 	id      string
@@ -418,7 +419,7 @@ func (w *words) flush() bool {
 	return w.yield(MessageDelta{MessageID: w.id, Speaker: w.speaker, Text: text})
 }
 
-// liveCall tells of a call that was live when the replay began, as far as it is now.
+// liveCall replays a call that was live when the replay began, up to its current state.
 func (r *replay) liveCall(c providers.ToolCall) bool {
 	s := r.session
 	var now *liveCall
@@ -432,7 +433,7 @@ func (r *replay) liveCall(c providers.ToolCall) bool {
 		}
 		branch, err := s.opts.Log.Branch()
 		if err != nil {
-			return // the call is told as one that was cut off
+			return // the call was replayed as interrupted
 		}
 		for _, e := range branch {
 			if m, ok := e.(sessions.MessageEntry); ok && m.Message.Role == providers.RoleTool && m.Message.ToolCallID == c.ID {
@@ -446,10 +447,10 @@ func (r *replay) liveCall(c providers.ToolCall) bool {
 	if now == nil {
 		return r.call(c, result)
 	}
-	r.told[c.ID] = true
+	r.shownCalls[c.ID] = true
 	switch {
 	case now.started == nil:
-		return true // it is announced in a moment
+		return true // its announcement follows
 	case !r.yield(*now.started):
 		return false
 	default:
@@ -457,21 +458,21 @@ func (r *replay) liveCall(c providers.ToolCall) bool {
 	}
 }
 
-// plan tells the plan that a call has made; result is nil for a call that a live session tells of.
+// plan emits the plan that a call has set; result is nil for a live call.
 func (r *replay) plan(c providers.ToolCall, failed bool, result *providers.Message) bool {
 	if c.Name != planTool || failed {
 		return true
 	}
-	entries, ok := PlanFromInput(c.Input)
+	entries, ok := planFromInput(c.Input)
 	if !ok && result != nil {
 		entries, ok = planOfPhases(result.Details)
 	}
 	return !ok || r.yield(PlanChanged{Entries: entries})
 }
 
-// call tells a call and its end. A call without a result was cut off.
+// call emits a call and its end. A call without a result was interrupted.
 func (r *replay) call(c providers.ToolCall, result *providers.Message) bool {
-	r.told[c.ID] = true
+	r.shownCalls[c.ID] = true
 	c.Input = unquoted(c.Input)
 	started := ToolStarted{CallID: c.ID, Name: c.Name, Title: c.Name, Kind: KindOther, Input: shownInput(c.Input)}
 	ended := ToolEnded{CallID: c.ID, Failed: true}

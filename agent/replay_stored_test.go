@@ -190,7 +190,7 @@ func TestReplay_Ids(t *testing.T) {
 	}
 }
 
-// Calls that another program stored are shown like ours.
+// Calls that another program stored are shown like gjc's own.
 func TestReplay_ForeignCalls(t *testing.T) {
 	ws := agent.Workspace{Cwd: "/repo"}
 	branch := entries(

@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// replayed is the story that a replay tells.
+// replayed returns the events of a replay, one line each.
 func replayed(w *world) []string {
 	w.t.Helper()
 	events, err := w.session.Replay()
@@ -28,8 +28,8 @@ func replayed(w *world) []string {
 	return again.story()
 }
 
-// A replay during tool calls tells each as far as it is: what has ended with its end, what runs without one, what waits
-// not at all. What follows live fits behind it.
+// A replay during tool calls shows the current state of each: ended calls with their end, running ones without, waiting
+// ones not. The later live events continue it.
 func TestReplay_OfRunningCalls(t *testing.T) {
 	var release chan struct{}
 	run(t, func(o *agent.Options) {
@@ -75,7 +75,7 @@ func TestReplay_OfRunningCalls(t *testing.T) {
 	})
 }
 
-// What a running call tells while a replay is on its way comes behind what the replay tells of it.
+// Events of a running call during a replay follow those of the replay.
 func TestReplay_HoldsTheSessionStill(t *testing.T) {
 	var release chan struct{}
 	run(t, func(o *agent.Options) {
@@ -192,7 +192,7 @@ func TestReplay_OfChildren(t *testing.T) {
 	}
 }
 
-// Some models give the calls of one answer the same id: each starts and ends all the same.
+// Some models give the calls of one answer the same ID: each starts and ends once.
 func TestReplay_OfCallsWithOneID(t *testing.T) {
 	run(t, nil, func(w *world) {
 		w.prompt("go")

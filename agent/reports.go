@@ -6,7 +6,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// reports returns what the session's values report to the model; empty for nothing. It notifies the user too.
+// reports returns the reports of the session's values to the model; empty for none. It notifies the user too.
 func (t *RunningTurn) reports() string {
 	o := &t.session.opts
 	var texts []string

@@ -7,7 +7,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// ContextUse says what fills a model's window, in tokens. All numbers except Used and Size are estimates.
+// ContextUse describes the use of a model's window, in tokens. All numbers except Used and Size are estimates.
 type ContextUse struct {
 	// Used is the size of the last request; zero if it is unknown. Size is that of the window.
 	Used, Size int
@@ -18,7 +18,7 @@ type ContextUse struct {
 	ToolCount, Messages         int
 }
 
-// ContextUse returns what fills the model's window.
+// ContextUse returns the use of the model's window.
 func (s *Session) ContextUse(ctx context.Context) (ContextUse, error) {
 	var view requestState
 	if err := s.do(func(st *state) error {

@@ -21,8 +21,8 @@ func busy() *providers.Error {
 
 func noJitter(o *agent.Options) { o.Retry.Jitter = func() float64 { return 0 } }
 
-// A call is tried four times, two, four and eight seconds apart, each wait is told, and the error says how often it was
-// tried. What was said before a failure is not in the context of the next attempt.
+// A call is tried four times, two, four and eight seconds apart. Each wait is reported, and the error has the number of
+// attempts. Text before a failure is not in the context of the next attempt.
 func TestRetry_GivesUp(t *testing.T) {
 	run(t, noJitter, func(w *world) {
 		start := time.Now()
@@ -48,7 +48,7 @@ func TestRetry_GivesUp(t *testing.T) {
 	}, slices.Repeat([]providertest.Step{{providertest.Text("half"), providertest.Fail(busy())}}, 4)...)
 }
 
-// The count begins anew with each answer.
+// The count restarts with each answer.
 func TestRetry_CountsAnew(t *testing.T) {
 	fail := providertest.Step{providertest.Fail(busy())}
 	run(t, noJitter, func(w *world) {

@@ -6,16 +6,16 @@ import (
 	"unicode"
 )
 
-// wordSet is words, each between blanks: it costs nothing as long as nobody asks.
+// wordSet is a list of words, each between blanks. Unlike a map it costs nothing at startup.
 type wordSet string
 
 func (s wordSet) has(word string) bool {
 	return word != "" && strings.Contains(string(s), " "+word+" ")
 }
 
-// AsksSecret reports whether words that a user is shown ask to type a secret: a password, a key, a token. It looks for
-// the secret and for the asking, so that words about secrets ("max tokens", "which password policy") pass. It guesses,
-// and guesses in favour of the one who asks only where a secret is not named.
+// AsksSecret reports whether a text asks its reader to type a secret: a password, a key or a token. It needs both the
+// secret and the request, so that texts about secrets pass ("max tokens", "which password policy"). It is a heuristic.
+// It decides in favour of the asker only if no secret is named.
 func AsksSecret(text string) bool {
 	named := false
 	for _, clause := range clauses(text) {
@@ -37,7 +37,7 @@ func AsksSecret(text string) bool {
 	return false
 }
 
-// NamesSecret reports whether the name of a field, such as "api_key", is that of a secret.
+// NamesSecret reports whether name, such as "api_key", names a secret.
 func NamesSecret(name string) bool {
 	words := secretWords(spaced(name))
 	for i := range words {
@@ -48,7 +48,7 @@ func NamesSecret(name string) bool {
 	return false
 }
 
-// spaced takes a name like apiKey apart.
+// spaced splits a name like apiKey into words.
 func spaced(name string) string {
 	var words strings.Builder
 	runes := []rune(name)
@@ -61,12 +61,12 @@ func spaced(name string) string {
 	return words.String()
 }
 
-// clauses takes a text apart where one thought ends.
+// clauses splits a text into clauses.
 func clauses(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(".?!;:\n()", r) })
 }
 
-// secretWords are the words of a text in lower case, without what stands around them.
+// secretWords returns the words of a text in lower case, without punctuation.
 func secretWords(text string) []string {
 	words := strings.FieldsFunc(strings.ToLower(strings.ReplaceAll(text, "’", "'")), func(r rune) bool {
 		return r != '\'' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
@@ -85,17 +85,17 @@ func secretWords(text string) []string {
 	return out
 }
 
-// secrets are what a user must not be made to type.
+// secrets lists what a user must not be asked to type.
 const secrets wordSet = " password passwords passwd passphrase passcode pwd pin secret secrets credential credentials apikey token otp " +
 	"cvv cvc ssn "
 
-// longSecrets are those of more than one word, each between bars.
+// longSecrets lists the secrets of more than one word, each between bars.
 const longSecrets = "|pass word|pass phrase|pass code|pin code|api key|api keys|api tokens|access key|access keys|access tokens|" +
 	"auth tokens|secret key|secret access key|private key|ssh key|signing key|encryption key|verification code|" +
 	"security code|authentication code|one time code|2fa code|mfa code|recovery code|recovery phrase|seed phrase|card number|" +
 	"social security number|login details|"
 
-// aboutSecret are words that, behind the name of a secret, make it something else: a password policy.
+// aboutSecret lists words that follow the name of a secret and change its meaning, as in "password policy".
 const aboutSecret wordSet = " limit limits count counts budget usage policy policies rule rules length hash hashes hashing field fields " +
 	"manager managers reset resets santa name names store stores storage vault type types rotation expiry " +
 	"expiration lifetime ttl format provider providers bucket buckets page form prompt flow strength " +
@@ -106,11 +106,11 @@ const aboutSecret wordSet = " limit limits count counts budget usage policy poli
 	"support class module table test tests screen dialog option options pair pairs number numbers message " +
 	"project "
 
-// secretOnly are the words that may stand behind "secret" where it is a noun.
+// secretOnly lists words that may follow the noun "secret".
 const secretOnly wordSet = " for of to in from here below now please and or so that which you is should value string phrase code word " +
 	"key token access again twice used on at with "
 
-// countsTokens are words in front of "token" that mean the pieces of a text, or one of a parser's.
+// countsTokens lists words before "token" that mean the pieces of a text or the tokens of a parser.
 const countsTokens wordSet = " max maximum min minimum per each every prompt input output completion next special stop eos separator " +
 	"syntax first last current total placeholder design cancellation csrf "
 
@@ -148,24 +148,24 @@ func secretAt(words []string, i int) int {
 }
 
 const (
-	// asking are what one says to be given something.
+	// asking lists the words of a request.
 	asking wordSet = " enter type provide paste give tell send share input supply submit insert reveal disclose specify fill " +
 		"write confirm need needs require requires want know "
-	// offering begins questions for a yes or a no.
+	// offering lists the beginnings of yes-or-no questions.
 	offering wordSet = " should shall do does did is are was were has have had am which how where why when who whether if "
-	// elsewhere turns what is asked for into something about the secret, behind the asking.
+	// elsewhere lists words after the request that make it a question about the secret.
 	elsewhere wordSet = " how where whether if when why who of to by between without than instead whose "
-	// naming are what may stand in front of a secret where it is only named, as on a label.
+	// naming lists words that may precede a secret on a label.
 	notNaming wordSet = " rotate store hash use keep encrypt change add remove delete rename update fix support skip check create " +
 		"generate validate test read load save hide mask show print log parse count using with without no not " +
 		"never i we it will can must could would should about where how invalid wrong missing bad expired "
-	// polite may stand in front of everything.
+	// polite lists words that may precede any request.
 	polite wordSet = " and so ok okay then please now first next also finally again hi hello "
-	// tail are what can follow a name on a label.
+	// tail lists words that can follow a name on a label.
 	tail wordSet = " for of to on in from with at again please used required needed "
 )
 
-// asksFor reports whether a clause asks for the secret that is named in words[from:to].
+// asksFor reports whether a clause asks for the secret in words[from:to].
 func asksFor(words []string, from, to int) bool {
 	before := words[:from]
 	for len(before) > 0 && polite.has(before[0]) {
@@ -212,7 +212,7 @@ func asks(words []string, i int) bool {
 	case "not", "don't", "never", "without":
 		return false
 	case "you", "users", "user", "they", "it":
-		return i == 2 && before == "you" // "can you give me"; "after you type" tells
+		return i == 2 && before == "you" // "can you give me"; but "after you type" is a statement
 	}
 	switch w {
 	case "need", "needs", "require", "requires", "want":
@@ -223,7 +223,7 @@ func asks(words []string, i int) bool {
 	return true
 }
 
-// withoutObject leaves out what stands between an asking verb and what is asked for: "to know", "me the value of", "in".
+// withoutObject removes the words between a request and its object: "to know", "me the value of", "in".
 func withoutObject(words []string) []string {
 	if at(words, 0) == "to" { // "I need to know the password"
 		words = words[1:]
@@ -236,7 +236,7 @@ func withoutObject(words []string) []string {
 	return words
 }
 
-// onLabel reports whether a clause is but the name of a secret: "Database password", "Token for the API".
+// onLabel reports whether a clause is only the name of a secret: "Database password", "Token for the API".
 func onLabel(before, behind []string) bool {
 	if len(before) > 4 || len(behind) > 0 && !tail.has(behind[0]) {
 		return false
@@ -249,7 +249,7 @@ func onLabel(before, behind []string) bool {
 	return true
 }
 
-// asksForIt reports whether a clause asks for something that was named before: "Type it below."
+// asksForIt reports whether a clause asks for a secret named before: "Type it below."
 func asksForIt(words []string) bool {
 	for i, w := range words {
 		if (w == "it" || w == "them") && i > 0 && asking.has(words[i-1]) {

@@ -75,7 +75,8 @@ type Options struct {
 
 	// Tools are offered to the model. If nil, there are none.
 	Tools Toolbox
-	// Values are what the calls of the session share. If nil, New makes them. The session closes them in either case.
+	// Values holds the values that the session's calls share. If nil, New creates it. The session closes it in either
+	// case.
 	Values *Values
 	Mode   approval.Mode
 
@@ -87,7 +88,7 @@ type Options struct {
 	OS string
 	// Clock returns the time. If nil, [time.Now].
 	Clock Clock
-	// MaxRequests bounds the model requests of one turn. If zero, [DefaultMaxRequests].
+	// MaxRequests bounds the model requests of one turn. If zero, [defaultMaxRequests].
 	MaxRequests int
 	// CancelGrace bounds the time that a cancelled turn has to end. If zero, [DefaultCancelGrace].
 	CancelGrace time.Duration
@@ -105,7 +106,7 @@ type Environment struct {
 	Artifacts Artifacts
 }
 
-// Interaction is how a session asks the user, and what the user has decided in advance.
+// Interaction holds the ways to ask the user, and the user's permissions.
 type Interaction struct {
 	Approver Approver
 	// Elicitor asks for more than permission. Optional.
@@ -130,7 +131,7 @@ type Conversation struct {
 	Log Log
 	// History holds the messages of a loaded session.
 	History []providers.Message
-	// Uses is what the session has used before. If nil, it is computed from History.
+	// Uses is the earlier usage of the session. If nil, it is computed from History.
 	Uses []sessions.Use
 	// Title and Plan are those of a loaded session.
 	Title string
@@ -146,7 +147,7 @@ type ModelOptions struct {
 	ServiceTier string
 	// Retry says when a failed model call is tried again. The zero value is a good policy.
 	Retry providers.RetryPolicy
-	// TitleModel chooses the model that names the session after its first answer. If nil, the title is made of the first prompt.
+	// TitleModel chooses the model that names a session with the model current; false for none.
 	TitleModel TitleModel
 }
 
@@ -168,7 +169,7 @@ type ContextOptions struct {
 
 // Defaults of [Options].
 const (
-	DefaultMaxRequests = 200
+	defaultMaxRequests = 200
 	DefaultCancelGrace = 5 * time.Second
 )
 
@@ -206,9 +207,9 @@ type state struct {
 	updated time.Time
 	plan    []PlanEntry
 	window  contextwindow.Window
-	told    UsageChanged // the last one that was emitted
+	emitted UsageChanged // the last one that was emitted
 	ledger
-	// idle ends when nobody has gone on with the conversation for a while; nil as long as that is of no interest.
+	// idle fires when the conversation has been idle for a while; nil if no idle compaction is due.
 	idle *time.Timer
 
 	// branch counts how often the conversation was taken to another place of its log, and rules is what the model was given of
@@ -227,7 +228,7 @@ type state struct {
 	// children are the sessions that the running turn has started.
 	children []*child
 	closing  bool
-	// question is what calls said that ended the turn; of a child.
+	// question is the text of the calls that ended the turn of a child session.
 	question string
 }
 
@@ -252,7 +253,7 @@ func New(opts Options) *Session {
 	}
 	opts.Workspace.settle(opts.FS)
 	if opts.MaxRequests == 0 {
-		opts.MaxRequests = DefaultMaxRequests
+		opts.MaxRequests = defaultMaxRequests
 	}
 	if opts.CancelGrace == 0 {
 		opts.CancelGrace = DefaultCancelGrace
@@ -303,16 +304,17 @@ func (s *Session) ID() string { return s.opts.ID }
 // Values returns what the calls of the session share. The session closes them.
 func (s *Session) Values() *Values { return s.opts.Values }
 
-// Hide returns text with placeholders in the place of secrets, as people and models are shown it.
+// Hide returns text with placeholders instead of secrets.
 func (s *Session) Hide(text string) string { return s.opts.Secrets.Hide(text) }
 
 // Workspace returns where the session works.
 func (s *Session) Workspace() Workspace { return s.opts.Workspace }
 
-// Pending is a change that has been queued. Calling it waits for the change and returns its error.
+// Pending waits for a queued change and returns its error.
 type Pending func() error
 
-// do queues fn for the actor and returns how to wait for it. Things are done in the order of the calls to do.
+// do queues fn for the actor and returns a function that waits for it. The actor runs functions in the order of the
+// calls of do.
 func (s *Session) do(fn func(st *state) error) Pending {
 	result := make(chan error, 1)
 	if !s.box.post(func(st *state) { result <- fn(st) }) {
@@ -355,7 +357,7 @@ type Snapshot struct {
 	Busy bool
 }
 
-// Snapshot returns the state behind everything that was queued before.
+// Snapshot returns the state after all queued changes.
 func (s *Session) Snapshot() (Snapshot, error) {
 	var snap Snapshot
 	err := s.do(func(st *state) error {
@@ -368,9 +370,8 @@ func (s *Session) Snapshot() (Snapshot, error) {
 // ErrEmptyTitle is returned for a title without a word.
 var ErrEmptyTitle = errors.New("a title needs at least one word")
 
-// SetTitle names the session as the user wants it, on one line and no longer than [MaxTitle], and returns the title
-// that it got when the pending change is done. No automatic title replaces it. It does not tell an event: the caller
-// knows.
+// SetTitle sets the user's title, on one line and cut to [maxTitleChars], and returns the stored title when the pending
+// change is done. No automatic title replaces it. SetTitle emits no event, because the caller knows the title.
 func (s *Session) SetTitle(title string) (string, Pending) {
 	title = CleanTitle(title)
 	return title, s.do(func(st *state) error {
@@ -385,15 +386,15 @@ func (s *Session) SetTitle(title string) (string, Pending) {
 	})
 }
 
-// MaxTitle is how long a title may be, in characters.
-const MaxTitle = 200
+// maxTitleChars is the maximum length of a title, in characters.
+const maxTitleChars = 200
 
-// CleanTitle puts a title on one line and cuts it to [MaxTitle].
+// CleanTitle puts a title on one line and cuts it to [maxTitleChars].
 func CleanTitle(title string) string {
-	return text.Truncate(text.OneLine(title), MaxTitle)
+	return text.Truncate(text.OneLine(title), maxTitleChars)
 }
 
-// Cancel ends the turn that runs and those that wait now. Turns that are queued later are not touched.
+// Cancel ends the running turn and those that wait now. It does not affect turns that are queued later.
 func (s *Session) Cancel() {
 	s.do(func(st *state) error {
 		if st.turn != nil {
@@ -516,7 +517,7 @@ func (st *state) emitInfo() {
 	st.emit(InfoChanged{Title: st.title, UpdatedAt: st.updated})
 }
 
-// ForgetGrants forgets the "always" answers for the tools whose names drop reports, in the session and its children: what
-// is behind a name can change, as with the tools of an MCP server. A question that is open counts for its call alone.
-// drop must not call the session.
+// ForgetGrants forgets the "always" answers for the tools for which drop returns true, in the session and its children.
+// A tool's name can get another meaning, for example with the tools of an MCP server. The answer to an open question
+// counts only for its call. drop must not call the session.
 func (s *Session) ForgetGrants(drop func(tool string) bool) { s.grants.Forget(drop) }

@@ -2,18 +2,17 @@ package agent
 
 import "github.com/gajae-code/gjc/agent/contextwindow"
 
-// Settings is how a session keeps its context. [DefaultSettings] is what holds where nothing is said; the zero value
-// switches all of it off.
+// Settings configures the session's context. [DefaultSettings] returns the defaults; the zero value disables all of it.
 type Settings struct {
 	Compaction    contextwindow.CompactionSettings
 	BranchSummary contextwindow.BranchSummarySettings
 	Rules         RuleSettings
-	// ContextPromotion lets a session go over to a model with a larger window before its conversation is compacted.
+	// ContextPromotion allows a change to a model with a larger window before the conversation is compacted.
 	ContextPromotion bool
-	// SummaryModels are asked for a summary, in this order, when the session's own model gives none: "provider/id". One
-	// that there is not is left out.
+	// SummaryModels lists the models, "provider/id", that are asked for a summary if the session's model gives none, in
+	// order. Unknown models are skipped.
 	SummaryModels []string
-	// Tasks bounds helper agents. Its zero value is a good one.
+	// Tasks limits helper agents. The zero value has good defaults.
 	Tasks TaskSettings
 	// Instructions are texts of the configuration for every prompt, the user's first.
 	Instructions []Instruction
@@ -24,13 +23,13 @@ type Instruction struct{ Path, Text string }
 
 // TaskSettings bounds child sessions.
 type TaskSettings struct {
-	// MaxConcurrency is how many work at the same time below one session, at whatever depth; one that waits for its own children
-	// does not count. If zero, 8.
+	// MaxConcurrency is the maximum number of children of one session that work at the same time, at all depths. A
+	// child that waits for its own children does not count. If zero, 8.
 	MaxConcurrency int
-	// MaxDepth is how deep they go: with one, children start none of their own. If zero, 2.
+	// MaxDepth is the maximum depth of child sessions: with 1, children start none. If zero, 2.
 	MaxDepth int
-	// MaxTokens is what one child and those below it may use, read from a cache not counted. It is told to finish then, and
-	// stopped if it does not. If zero, there is no bound.
+	// MaxTokens is the token budget of a child and its descendants, without tokens read from a cache. A child that has
+	// used it is asked to finish, and stopped if it does not. If zero, there is no limit.
 	MaxTokens int
 	// Disabled are the names of helpers that are not started.
 	Disabled []string
@@ -38,8 +37,8 @@ type TaskSettings struct {
 
 // Defaults of [TaskSettings].
 const (
-	DefaultTaskConcurrency = 8
-	DefaultTaskDepth       = 2
+	defaultTaskConcurrency = 8
+	defaultTaskDepth       = 2
 )
 
 // DefaultSettings returns the settings of a session without a configuration.
@@ -48,6 +47,6 @@ func DefaultSettings() Settings {
 		Compaction:    contextwindow.DefaultCompaction(),
 		BranchSummary: contextwindow.BranchSummarySettings{ReserveTokens: 16_384},
 		Rules:         RuleSettings{Stream: true, Repeat: RepeatOnce, RepeatGap: 10},
-		Tasks:         TaskSettings{MaxConcurrency: DefaultTaskConcurrency, MaxDepth: DefaultTaskDepth},
+		Tasks:         TaskSettings{MaxConcurrency: defaultTaskConcurrency, MaxDepth: defaultTaskDepth},
 	}
 }

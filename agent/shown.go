@@ -7,27 +7,27 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// What an editor is sent of a call is bounded: many clients cannot take a line of more than 64 KiB. The whole is in the
-// result for the model, or in an artifact.
+// Limits of what an editor is sent of a call: many clients cannot read a line of more than 64 KiB. The whole text is in
+// the result for the model, or in an artifact.
 const (
 	// maxShown bounds one text block, and a call's input, in bytes.
 	maxShown = 16 << 10
 	// maxShownTexts bounds all texts of a stored call, in bytes.
 	maxShownTexts = 2 * maxShown
-	// maxCutMark is how many bytes cutMiddle adds at most.
+	// maxCutMark is the maximum number of bytes that cutMiddle adds.
 	maxCutMark = 64
 	// maxCallTitle bounds a call's title, in characters.
 	maxCallTitle = 200
 	// maxShownString bounds one text in an input that is too long.
 	maxShownString = 1 << 10
-	// maxWholeDiff is how long both texts of a diff may be together to be shown whole, in bytes. Of a longer one the
-	// changed part is shown, however long that is: it is what the user has to see.
+	// maxWholeDiff is the maximum length of both texts of a diff that is shown whole, in bytes. Of a longer diff the
+	// changed part is shown at any length, because the user has to see it.
 	maxWholeDiff = 16 << 10
-	// diffContext is how many lines are shown before and behind the changed part.
+	// diffContext is the number of lines shown before and after the changed part.
 	diffContext = 10
 )
 
-// shownContent is content as an editor is sent it.
+// shownContent returns content in the form for an editor.
 func shownContent(content []Content) []Content {
 	out := excerpts(content)
 	for i, c := range out {
@@ -38,7 +38,8 @@ func shownContent(content []Content) []Content {
 	return out
 }
 
-// boundContent is stored content as an editor is sent it. What was cut when it was stored stays as it is.
+// boundContent returns stored content in the form for an editor. It does not cut texts again that were cut when they
+// were stored.
 func boundContent(content []Content) []Content {
 	out := excerpts(content)
 	left := maxShownTexts
@@ -56,7 +57,7 @@ func boundContent(content []Content) []Content {
 	return out
 }
 
-// visibleTexts is content as a question has it: nothing in its texts fools the eye.
+// visibleTexts returns content for a question, with invisible and misleading characters made visible.
 func visibleTexts(content []Content) []Content {
 	for i, c := range content {
 		if shown, ok := c.(TextContent); ok {
@@ -66,7 +67,7 @@ func visibleTexts(content []Content) []Content {
 	return content
 }
 
-// excerpts is content with its long diffs cut down to what they change.
+// excerpts returns content with long diffs reduced to their changes.
 func excerpts(content []Content) []Content {
 	if content == nil {
 		return nil
@@ -81,7 +82,7 @@ func excerpts(content []Content) []Content {
 	return out
 }
 
-// excerpt cuts the lines that both texts of a long diff begin and end with, but for a few.
+// excerpt removes the common lines at the start and the end of a long diff, except for a few.
 func excerpt(d DiffContent) DiffContent {
 	if d.Old == nil || len(*d.Old)+len(d.New) <= maxWholeDiff {
 		return d
@@ -117,7 +118,8 @@ func commonSuffix(a, b string) int {
 	return n
 }
 
-// shownInput is a call's input as an editor is sent it: JSON, its long texts cut. What is not JSON becomes a string.
+// shownInput returns a call's input in the form for an editor: JSON with long texts cut. Input that is not JSON becomes
+// a string.
 func shownInput(input jsonx.Raw) jsonx.Raw {
 	if len(input) > 0 && len(input) <= maxShown && jsonx.Valid(input) {
 		return input

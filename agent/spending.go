@@ -8,17 +8,17 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// Spending lists what a session has used and its cost.
+// Spending is the usage of a session and its cost.
 type Spending struct {
-	// Models are those that were asked, in the order of their first use: for the conversation, and for summaries, titles,
-	// handoffs and helper agents. LastTurn is the part of the last turn that asked any.
+	// Models lists the models in the order of their first use: for the conversation, summaries, titles, handoffs and
+	// helper agents. LastTurn covers the last turn that called a model.
 	Models, LastTurn []sessions.Use
-	// Repriced counts answers of which no price is stored. They are in Models at the prices of today.
+	// Repriced counts answers without a stored price. Models has them at current prices.
 	Repriced int
 }
 
-// Cost returns the sum in US dollars, and how many answers are not in it: because their prices are not known, or because
-// nobody has told what they used.
+// Cost returns the sum in US dollars, and the number of answers that it excludes because their price or usage is
+// unknown.
 func Cost(uses []sessions.Use) (usd float64, unpriced, untold int) {
 	for i := range uses {
 		usd += uses[i].Price.Total
@@ -28,7 +28,7 @@ func Cost(uses []sessions.Use) (usd float64, unpriced, untold int) {
 	return providers.RoundUSD(usd), unpriced, untold
 }
 
-// Spending returns what the session has used so far.
+// Spending returns the session's usage so far.
 func (s *Session) Spending() (Spending, error) {
 	var all Spending
 	err := s.do(func(st *state) error {
@@ -38,9 +38,9 @@ func (s *Session) Spending() (Spending, error) {
 	return all, err
 }
 
-// cost is what the session has cost in US dollars; zero where prices are not known, for a part is not the whole. An answer
-// that was cut off before anything was told of its usage does not count: it would hide the cost for good, and there is one
-// wherever a user has pressed stop early. [Spending] has their number.
+// cost returns the session's cost in US dollars; zero if a price is unknown, because a part is not the whole. It
+// ignores interrupted answers without a reported usage: they would hide the cost for good, and occur wherever a user
+// stops early. [Spending] has their number.
 func (l *ledger) cost() float64 {
 	usd, unpriced, _ := Cost(l.uses)
 	if unpriced > 0 {
@@ -49,14 +49,13 @@ func (l *ledger) cost() float64 {
 	return usd
 }
 
-// used is the event that tells how full the model's window is, and what the session has cost. It is for telling: the state
-// remembers it.
+// used returns the event about the use of the window and the cost, and records that it was emitted.
 func (st *state) used(tokens int) UsageChanged {
-	st.told = UsageChanged{Used: tokens, Size: st.model.ContextWindow, CostUSD: st.cost()}
-	return st.told
+	st.emitted = UsageChanged{Used: tokens, Size: st.model.ContextWindow, CostUSD: st.cost()}
+	return st.emitted
 }
 
-// loadUses takes over what was used before. What has no price gets the one of today, if there is one.
+// loadUses adds earlier usage. Usage without a price gets the current one, if there is one.
 func (st *state) loadUses(uses []sessions.Use) {
 	s := st.session
 	st.uses = slices.Clone(uses)
@@ -89,7 +88,7 @@ func (st *state) charge(t *turnState, u *sessions.SideUsage) {
 	}
 }
 
-// chargeBeside counts answers that are no part of the conversation, and keeps that in the log.
+// chargeBeside counts answers outside of the conversation, and records them in the log.
 func (st *state) chargeBeside(t *turnState, u *sessions.SideUsage) {
 	s := st.session
 	st.charge(t, u)
@@ -116,7 +115,7 @@ func (t *RunningTurn) drop(info providers.ModelInfo, msg *providers.Message) {
 	}
 }
 
-// account charges what fn returns. What a turn has used that was disowned meanwhile is the session's all the same.
+// account charges the result of fn, also if its turn has been disowned meanwhile.
 func (t *RunningTurn) account(fn func(st *state) *sessions.SideUsage) {
 	s := t.session
 	_ = s.do(func(st *state) error { // a session that is closed keeps no account
@@ -143,10 +142,10 @@ func (t *RunningTurn) emitUsage(msg *providers.Message) {
 	})
 }
 
-// emitCost tells what the session costs if that is not what was told last. The window is as full as it was.
+// emitCost emits the session's cost if it has changed since the last event. The use of the window is unchanged.
 func (st *state) emitCost() {
-	if told := st.told; st.cost() != told.CostUSD {
-		st.emit(st.used(told.Used))
+	if last := st.emitted; st.cost() != last.CostUSD {
+		st.emit(st.used(last.Used))
 	}
 }
 
@@ -205,7 +204,7 @@ func less(u, v providers.Usage) providers.Usage {
 	}
 }
 
-// ledger is the part of a session's state that says what the session has used.
+// ledger is the record of the session's usage.
 type ledger struct {
 	uses []sessions.Use
 	// lastTurn is the use of the last turn that called a model.

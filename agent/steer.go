@@ -4,17 +4,17 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// Steered is what became of words for the running turn.
+// Steered is the result of steering.
 type Steered struct {
-	// Injected says that the running turn takes them.
+	// Injected reports that the running turn takes the text.
 	Injected bool
-	// Turn is the one that was begun with them instead, if that was asked for; nil for none.
+	// Turn is the turn that was queued instead, if requested; nil for none.
 	Turn *Turn
 }
 
-// Steer gives the running turn more to go on: the model sees it with its next request, the latest when it has
-// finished its answer. It reports false, and does nothing, if no turn runs that could still answer it: the last request
-// that the turn may make is on its way, its prompt is yet to be made, or it is ending.
+// Steer adds a message to the running turn. The model sees it with its next request, at the latest when it has finished
+// its answer. Steer reports false, and does nothing, if no turn can still answer it: none runs, its last request is
+// under way, its prompt is not made yet, or it is ending.
 func (s *Session) Steer(parts []providers.Part) (injected bool, err error) {
 	done, err := s.QueueSteer(parts, false)()
 	return done.Injected, err
@@ -43,7 +43,7 @@ func (s *Session) QueueSteer(parts []providers.Part, orPrompt bool) func() (Stee
 	}
 }
 
-// takeSteers makes what was steered into t part of the conversation.
+// takeSteers adds the messages that were steered into t to the conversation.
 func (st *state) takeSteers() error {
 	s, t := st.session, st.turn
 	for len(t.steers) > 0 {
@@ -57,8 +57,8 @@ func (st *state) takeSteers() error {
 	return nil
 }
 
-// goesOn reports whether a turn that would end with stop has to go on for what was steered into it. If not, it takes no
-// more, from the same moment on. Behind a refusal the turn is over in any case: what was not taken is left to the next.
+// goesOn reports whether a turn that would end with stop continues for messages that were steered into it. If not, the
+// turn accepts no more from that moment on. A refusal always ends the turn and leaves the messages to the next one.
 func (t *RunningTurn) goesOn(stop StopReason) bool {
 	more := false
 	_ = t.do(func(st *state) error { // a turn that is over takes no more either

@@ -18,7 +18,7 @@ import (
 
 func words(text string) []providers.Part { return []providers.Part{providers.Text{Text: text}} }
 
-// What is steered in while the model speaks its last words makes the turn go on; behind the turn nothing is taken.
+// A message steered in while the model finishes continues the turn; after the turn it is refused.
 func TestSteer_AtTheEnd(t *testing.T) {
 	run(t, nil, func(w *world) {
 		gate := providertest.NewGate()
@@ -80,7 +80,7 @@ func TestSteer_DiskFull(t *testing.T) {
 			t.Error("not taken")
 		}
 		w.log.mu.Lock()
-		w.log.failAt = len(w.log.entries) + 2 // behind the answer
+		w.log.failAt = len(w.log.entries) + 2 // after the answer
 		w.log.mu.Unlock()
 		gate.Open()
 		if r := turn.Wait(w.t.Context()); !errors.Is(r.Err, errDiskFull) {
@@ -89,7 +89,7 @@ func TestSteer_DiskFull(t *testing.T) {
 	})
 }
 
-// users returns what the user says in a request, each message behind a comma.
+// users returns the user's messages in a request, each after a comma.
 func users(req *providers.Request) string {
 	var all []string
 	for _, m := range req.Messages {
@@ -138,7 +138,7 @@ func TestSteer_IsAnswered(t *testing.T) {
 	}
 }
 
-// What is steered into a turn that cannot answer any more stays for the next one, also behind a refusal.
+// A message steered into a turn that can no longer answer stays for the next one, also after a refusal.
 func TestSteer_IsKept(t *testing.T) {
 	for name, last := range map[string][]providertest.Action{
 		"refusal":        {providertest.Stop(providers.StopRefusal)},

@@ -10,9 +10,9 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// ErrorRule is the kind of an answer that was broken off because the model ran into a rule. It ends no turn: the model is asked
-// again.
-const ErrorRule providers.ErrorKind = "rule"
+// errorRule is the kind of an answer that was interrupted because it matched a rule. The turn continues and asks the
+// model again.
+const errorRule providers.ErrorKind = "rule"
 
 // RuleSettings say what happens when a model runs into a rule with a condition while it speaks.
 type RuleSettings struct {
@@ -39,14 +39,14 @@ const (
 // RepeatModes lists all modes.
 func RepeatModes() []RepeatMode { return []RepeatMode{RepeatOnce, RepeatAfterGap} }
 
-// streamRules is what a turn knows of the rules that its model ran into.
+// streamRules holds a turn's state of stream rules.
 type streamRules struct {
 	watch *rules.Watch
-	// broke are those that broke off the present answer, later those that the model is given behind it.
+	// broke has the rules that interrupted the current answer, later those that the model is given after it.
 	broke, later []rules.Match
 }
 
-// watchRules begins to look at an answer. No answer is broken off that no other can follow.
+// watchRules begins to check an answer. It does not interrupt the last answer that a turn may request.
 func (t *requester) watchRules(ctx context.Context) {
 	t.rules = streamRules{}
 	s := t.session
@@ -71,7 +71,7 @@ func (t *requester) watchRules(ctx context.Context) {
 	})
 }
 
-// look inspects an event of the answer. It reports whether the answer is broken off.
+// look inspects an event of the answer. It reports whether to interrupt the answer.
 func (r *streamRules) look(ev providers.Event) bool {
 	if r.watch == nil {
 		return false
@@ -100,12 +100,13 @@ func (r *streamRules) look(ev providers.Event) bool {
 	return len(r.broke) > 0
 }
 
-// brokenOff is the error of an answer that was broken off.
+// brokenOff is the error of an interrupted answer.
 func brokenOff(info *providers.ModelInfo) error {
-	return &providers.Error{Kind: ErrorRule, Provider: info.Provider, Model: info.ID, Message: "the model ran into a rule of the workspace"}
+	return &providers.Error{Kind: errorRule, Provider: info.Provider, Model: info.ID, Message: "the model ran into a rule of the workspace"}
 }
 
-// interrupted has the model asked again with the rules that its answer ran into; msg is what came of the answer.
+// interrupted prepares another request with the rules that the answer matched; msg is the part of the answer that
+// arrived.
 func (t *requester) interrupted(msg *providers.Message) (again bool, err error) {
 	notice := "The answer was broken off, because it ran into " + ruleNames(t.rules.broke) + "; asking the model again."
 	if msg != nil {

@@ -57,7 +57,7 @@ type Task struct {
 type TaskResult struct {
 	// Text is the child's last answer.
 	Text string
-	// Question is what the child needs to know, if it ended with a question that it could not put to the user.
+	// Question is the question that ended the child and that it could not ask the user.
 	Question string
 	Stop     StopReason
 	// OverBudget is set if the child had to finish early because it had used its tokens.
@@ -127,7 +127,7 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 	kept := &child{about: about, emit: around.Emit}
 	opts.Emit = func(ev Event) {
 		kept.session.up(func() {
-			kept.tell(ev)
+			kept.record(ev)
 			r.nested(&about, ev)
 		})
 	}
@@ -182,7 +182,8 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 	return TaskResult{Text: text, Question: question, Stop: result.Stop, OverBudget: sum.overBudget, Usage: result.Usage}, nil
 }
 
-// helperModel finds the model that a helper would like; none for its parent's. Why it cannot have it is told once.
+// helperModel finds the model of a helper; none for its parent's. The user is notified once if the helper cannot have
+// its model.
 func (r *toolRun) helperModel(h *Helper) (providers.ModelInfo, providers.ThinkingLevel) {
 	s := r.turn.session
 	if s.opts.HelperModel == nil {
@@ -202,8 +203,8 @@ func (r *toolRun) helperModel(h *Helper) (providers.ModelInfo, providers.Thinkin
 	return info, level
 }
 
-// child is a child session as its parent knows it. Its fields are the outermost session's actor's. The goroutine of the call
-// that has started it closes it, within the child's own grace, also when the parent's turn is over by then.
+// child is a child session from its parent's view. The outermost session's actor owns its fields. The goroutine of the
+// call that has started the child closes it, within the child's own grace, even if the parent's turn is already over.
 type child struct {
 	session *Session
 	about   Subagent
@@ -212,8 +213,8 @@ type child struct {
 	below   []*child // its own children
 }
 
-// tell tells an event of the child's.
-func (c *child) tell(ev Event) {
+// record updates the open calls and emits an event of the child.
+func (c *child) record(ev Event) {
 	switch ev := ev.(type) {
 	case ToolStarted:
 		c.open = append(c.open, ev.CallID)
@@ -226,7 +227,7 @@ func (c *child) tell(ev Event) {
 	c.emit(ev)
 }
 
-// end tells the end of all that the child has open.
+// end emits the end of everything that the child has open.
 func (c *child) end(why string) {
 	for _, b := range c.below {
 		b.end(why)
@@ -234,12 +235,12 @@ func (c *child) end(why string) {
 	}
 	c.below = nil
 	for len(c.open) > 0 {
-		c.tell(ToolEnded{CallID: c.open[0], Failed: true, Content: []Content{TextContent{why}}})
+		c.record(ToolEnded{CallID: c.open[0], Failed: true, Content: []Content{TextContent{why}}})
 	}
 }
 
-// emitChild tells that a child of the session is there or has ended, with the end of all that it has open. Above it is known in
-// the same step, so that a turn above that is given up meanwhile tells its end, once.
+// emitChild reports the start or the end of a child, and with the end that of everything that the child has open. The
+// ancestors record it in the same step, so that an ancestor's turn that is disowned reports its end exactly once.
 func (st *state) emitChild(c *child, ev SubagentChanged, why string) {
 	s := st.session
 	s.up(func() {
@@ -255,11 +256,11 @@ func (st *state) emitChild(c *child, ev SubagentChanged, why string) {
 		default:
 			s.kept.below = remove(s.kept.below, c)
 		}
-		s.kept.tell(ev)
+		s.kept.record(ev)
 	})
 }
 
-// endChildren tells the end of the children that the turn leaves behind: they do not stop in time.
+// endChildren reports the end of the children that do not stop in time when the turn ends.
 func (st *state) endChildren(why string) {
 	for _, c := range st.children {
 		st.emitChild(c, SubagentChanged{Subagent: c.about, Stop: StopCancelled}, why)
@@ -271,7 +272,7 @@ func remove(all []*child, c *child) []*child {
 	return slices.DeleteFunc(all, func(other *child) bool { return other == c })
 }
 
-// ending is what a child leaves.
+// ending is the result of a child.
 type ending struct {
 	text, question string
 	uses           []sessions.Use

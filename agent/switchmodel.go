@@ -9,14 +9,14 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// ModelLister is a [Models] that lists its models, so that a session can find one with a larger window.
-type ModelLister interface {
+// modelLister is a [Models] that lists its models, so that a session can find one with a larger window.
+type modelLister interface {
 	// Models returns the models that can be used.
 	Models() []providers.ModelInfo
 }
 
-// Fallbacks is a [Models] that names the models to use if one is not available.
-type Fallbacks interface {
+// fallbacks is a [Models] that names the models to use if one is not available.
+type fallbacks interface {
 	// Fallback returns the model to use after a call of info failed with err and is not tried again. It returns none of the
 	// references in tried, and false if there is no further model. The level is for the session on that model; empty for its
 	// present one.
@@ -53,7 +53,7 @@ func (t *compactor) promote(ctx context.Context) (bool, error) {
 // tried. It reports whether it did.
 func (t *requester) fallBack(ctx context.Context, failed error) (bool, error) {
 	s := t.session
-	chain, ok := s.opts.Models.(Fallbacks)
+	chain, ok := s.opts.Models.(fallbacks)
 	if !ok || ctx.Err() != nil {
 		return false, nil
 	}

@@ -10,25 +10,26 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// lineage is what a session has from those above it. Of one that is no child all but tree is zero. It does not change, but for
-// the budget, which is the actor's.
+// lineage links a session with its ancestors. In the outermost session only tree is set. It does not change, except for
+// the budget, which belongs to the actor.
 type lineage struct {
 	tree *taskTree
 	// parent is the turn that has started the session; depth counts those above.
 	parent *Turn
 	depth  int
 	helper *Helper
-	// kept is how the parent knows the session.
+	// kept is the parent's record of the session.
 	kept *child
 	// readOnly keeps it in plan mode.
 	readOnly bool
 	slot     *taskSlot
-	// finishing says that the session was told that its budget is used up, left how many requests it has since.
+	// finishing reports that the session was asked to finish because its budget is used up; left counts the requests
+	// that it has left.
 	finishing bool
 	left      int
 }
 
-// taskTree is what a session shares with all children below it.
+// taskTree is shared by a session and all its descendants.
 type taskTree struct {
 	slots chan struct{} // holds a token for each child that works
 
@@ -37,10 +38,10 @@ type taskTree struct {
 }
 
 func newTaskTree(set *TaskSettings) *taskTree {
-	return &taskTree{slots: make(chan struct{}, cmp.Or(set.MaxConcurrency, DefaultTaskConcurrency)), told: make(map[string]bool)}
+	return &taskTree{slots: make(chan struct{}, cmp.Or(set.MaxConcurrency, defaultTaskConcurrency)), told: make(map[string]bool)}
 }
 
-// first reports whether text has not been told yet.
+// first reports whether text has not been reported yet.
 func (t *taskTree) first(text string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -49,12 +50,12 @@ func (t *taskTree) first(text string) bool {
 	return first
 }
 
-// taskSlot is a child's place among those that work. A child that waits for its own children lends it: otherwise those that
-// wait could hold all places, and nobody would work.
+// taskSlot is a child's place among those that work. A child that waits for its own children lends its place; otherwise
+// waiting children could hold all places.
 type taskSlot struct {
 	tree *taskTree
 	lock chan struct{} // holds a token while a place is given back or taken
-	// lent counts the calls that wait; held says that the place is the child's. Both are for who has the lock.
+	// lent counts the calls that wait; held reports that the child has its place. The lock guards both.
 	lent int
 	held bool
 }
@@ -84,7 +85,7 @@ func (s *taskSlot) giveBack() {
 	}
 }
 
-// lend gives the place to others until it is taken back. A session that is no child has none to lend.
+// lend makes the place available until it is taken back. It is a no-op for a session that is no child.
 func (s *taskSlot) lend() {
 	if s == nil {
 		return
@@ -96,7 +97,7 @@ func (s *taskSlot) lend() {
 	}
 }
 
-// takeBack ends lend. Where ctx ends first the child goes on without a place: it is ending.
+// takeBack ends lend. If ctx ends first, the child continues without a place, because it is ending.
 func (s *taskSlot) takeBack(ctx context.Context) {
 	if s == nil {
 		return
@@ -108,27 +109,27 @@ func (s *taskSlot) takeBack(ctx context.Context) {
 	}
 }
 
-// release ends the child's part in the work.
+// release gives up the child's place.
 func (s *taskSlot) release() {
 	s.lock <- struct{}{}
 	defer func() { <-s.lock }()
 	s.giveBack()
 }
 
-// maxDepth is how deep children go below the outermost session.
-func maxDepth(s *Session) int { return cmp.Or(s.settings.Tasks.MaxDepth, DefaultTaskDepth) }
+// maxDepth returns the maximum depth of children below the outermost session.
+func maxDepth(s *Session) int { return cmp.Or(s.settings.Tasks.MaxDepth, defaultTaskDepth) }
 
-// finishRequests is how many requests a child has to finish in.
+// finishRequests is the number of requests that a child has to finish.
 const finishRequests = 3
 
-// spentTokens is what a budget counts: what a model had to work through anew.
+// spentTokens returns the tokens that count for a budget: those not read from a cache.
 func spentTokens(uses []sessions.Use) int {
 	u := usageOf(uses)
 	return u.Input + u.CacheWrite + u.Output
 }
 
-// withinBudget reports whether a child may ask its model again. One that has used its budget is told to finish, and has a few
-// requests for that.
+// withinBudget reports whether a child may ask its model again. A child that has used its budget is asked to finish,
+// and has a few requests for that.
 func (t *requester) withinBudget() bool {
 	s := t.session
 	most := s.settings.Tasks.MaxTokens
@@ -154,20 +155,20 @@ func (t *requester) withinBudget() bool {
 	return within
 }
 
-// up runs fn where the outermost session tells its events, and waits, unless a turn above is over. Of the outermost session it
-// must run on the actor.
+// up runs fn on the goroutine that emits the outermost session's events, and waits, unless an ancestor's turn is over.
+// In the outermost session the actor must call it.
 func (s *Session) up(fn func()) {
 	if s.parent == nil {
 		fn()
 		return
 	}
-	_ = s.parent.do(func(*state) error { // what is over has nothing to tell
+	_ = s.parent.do(func(*state) error { // a turn that is over emits nothing
 		s.parent.session.up(fn)
 		return nil
 	})
 }
 
-// cancelAll ends the turn and those above that wait for it.
+// cancelAll ends the turn and its ancestors' turns.
 func (t *Turn) cancelAll() {
 	for ; t != nil; t = t.session.parent {
 		t.Cancel()

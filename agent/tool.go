@@ -25,12 +25,12 @@ const (
 	KindOther      ToolKind = "other"
 )
 
-// A Tool is something that a model can ask for. It is safe for concurrent use and belongs to no session: what a
-// call works on comes with the [Call].
+// A Tool is a function that a model can call. It is safe for concurrent use and belongs to no session: the [Call] has
+// everything that it works on.
 type Tool interface {
 	// Spec describes the tool. It returns the same value every time.
 	Spec() *ToolSpec
-	// Plan looks at a call's input before it runs: what to show, and what the call would do, for the approval
+	// Plan inspects a call's input before it runs. It returns what to show, and the call's effects for the approval
 	// policy. An error is a result for the model (bad input); nothing runs then.
 	Plan(ctx context.Context, call *Call) (*CallPlan, error)
 	// Run does the work. An error is a failed result that the model sees; it must read as help for the model.
@@ -49,7 +49,7 @@ type ToolSpec struct {
 	Exclusive bool
 	// Available reports whether a session with these values can offer the tool. Nil is for always.
 	Available func(*Values) bool
-	// Program is a program that the tool works with: a session where there is none of that name has the tool not. Empty for
+	// Program is a program that the tool needs. A session on a machine without it does not offer the tool. Empty for
 	// none.
 	Program string
 	// For says which models are offered the tool, where several of one name are made for different ones. Nil is for all.
@@ -63,12 +63,12 @@ type Call struct {
 	Input jsonx.Raw
 	// Decoded is Input in the tool's own input type. [NewTool] sets it before Plan and Run.
 	Decoded any
-	// Prepared is what Plan passes to Run, if the effects of a call are known only from its work. Run must check that it still
-	// holds: the user may have taken a while to answer.
+	// Prepared is passed from Plan to Run, if a call's effects are known only after some work. Run must check that it
+	// still holds, because the user may have taken a while to answer.
 	Prepared any
 
 	Environment
-	// Values are what the calls of the session share.
+	// Values holds the values that the session's calls share.
 	Values *Values
 	// Model is the one that made the call, and Tools are the names of the tools that it was offered.
 	Model providers.ModelInfo
@@ -117,7 +117,7 @@ type Workspace struct {
 	Real []string
 }
 
-// settle notes where the roots lead.
+// settle sets Real.
 func (w *Workspace) settle(files FS) {
 	if w.Real == nil && files != nil {
 		w.Real = []string{files.RealPath(w.Cwd)}
@@ -136,10 +136,10 @@ type CallPlan struct {
 	Locations []Location
 	// Content is shown with the call before it runs: a command line, a diff preview.
 	Content []Content
-	// Effects are what the approval policy decides on; empty for a call that only reads inside the roots.
+	// Effects is judged by the approval policy; empty for a call that only reads inside the roots.
 	Effects []approval.Effect
-	// Complete, if set, fills in Effects, Content and Locations where that takes time, because a server has to be asked, for
-	// one. The call has been told of by then, so it may ask for consent. An error is a result for the model.
+	// Complete, if set, fills in Effects, Content and Locations if that takes time, for example because it asks a
+	// server. The call is already announced, so Complete may ask for consent. An error is a result for the model.
 	Complete func(ctx context.Context) error
 }
 
@@ -169,9 +169,9 @@ type Result struct {
 	Raw any
 	// IsError marks a failure that still carries Content.
 	IsError bool
-	// Say is said to the user behind the call, where a tool call may be folded away.
+	// Say is shown to the user after the call, because editors may fold tool calls.
 	Say string
-	// EndTurn ends the turn behind the calls of this answer: the next word is the user's.
+	// EndTurn ends the turn after the calls of this answer, so that the user speaks next.
 	EndTurn bool
 }
 

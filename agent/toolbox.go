@@ -10,10 +10,10 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// Toolbox is the tools of a session. What it holds may change between two model requests, and does while MCP servers
-// come and go. It is safe for concurrent use.
+// Toolbox holds the tools of a session. They may change between two model requests, for example when MCP servers come
+// and go. It is safe for concurrent use.
 type Toolbox interface {
-	// Settle waits until the tools that are on their way have come, or will not, or ctx ends.
+	// Settle waits until the tools that are loading are available or have failed, or until ctx ends.
 	Settle(ctx context.Context)
 	// Tools returns the tools that there are. As long as they are the same, so is their order: providers cache what
 	// a request begins with.
@@ -24,7 +24,7 @@ type Toolbox interface {
 type Tools []Tool
 
 // Settle implements [Toolbox].
-func (t Tools) Settle(context.Context) {}
+func (t Tools) Settle(ctx context.Context) {}
 
 // Tools implements [Toolbox].
 func (t Tools) Tools() []Tool { return t }
@@ -32,7 +32,8 @@ func (t Tools) Tools() []Tool { return t }
 // settleTools bounds how long the first model request of a turn waits for tools that are on their way.
 const settleTools = 2 * time.Second
 
-// offered are the tools of the session that it has what they need for, and that are for the model and, of a child, for its mode.
+// offered returns the tools that the session can offer: those whose requirements it meets and that suit the model and,
+// in a child, the mode.
 func (s *Session) offered(model *providers.ModelInfo, mode approval.Mode) []Tool {
 	return slices.DeleteFunc(slices.Clone(s.opts.Tools.Tools()), func(t Tool) bool {
 		spec := t.Spec()
@@ -41,8 +42,8 @@ func (s *Session) offered(model *providers.ModelInfo, mode approval.Mode) []Tool
 	})
 }
 
-// seenPrograms remembers which programs there are. A session looks once for each, so that its tools stay the same: providers
-// cache what a request begins with.
+// seenPrograms caches which programs exist. A session checks each once, so that its tools stay the same: providers
+// cache the beginning of a request.
 type seenPrograms struct {
 	mu   sync.Mutex // guards what follows
 	seen map[string]bool

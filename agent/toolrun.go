@@ -88,7 +88,7 @@ func (t *RunningTurn) refuseCalls(calls []providers.ToolCall, why string) error 
 	return nil
 }
 
-// toolRun is one call on its way.
+// toolRun is one running call.
 type toolRun struct {
 	turn *RunningTurn
 	call providers.ToolCall
@@ -97,16 +97,16 @@ type toolRun struct {
 	byUser bool
 	// plan is never nil once announced.
 	plan *CallPlan
-	// before is closed when the call before this one has been announced, announced when this one has. Both are nil for a
-	// call that nothing runs beside.
+	// before is closed when the previous call has been announced, announced when this one has. Both are nil for a call
+	// that runs alone.
 	before    <-chan struct{}
 	announced chan struct{}
 
-	// leave is what has been judged by now.
+	// leave has the judgements so far.
 	leave approval.Permit
 
 	mu      sync.Mutex // guards shown, changed, and the calls in details
-	shown   []Content  // what the editor shows by now
+	shown   []Content  // the content that the editor shows
 	output  strings.Builder
 	details details
 	// changed is the plan that the call has set; it takes effect with the result. Nil for none.
@@ -259,7 +259,7 @@ func (r *toolRun) announce(plan *CallPlan) {
 	})
 }
 
-// showing is content as an editor is sent it.
+// showing returns content in the form for an editor.
 func (r *toolRun) showing(content []Content) []Content {
 	return shownContent(hidden(r.turn.session.opts.Secrets, content))
 }
@@ -380,7 +380,7 @@ func (r *toolRun) end(res *Result, words []string) error {
 // saidSuffix makes the id of a message that a call says from the call's.
 const saidSuffix = "-said"
 
-// closing is what the editor shows for a call whose result is only text: what it showed before, and the text.
+// closing returns the final content of a call whose result is only text: the content before, and the text.
 func (r *toolRun) closing(text string) []Content {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -391,12 +391,12 @@ func (r *toolRun) closing(text string) []Content {
 	return content
 }
 
-// failure is the result of a call that failed, with an error that the model and the user see.
+// failure returns the result of a call that failed, with an error that the model and the user see.
 func (r *toolRun) failure(err error) *Result {
 	return &Result{Text: err.Error(), IsError: true, Content: r.closing(err.Error())}
 }
 
-// mode is what the call is judged by in a mode of the session: a user's own call has the answer to what a mode asks.
+// mode returns the mode that judges the call: a user's own call is already allowed what a mode would ask about.
 func (r *toolRun) mode(m approval.Mode) approval.Mode {
 	if r.byUser && m != approval.ModePlan {
 		return approval.ModeAuto
@@ -404,5 +404,5 @@ func (r *toolRun) mode(m approval.Mode) approval.Mode {
 	return m
 }
 
-// ErrRejected is wrapped by the result of a call that the user did not allow.
-var ErrRejected = errors.New("rejected by the user")
+// errRejected is wrapped by the result of a call that the user did not allow.
+var errRejected = errors.New("rejected by the user")

@@ -27,8 +27,8 @@ const (
 	StopCancelled       StopReason = "cancelled"
 )
 
-// TurnResult is how a turn ended. Usage is all that the turn has used, as far as that is known. Err is set instead of Stop for a turn that failed; it wraps a
-// [*providers.Error] or an error of the session's log.
+// TurnResult is the result of a turn. Usage is the known usage of the turn. Err is set instead of Stop for a turn that
+// failed; it wraps a [*providers.Error] or an error of the session's log.
 type TurnResult struct {
 	Stop  StopReason
 	Usage providers.Usage
@@ -47,7 +47,7 @@ type Turn struct {
 	result TurnResult
 }
 
-// turnState is what the actor knows of a turn.
+// turnState is the actor's state of a turn.
 type turnState struct {
 	*Turn
 	cancelling bool
@@ -62,7 +62,7 @@ type turnState struct {
 	ending bool
 }
 
-// RunningTurn is what a turn works with while it runs. It belongs to the goroutine of the turn, and to the function of a
+// RunningTurn is the state of a turn while it runs. It belongs to the goroutine of the turn, and to the function of a
 // [Prompt] that this goroutine calls.
 type RunningTurn struct {
 	*Turn
@@ -112,12 +112,12 @@ type checkpoint struct {
 	thinking providers.ThinkingLevel
 }
 
-// Trace is the W3C trace context of a prompt (traceparent, tracestate, baggage), for what its calls ask of others.
+// Trace is the W3C trace context of a prompt (traceparent, tracestate, baggage), for requests of its calls.
 type Trace map[string]string
 
 // Prompt describes a turn. It has one of Parts, Prepare and Answer.
 type Prompt struct {
-	// Parts is what the user said.
+	// Parts is the user's message.
 	Parts []providers.Part
 	// Prepare makes the prompt when the turn begins. If it fails, the turn fails. Without parts the turn ends at once.
 	Prepare func(ctx context.Context, t *RunningTurn) (Prepared, error)
@@ -131,7 +131,7 @@ type Prompt struct {
 // Prepared is a prompt that [Prompt.Prepare] made, such as that of a slash command.
 type Prepared struct {
 	Parts []providers.Part
-	// Shown is what the user typed. A replay shows it in place of Parts.
+	// Shown is the text that the user typed. A replay shows it in place of Parts.
 	Shown string
 }
 
@@ -166,8 +166,8 @@ func (st *state) queue(t *Turn) {
 // Trace returns the trace that the prompt is part of; nil for none.
 func (t *Turn) Trace() Trace { return t.prompt.Trace }
 
-// Wait returns how the turn ended. When ctx ends first it cancels the turn and goes on waiting for its end, which
-// is bounded by Options.CancelGrace.
+// Wait returns the result of the turn. If ctx ends first, it cancels the turn and keeps waiting for its end, which
+// Options.CancelGrace bounds.
 func (t *Turn) Wait(ctx context.Context) TurnResult {
 	select {
 	case <-t.done:
@@ -252,7 +252,7 @@ func (st *state) turnOver(t *turnState, r TurnResult) {
 	// too.
 	_ = st.takeSteers()
 	if t.cancelling {
-		// Also where the end and the cancellation crossed: who cancels waits for this answer.
+		// This also applies if the end and the cancellation coincide: the canceller waits for this answer.
 		r = TurnResult{Stop: StopCancelled}
 	}
 	r.Usage = usageOf(t.uses)
@@ -277,7 +277,7 @@ func (st *state) turnOver(t *turnState, r TurnResult) {
 	}
 }
 
-// goBack takes back the conversation since c, but not what was chosen since.
+// goBack removes the conversation since c, but keeps the settings chosen since.
 func (st *state) goBack(c checkpoint) {
 	s := st.session
 	log := s.opts.Log
@@ -475,7 +475,7 @@ func (t *RunningTurn) call(stop StopReason, calls []providers.ToolCall) error {
 	return err
 }
 
-// notDone reports whether the model is asked again after an answer that would end the turn: it ran into rules, or left a
+// notDone reports whether to ask the model again after an answer that would end the turn: it matched rules, or left a
 // preview pending.
 func (t *RunningTurn) notDone() (again bool, err error) {
 	if again, err = t.requester.addMatches(); again || err != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// RunTool runs a tool of the session because the user has asked for it, and returns what it says, for people. The editor is shown the call
-// like one of the model's, and hooks, rules and plan mode have their say. It asks for what asks in auto mode too: to the rest
-// the user's own word is the answer. The conversation does not have the call; the model is told behind it what has come of
-// it, unless that is nothing. An error is the tool's, or says why it did not run. It is for the functions of a [Prompt].
+// RunTool runs a tool because the user has asked for it, and returns its result for people. The editor shows the call
+// like one of the model's, and hooks, rules and plan mode apply. It asks only what auto mode asks, because the user has
+// requested the call. The conversation does not include the call; the model receives its result afterwards, unless it
+// is empty. An error is the tool's, or says why it did not run. RunTool is for the functions of a [Prompt].
 func (t *RunningTurn) RunTool(name string, input jsonx.Raw) (text string, err error) {
 	s := t.session
 	var model providers.ModelInfo
@@ -75,7 +75,7 @@ func (c *userCall) message() (providers.ToolCall, *providers.Message) {
 	return call, &m
 }
 
-// userCalls holds the results of the user's calls that the model has not seen yet. It is a [Reporter].
+// userCalls holds the results of the user's calls that the model has not seen yet. It is a [reporter].
 type userCalls struct {
 	mu    sync.Mutex // guards texts
 	texts []string
@@ -87,7 +87,7 @@ func (u *userCalls) add(text string) {
 	u.texts = append(u.texts, text)
 }
 
-// Report implements [Reporter]. The user has seen the results.
+// Report implements [reporter]. The user has seen the results.
 func (u *userCalls) Report() Report {
 	u.mu.Lock()
 	defer u.mu.Unlock()

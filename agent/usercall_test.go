@@ -13,8 +13,8 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// A user's call is not asked for what a mode asks, but all that holds in every mode holds for it too. The model is told of the
-// calls that ran, once.
+// A user's call is not asked about what a mode asks, but everything that holds in every mode holds for it too. The
+// model receives the calls that ran, once.
 func TestRunTool(t *testing.T) {
 	edits := func(name, path string) agent.Tool {
 		return testTool(name, true, []approval.Effect{{Action: approval.ActionEdit, Path: path}}, func(context.Context, *input) (*agent.Result, error) {

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Values are what the calls of a session share, one value for each type: the state of a shell, jobs, the texts that the model
-// has read, language servers. They end with the session. Values are safe for concurrent use.
+// Values holds what the calls of a session share, one value of each type: the state of a shell, jobs, the texts that
+// the model has read, language servers. They end with the session. Values is safe for concurrent use.
 type Values struct {
 	root *Values
 
@@ -21,8 +21,8 @@ type Values struct {
 // ends at the latest.
 type ValueCloser interface{ Close(ctx context.Context) }
 
-// A Reporter is a value that learns of events between the session's calls, for example that a background job has ended.
-type Reporter interface {
+// A reporter is a value that learns of events between the session's calls, for example that a background job has ended.
+type reporter interface {
 	// Report returns the events since the last call of Report; the zero Report for none. It must not block.
 	Report() Report
 }
@@ -35,8 +35,8 @@ type Report struct {
 	Text string
 }
 
-// A FileWatcher is a value that must learn when files may have changed in a way that it cannot see, such as by a command.
-type FileWatcher interface{ FilesChanged() }
+// A fileWatcher is a value that must learn of file changes that it cannot see, such as those by a command.
+type fileWatcher interface{ FilesChanged() }
 
 // NewValues returns the values of a session whose parent session has the values parent; nil for no parent.
 func NewValues(parent *Values) *Values {
@@ -130,7 +130,7 @@ func (v *Values) Close(ctx context.Context) {
 func (v *Values) Reports() []Report {
 	var all []Report
 	for _, value := range v.all() {
-		if r, ok := value.(Reporter); ok {
+		if r, ok := value.(reporter); ok {
 			if report := r.Report(); report != (Report{}) {
 				all = append(all, report)
 			}
@@ -139,10 +139,10 @@ func (v *Values) Reports() []Report {
 	return all
 }
 
-// FilesChanged notifies the values that are a [FileWatcher].
+// FilesChanged notifies the values that are a [fileWatcher].
 func (v *Values) FilesChanged() {
 	for _, value := range v.all() {
-		if w, ok := value.(FileWatcher); ok {
+		if w, ok := value.(fileWatcher); ok {
 			w.FilesChanged()
 		}
 	}

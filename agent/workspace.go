@@ -7,7 +7,7 @@ import (
 	"github.com/gajae-code/gjc/agent/approval/shell"
 )
 
-// paths is what the paths of the session's steps are judged against.
+// paths resolves and judges the paths of the session's steps.
 func (s *Session) paths() *shell.Paths {
 	o := &s.opts
 	return &shell.Paths{

@@ -13,7 +13,7 @@ type realFiles struct {
 
 func (f realFiles) RealPath(path string) string { return f.real(path) }
 
-// A link inside the workspace that leads out of it does not make what is behind it part of the workspace.
+// A link inside the workspace that leads out of it does not make its target part of the workspace.
 func TestOutside_FollowsLinks(t *testing.T) {
 	ws := &Workspace{Cwd: "/w/p"}
 	files := realFiles{real: func(p string) string {

@@ -25,9 +25,9 @@ type world struct {
 	log     *memoryLog
 	script  *providertest.Script
 
-	usage bool // whether the story tells of usage
+	usage bool // whether the story includes usage
 
-	// onEvent, if set, is told each event too, by the session's actor.
+	// onEvent, if set, is called with each event by the session's actor.
 	onEvent func(agent.Event)
 
 	mu     sync.Mutex
@@ -142,7 +142,7 @@ func (noFiles) Stat(context.Context, string) (os.FileInfo, error) { return nil, 
 func (noFiles) ReadDir(context.Context, string) ([]os.DirEntry, error) { return nil, fs.ErrNotExist }
 func (noFiles) RealPath(p string) string                               { return p }
 
-// input is what the test tools take.
+// input is the input of the test tools.
 type input struct {
 	Say string `json:"say,omitzero"`
 }
