@@ -1,9 +1,15 @@
 package agent
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"time"
 
 	"github.com/gajae-code/gjc/agent/contextwindow"
+	"github.com/gajae-code/gjc/internal/bug"
+	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -69,4 +75,194 @@ func (s *Session) assemble(ctx context.Context, view *requestState, tools []Tool
 		req.Tools = append(req.Tools, providers.Tool{Name: spec.Name, Description: description, Schema: spec.Schema})
 	}
 	return req
+}
+
+// attempt makes one model request and emits the answer while it arrives. It tries again after a temporary failure, and notifies
+// the user. With an error it returns the part of the answer that arrived; nil for none.
+func (t *requester) attempt(ctx context.Context) (*providers.Message, error) {
+	for failed := 1; ; failed++ {
+		model, req, err := t.request(ctx)
+		if err != nil {
+			fell, ferr := t.fallBack(ctx, err)
+			if fell {
+				failed = 0
+				continue
+			}
+			return nil, cmp.Or(ferr, err)
+		}
+		t.watchRules(ctx)
+		msg, err := t.stream(ctx, model, req)
+		if err == nil || ctx.Err() != nil || len(t.rules.broke) > 0 {
+			return msg, err
+		}
+		if err := t.again(ctx, failed, err); err != nil {
+			fell, ferr := t.fallBack(ctx, err)
+			if ferr != nil {
+				return msg, errors.Join(err, ferr)
+			}
+			if !fell {
+				return msg, err
+			}
+			failed = 0
+		}
+		t.drop(t.model, msg)
+	}
+}
+
+// again waits for the next attempt of a model call that has failed for the failed-th time, and says so. It returns the
+// error that the call has in the end if there is none.
+func (t *requester) again(ctx context.Context, failed int, err error) error {
+	policy := t.session.opts.Retry
+	wait, again := policy.Next(failed, err)
+	if !again {
+		if failed > 1 {
+			err = fmt.Errorf("%w (tried %d times)", err, failed)
+		}
+		if asked := policy.Asked(err); asked > 0 {
+			at := t.session.opts.Clock().Add(asked)
+			err = fmt.Errorf("%w; it can be tried again at %s, in %s", err, at.Format("2006-01-02 15:04 MST"), asked.Round(time.Second))
+		}
+		return err
+	}
+	t.emit(Noticed{
+		Severity: SeverityWarning,
+		Title: fmt.Sprintf("The model call failed; trying again in %s (attempt %d of %d).",
+			wait.Round(100*time.Millisecond), failed+1, policy.Tries()),
+		Detail: err.Error(),
+	})
+	return policy.Wait(ctx, wait)
+}
+
+// request assembles the next request from the session's state.
+func (t *requester) request(ctx context.Context) (providers.Model, *providers.Request, error) {
+	s := t.session
+	var view requestState
+	if err := t.do(func(st *state) error {
+		if err := st.takeSteers(); err != nil {
+			return err
+		}
+		if err := (previews{st}).remindLeft(); err != nil {
+			return err
+		}
+		st.turn.closed = st.turn.closed || t.last
+		t.model, t.tier = st.model, st.tier
+		view = st.request()
+		return nil
+	}); err != nil {
+		return nil, nil, err
+	}
+	model, err := s.opts.Models.Open(ctx, view.model)
+	if err != nil {
+		return nil, nil, err
+	}
+	t.tools = s.offered(&view.model, view.mode)
+	req := s.assemble(ctx, &view, t.tools)
+	overhead := contextwindow.RequestOverhead(req)
+	err = t.do(func(st *state) error {
+		st.window.SetOverhead(overhead)
+		req.ForceTool = previews{st}.forcedTool(t.tools)
+		return nil
+	})
+	return model, req, err
+}
+
+// stream runs one request and returns the whole answer. With an error it returns the part of the answer that arrived
+// and its known usage; nil if no answer had begun.
+func (t *requester) stream(ctx context.Context, model providers.Model, req *providers.Request) (*providers.Message, error) {
+	id := t.session.opts.NewID()
+	said := partial{id: id, info: new(model.Info())}
+	var watch repetitionWatch
+	speech := speech{turn: t.Turn, ahead: make(chan struct{}, deltasAhead)}
+	for ev, err := range model.Stream(ctx, req) {
+		if err != nil {
+			return said.message(), contextwindow.StreamError(ctx, err)
+		}
+		said.add(ev)
+		switch ev := ev.(type) {
+		case providers.TextDelta:
+			speech.say(MessageDelta{MessageID: id, Speaker: SpeakerAgent, Text: ev.Text})
+		case providers.ThinkingDelta:
+			speech.say(MessageDelta{MessageID: id, Speaker: SpeakerThought, Text: ev.Text})
+		case providers.Done:
+			msg := ev.Message
+			msg.ID = id
+			if t.rules.look(ev) {
+				return &msg, brokenOff(said.info)
+			}
+			return &msg, nil
+		default: // a call is emitted when it is complete
+		}
+		if block := watch.add(ev); block > 0 && t.model.API != offlineAPI {
+			msg := said.message()
+			return msg, repeats(msg, block)
+		}
+		if t.rules.look(ev) {
+			return said.message(), brokenOff(said.info)
+		}
+		if ctx.Err() != nil {
+			// Stop reading a model that continues after its context has ended.
+			return said.message(), context.Cause(ctx)
+		}
+	}
+	return said.message(), bug.Errorf("model %s ended its stream without an end", said.info.Ref())
+}
+
+// deltasAhead is the number of a model's deltas that may wait for the actor. Waiting for each would cost two goroutine
+// switches for a few words. Without a limit, a slow editor's backlog could grow without bounds.
+const deltasAhead = 32
+
+// speech emits the deltas of one answer, in order. Later events follow them in the actor's queue.
+type speech struct {
+	turn *Turn
+	// ahead holds a token for each delta that the actor has not emitted yet.
+	ahead chan struct{}
+}
+
+func (s *speech) say(ev MessageDelta) {
+	s.ahead <- struct{}{}
+	posted := s.turn.session.box.post(func(st *state) {
+		defer func() { <-s.ahead }()
+		if st.runs(s.turn) && st.turn.note(ev) {
+			st.emit(ev)
+		}
+	})
+	if !posted {
+		<-s.ahead
+	}
+}
+
+// partial collects an answer while it arrives.
+type partial struct {
+	id    string
+	info  *providers.ModelInfo
+	build providers.Builder
+	used  contextwindow.Meter
+}
+
+func (p *partial) add(ev providers.Event) {
+	p.build.Add(ev)
+	p.used.Add(ev)
+}
+
+// message returns the part that has arrived; nil for none.
+func (p *partial) message() *providers.Message {
+	if !p.used.Begun {
+		return nil
+	}
+	msg := p.build.Message()
+	msg.ID, msg.API, msg.Provider, msg.Model = p.id, p.info.API, p.info.Provider, p.info.ID
+	msg.Usage = p.used.Usage
+	return &msg
+}
+
+// validInput returns a call's input as an object, or what is wrong with it.
+func validInput(c providers.ToolCall) (jsonx.Raw, error) {
+	if len(c.Input) == 0 {
+		return jsonx.Raw("{}"), nil
+	}
+	err := jsonx.ReadObject(c.Input, func([]byte, jsonx.Raw) error { return nil })
+	if err != nil {
+		return nil, fmt.Errorf("%w: the arguments of %s are not a JSON object: %w", ErrBadInput, c.Name, err)
+	}
+	return c.Input, nil
 }

@@ -1,6 +1,189 @@
 package agent
 
-import "github.com/gajae-code/gjc/agent/contextwindow"
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/contextwindow"
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+// A Change changes a setting of a session. Make one with [ToMode], [ToModel], [ToThinking] or [ToServiceTier].
+type Change struct {
+	apply func(*Session, *state) error
+}
+
+// Change queues a change. After it, in the same step of the session, then is called unless it is nil, with the
+// session's settings and whether they have changed. It must not wait for the session. If the change fails, then is not
+// called and the session is unchanged.
+func (s *Session) Change(c Change, then func(snap Snapshot, changed bool)) Pending {
+	return s.do(func(st *state) error {
+		before := st.settings()
+		if c.apply != nil {
+			if err := c.apply(s, st); err != nil {
+				return err
+			}
+		}
+		if then != nil {
+			then(st.snapshot(), st.settings() != before)
+		}
+		return nil
+	})
+}
+
+// settings holds what a [Change] can change.
+type settings struct {
+	mode     approval.Mode
+	model    string
+	thinking providers.ThinkingLevel
+	tier     string
+}
+
+func (st *state) settings() settings {
+	return settings{st.mode, st.model.Ref(), st.thinking, st.tier}
+}
+
+func (st *state) snapshot() Snapshot {
+	return Snapshot{
+		Mode: st.mode, Model: st.model, Thinking: st.thinking, ServiceTier: st.tier, Title: st.title, UpdatedAt: st.updated,
+		Plan: st.plan, Usage: st.window.Usage(), CostUSD: st.cost(), Messages: len(st.window.Messages), Busy: st.turn != nil || len(st.waiting) > 0,
+	}
+}
+
+// ToMode changes the mode, for calls that are judged from then on.
+func ToMode(mode approval.Mode) Change {
+	return Change{func(s *Session, st *state) error {
+		if s.readOnly {
+			mode = approval.ModePlan
+		}
+		if st.mode == mode {
+			return nil
+		}
+		if _, err := s.opts.Log.Append(sessions.ModeChange{Mode: string(mode)}); err != nil {
+			return err
+		}
+		st.mode = mode
+		for _, child := range st.children {
+			child.session.SetMode(mode) // what it still does is judged by it
+		}
+		return nil
+	}}
+}
+
+// ToModel changes the model, from the next model request on. The session keeps the thinking level as far as the new
+// model supports it, unless level is set.
+func ToModel(info providers.ModelInfo, level providers.ThinkingLevel) Change {
+	return Change{func(s *Session, st *state) error {
+		if level == "" {
+			level = st.thinking
+		}
+		level = info.ClampThinking(level)
+		if info.Ref() != st.model.Ref() {
+			if _, err := s.opts.Log.Append(sessions.ModelChange{Model: info.Ref()}); err != nil {
+				return err
+			}
+			// Models count tokens differently, so the last measurement is only an estimate now.
+			st.model = info
+			st.window.ModelChanged()
+		}
+		return st.fitToModel(level)
+	}}
+}
+
+// FromProvider returns a change that applies only if the session's model belongs to one of the providers.
+func FromProvider(provider string, c Change) Change {
+	return Change{func(s *Session, st *state) error {
+		if st.model.Provider != provider || c.apply == nil {
+			return nil
+		}
+		return c.apply(s, st)
+	}}
+}
+
+// fitToModel limits the settings that depend on the model to those that the model supports.
+func (st *state) fitToModel(level providers.ThinkingLevel) error {
+	if !slices.Contains(st.model.ServiceTiers, st.tier) {
+		if err := st.setTier(""); err != nil {
+			return err
+		}
+	}
+	return st.setThinking(st.model.ClampThinking(level))
+}
+
+// ErrThinkingLevel is wrapped by the error for a level that the model does not support.
+var ErrThinkingLevel = errors.New("unknown thinking level")
+
+// ToThinking changes the thinking level, from the next model request on.
+func ToThinking(level providers.ThinkingLevel) Change {
+	return Change{func(s *Session, st *state) error {
+		if got := st.model.ClampThinking(level); got != level {
+			return fmt.Errorf("%w %q for %s; it has %v", ErrThinkingLevel, level, st.model.Ref(), ThinkingLevels(st.model))
+		}
+		return st.setThinking(level)
+	}}
+}
+
+// ErrServiceTier is wrapped by the error for a service tier that the model does not support.
+var ErrServiceTier = errors.New("unknown service tier")
+
+// ToServiceTier changes the service tier, from the next model request on; empty for the provider's default.
+func ToServiceTier(tier string) Change {
+	return Change{func(s *Session, st *state) error {
+		if tier != "" && !slices.Contains(st.model.ServiceTiers, tier) {
+			return fmt.Errorf("%w %q for %s; it has %v", ErrServiceTier, tier, st.model.Ref(), st.model.ServiceTiers)
+		}
+		return st.setTier(tier)
+	}}
+}
+
+// SetMode calls [Session.Change] with [ToMode].
+func (s *Session) SetMode(mode approval.Mode) Pending { return s.Change(ToMode(mode), nil) }
+
+// SetModel calls [Session.Change] with [ToModel].
+func (s *Session) SetModel(info providers.ModelInfo, level providers.ThinkingLevel) Pending {
+	return s.Change(ToModel(info, level), nil)
+}
+
+// ThinkingLevels lists the levels that a model can be set to, off first.
+func ThinkingLevels(info providers.ModelInfo) []providers.ThinkingLevel {
+	return append([]providers.ThinkingLevel{providers.ThinkingOff}, info.Thinking...)
+}
+
+func (st *state) setThinking(level providers.ThinkingLevel) error {
+	s := st.session
+	if level == st.thinking {
+		return nil
+	}
+	if _, err := s.opts.Log.Append(sessions.ThinkingChange{Level: level}); err != nil {
+		return err
+	}
+	st.thinking = level
+	return nil
+}
+
+func (st *state) setTier(tier string) error {
+	s := st.session
+	if st.tier == tier {
+		return nil
+	}
+	change := sessions.ServiceTierChange{}
+	if tier != "" {
+		raw, err := jsonx.Marshal(tier)
+		if err != nil {
+			return err
+		}
+		change.ServiceTier = raw
+	}
+	if _, err := s.opts.Log.Append(change); err != nil {
+		return err
+	}
+	st.tier = tier
+	return nil
+}
 
 // Settings configures the session's context. [DefaultSettings] returns the defaults; the zero value disables all of it.
 type Settings struct {
