@@ -54,7 +54,7 @@ func TestMCPServers_Mistakes(t *testing.T) {
 		`{"command": "x", "auth": {"type": "oauth"}}`:         `mcpServers.bad.auth: gjc does not sign in`,
 		`{"command": "${NONE}"}`:                              `mcpServers.bad.command: the variable NONE is not set`,
 		`{"command": "x", "args": ["${NONE}"]}`:               `mcpServers.bad.args[0]: the variable NONE is not set`,
-		`{"command": "x", "args": ["${a b}"]}`:                `mcpServers.bad.args[0]: "${a b}" is no variable`,
+		`{"command": "x", "args": ["${a b}"]}`:                `mcpServers.bad.args[0]: "${a b}" is not a variable`,
 		`{"command": "x", "args": "y"}`:                       `mcpServers.bad.args: must be a list of strings`,
 		`{"command": "x", "env": {"A": "${NONE}"}}`:           `mcpServers.bad.env.A: the variable NONE`,
 		`{"command": "x", "env": {"A": 1}}`:                   `mcpServers.bad.env: must be a mapping of names to strings`,
