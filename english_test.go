@@ -1,15 +1,12 @@
 package gjc
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"os"
-	"path/filepath"
+	"path"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
+
+	"github.com/gajae-code/gjc/internal/prose"
 )
 
 // stumbles are wordings that a reader stumbles over, with what to write instead. They are a part of docs/contributing.md's rules: those
@@ -35,51 +32,32 @@ var unread = []string{
 	"agent/approval/shell",
 }
 
-// TestEnglish finds wordings of [stumbles] in the comments of Go files, tests included.
+// TestEnglish finds wordings of [stumbles] in comments, tests included, in error texts and in documents. ./cmd/sample draws texts for
+// a reader to judge what it cannot find.
 func TestEnglish(t *testing.T) {
+	texts, err := prose.Read(".")
+	if err != nil {
+		t.Fatal(err)
+	}
 	found := make(map[string]bool)
-	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git" || d.Name() == "testdata"):
-			return filepath.SkipDir
-		case d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_gen.go") || filepath.Dir(path) == ".":
-			return nil
-		}
-		dir := filepath.ToSlash(filepath.Dir(path))
-		fset := token.NewFileSet()
-		file, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
-		if err != nil {
-			return err
-		}
-		for _, group := range file.Comments {
-			for _, why := range stumblesIn(group) {
+	for _, kind := range [][]prose.Text{texts.Comments, texts.Errors, texts.Paragraphs} {
+		for _, text := range kind {
+			dir := path.Dir(text.File)
+			for _, s := range stumbles {
+				word := s.re.FindString(text.Text)
+				if word == "" || dir == "." && path.Ext(text.File) == ".go" {
+					continue
+				}
 				found[dir] = true
 				if !slices.Contains(unread, dir) {
-					t.Errorf("%s: %s", fset.Position(group.Pos()), why)
+					t.Errorf("%s:%d: %q: write %s", text.File, text.Line, word, s.instead)
 				}
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	for _, dir := range unread {
 		if !found[dir] {
 			t.Errorf("%s has no such wording; delete it from the list", dir)
 		}
 	}
-}
-
-func stumblesIn(group *ast.CommentGroup) []string {
-	text := strings.ReplaceAll(group.Text(), "\n", " ")
-	var all []string
-	for _, s := range stumbles {
-		if word := s.re.FindString(text); word != "" {
-			all = append(all, "\""+word+"\": write "+s.instead)
-		}
-	}
-	return all
 }

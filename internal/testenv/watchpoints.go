@@ -9,7 +9,7 @@ func NeedsWatchpoints(t testing.TB) {
 	t.Helper()
 	works, err := watchpoints()
 	if err != nil {
-		Skip(t, "whether hardware watchpoints work cannot be told: %v", err)
+		Skip(t, "cannot check whether hardware watchpoints work: %v", err)
 	}
 	if !works {
 		t.Skip("the debug registers of this machine's processor do nothing")

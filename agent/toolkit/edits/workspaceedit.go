@@ -186,7 +186,7 @@ func (w *WorkspaceChange) asSeen(ctx context.Context, o *lsp.FileOperation) erro
 	}
 	data, err := readSeen(ctx, w.Call, o.Path)
 	if err != nil {
-		return fmt.Errorf("%s was to be deleted, and whether it is as it was cannot be told: %w", w.name(o.Path), toolkit.Reason(err))
+		return fmt.Errorf("cannot check that %s is unchanged before deleting it: %w", w.name(o.Path), toolkit.Reason(err))
 	}
 	same := !known || bytes.Equal(seen, data)
 	if same && (written || o.Old != "") { // the user was shown the text of the plan

@@ -215,7 +215,7 @@ func (j *jobs) describe(ctx context.Context, b *job, most int) string {
 	text := fmt.Sprintf("%s runs for %s: %s", b.id, time.Since(b.began).Round(time.Second), b.title)
 	out, err := b.run.output(ctx)
 	if err != nil {
-		return text + fmt.Sprintf("\n[Its output cannot be told: %v]", err)
+		return text + fmt.Sprintf("\n[Its output cannot be read: %v]", err)
 	}
 	return toolkit.JoinNotes(text+"\n"+lastBytes(out.Text, most), out.Notes)
 }
