@@ -4,6 +4,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gajae-code/gjc/internal/prose"
@@ -44,7 +45,7 @@ func TestEnglish(t *testing.T) {
 		for _, text := range kind {
 			dir := path.Dir(text.File)
 			for _, s := range stumbles {
-				word := s.re.FindString(text.Text)
+				word := s.re.FindString(strings.ReplaceAll(text.Text, "tell the user", "")) // what models are asked to do
 				if word == "" || dir == "." && path.Ext(text.File) == ".go" {
 					continue
 				}

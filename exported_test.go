@@ -108,9 +108,20 @@ func (e *exportedNames) addInterface(typ types.Type) {
 	}
 }
 
-// methodKey returns a method's name with its type, equal for a package and its variant for tests.
+// methodKey returns a method's name with the types of its parameters and results, equal for a package and its variant for tests.
 func methodKey(method *types.Func) string {
-	return method.Name() + types.TypeString(method.Type(), func(p *types.Package) string { return p.Path() })
+	path := func(p *types.Package) string { return p.Path() }
+	sig := method.Signature()
+	var key strings.Builder
+	key.WriteString(method.Name())
+	for _, tuple := range []*types.Tuple{sig.Params(), sig.Results()} {
+		key.WriteString(" (")
+		for v := range tuple.Variables() {
+			key.WriteString(types.TypeString(v.Type(), path) + ",")
+		}
+		key.WriteString(")")
+	}
+	return key.String()
 }
 
 func (e *exportedNames) use(own string, obj types.Object) {
