@@ -57,7 +57,7 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 	opts.ID, opts.Workspace, opts.Log, opts.Uses = log.ID(), params.Workspace, log, log.Uses()
 	opts.FS, opts.Terminal, opts.Programs, opts.Approver, opts.Elicitor = bridges.FS, bridges.Terminal, bridges.Programs, bridges.Approver, bridges.Elicitor
 	opts.Values = agent.NewValues(nil)
-	toolkit.SetLanguages(opts.Values, o.languages, params.Workspace.Display)
+	toolkit.SetLanguages(opts.Values, o.languages, params.Display)
 	if o.debugger != nil {
 		debug.SetDebugger(opts.Values, o.debugger)
 	}

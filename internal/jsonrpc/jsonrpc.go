@@ -55,7 +55,6 @@ var (
 	ErrMethodNotFound = &Error{Code: CodeMethodNotFound, Message: "method not found"}
 	ErrInvalidParams  = &Error{Code: CodeInvalidParams, Message: "invalid params"}
 	errInternal       = &Error{Code: CodeInternalError, Message: "internal error"}
-	errCancelled      = &Error{Code: CodeCancelled, Message: "request cancelled"}
 )
 
 var (
