@@ -140,7 +140,7 @@ type Output struct {
 	Text string
 	// Truncated reports that the start was cut off.
 	Truncated bool
-	// Total is how many bytes were printed in all; zero if the editor does not say.
+	// Total is the number of bytes that were printed; zero if the editor does not report it.
 	Total int64
 }
 

@@ -70,7 +70,7 @@ func (t *RunningTurn) Navigate(ctx context.Context, id string, opts NavigateOpti
 	return done, t.do(func(st *state) error { return st.goTo(branch, path, &done, summary) })
 }
 
-// goTo moves the leaf of the log from branch behind path.
+// goTo moves the leaf of the log from the end of branch to the end of path.
 func (st *state) goTo(branch, path []sessions.Entry, to *Navigation, summary sessions.BranchSummary) error {
 	s := st.session
 	log := s.opts.Log

@@ -21,7 +21,7 @@ type Cut struct {
 
 // cutRule says how much a cut keeps.
 type cutRule struct {
-	// keep is how many of the newest tokens stay, rounded to the nearest place for a cut; zero for none.
+	// keep is the number of newest tokens to keep, rounded to the nearest place for a cut; zero for none.
 	keep int
 	// most bounds what stays if there is no place near. If it is exceeded, nothing stays.
 	most int
@@ -31,7 +31,7 @@ type cutRule struct {
 	again bool
 }
 
-// MaxDepth is how often a request that does not fit is tried again with less of the conversation. At the last depth only the
+// MaxDepth is the number of times that a request that does not fit is retried with less of the conversation. At the last depth only the
 // summary stays.
 const MaxDepth = 4
 

@@ -10,7 +10,7 @@ import (
 
 // Limits of pruning, in tokens.
 const (
-	// protectedTokens is how much of the newest results always stays.
+	// protectedTokens is the number of tokens of the newest results that always stay.
 	protectedTokens = 40_000
 	// leastSaved is the least that pruning must save, because it voids the provider's cache.
 	leastSaved = 20_000

@@ -2,7 +2,7 @@ package toolkit
 
 // Limits of the read tool.
 const (
-	// readLines is how many lines a call without a range returns.
+	// readLines is the number of lines that a call without a range returns.
 	readLines = 300
 	// MaxReadFile bounds a file that is read whole, in bytes. A larger text is read from the disk in parts: no editor has it open.
 	MaxReadFile = 64 << 20

@@ -13,15 +13,16 @@ import (
 
 // Limits of a command's output.
 const (
-	// headKept is how much of the start of a long output the model gets, in bytes. Of the end it gets MaxText.
+	// headKept is the length of the start of a long output that the model receives, in bytes. Of the end it receives
+	// MaxText.
 	headKept = 20 << 10
 	// MaxArtifact bounds what is stored of one output, in bytes.
 	MaxArtifact = 10 << 20
 	// LiveEvery is the shortest time between two reports of new output.
 	LiveEvery = 100 * time.Millisecond
-	// maxLive is how much output is reported in pieces, in bytes. After that, only its end is reported.
+	// maxLive is the length of the output that is reported in pieces, in bytes. After that, only its end is reported.
 	maxLive = 64 << 10
-	// liveTail is how much of the end is reported then, in bytes.
+	// liveTail is the length of that end, in bytes.
 	liveTail = 8 << 10
 )
 

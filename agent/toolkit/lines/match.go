@@ -2,7 +2,7 @@ package lines
 
 import "strings"
 
-// Level is how exactly lines are compared.
+// Level is the strictness of a comparison of lines.
 type Level int
 
 // The levels, the strictest first. Trailing ignores white space at the ends of lines, Indent also at their starts, and Typography also
