@@ -184,7 +184,7 @@ func TestCapabilities_Missing(t *testing.T) {
 	before := p.Seen()
 	for _, tt := range tests {
 		err := tt.call()
-		if !errors.Is(err, dap.ErrUnsupported) || err.Error() != "Current adapter does not support "+tt.what+"." {
+		if !errors.Is(err, dap.ErrUnsupported) || err.Error() != "the debug adapter does not support "+tt.what {
 			t.Errorf("%s: %v", tt.what, err)
 		}
 	}

@@ -184,7 +184,7 @@ func (d *Debugger) Start(ctx context.Context, st *Start) (*Session, error) {
 	}
 	if len(open) >= MaxSessions {
 		d.mu.Unlock()
-		return nil, fmt.Errorf("Debug session %s is still active. Terminate it before launching another.", open[0].ID())
+		return nil, fmt.Errorf("debug session %s is still active; terminate it before launching another", open[0].ID())
 	}
 	d.starts++
 	g := newDebuggee(d, fmt.Sprintf("debug-%d", d.starts), st)

@@ -12,7 +12,7 @@ import (
 
 var (
 	// ErrNoSession is the error of a call when there is no session.
-	ErrNoSession = errors.New("No active debug session. Launch or attach first.")
+	ErrNoSession = errors.New("no active debug session; launch or attach first")
 	// ErrStale is wrapped by the error for a handle of an earlier stop.
 	ErrStale = errors.New("it belongs to an earlier stop")
 	// ErrUnknownHandle is wrapped by the error for a handle that was never issued, or is not of the wanted kind.
@@ -20,7 +20,7 @@ var (
 	// ErrRunning is wrapped by the error of a call that needs a stopped program.
 	ErrRunning = errors.New("the program is running")
 	// ErrUnsupported is wrapped by the error of a call that the adapter does not support.
-	ErrUnsupported = errors.New("Current adapter does not support")
+	ErrUnsupported = errors.New("the debug adapter does not support")
 	// ErrTerminated is wrapped by the error of a call on a session that has ended.
 	ErrTerminated = errors.New("the debug session has ended")
 	// ErrAdapterDied is wrapped by the error of a call that was under way when the adapter was lost.
@@ -84,7 +84,7 @@ func fill(format string, variables map[string]string) string {
 
 // unsupported returns the error for a feature ("data breakpoints") that the adapter does not support.
 func unsupported(what string) error {
-	return fmt.Errorf("%w %s.", ErrUnsupported, what)
+	return fmt.Errorf("%w %s", ErrUnsupported, what)
 }
 
 // lastLines returns the last whole lines of a text, at most limit bytes.

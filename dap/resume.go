@@ -48,7 +48,7 @@ func (s *Session) Resume(ctx context.Context, r Resume) error {
 	tree.mu.Lock()
 	if d.state != StateStopped || d.exec.stop == nil {
 		tree.mu.Unlock()
-		return fmt.Errorf("%w. Wait for the next stop", ErrRunning)
+		return fmt.Errorf("%w; wait for the next stop", ErrRunning)
 	}
 	before := d.exec
 	tree.history.record(before.cache)

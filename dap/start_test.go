@@ -451,7 +451,7 @@ func TestStart_TooMany(t *testing.T) {
 			}
 			continue
 		}
-		if err == nil || err.Error() != "Debug session debug-1 is still active. Terminate it before launching another." {
+		if err == nil || err.Error() != "debug session debug-1 is still active; terminate it before launching another" {
 			t.Errorf("err = %v", err)
 		}
 	}

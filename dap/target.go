@@ -16,9 +16,9 @@ const (
 )
 
 var (
-	errResumed   = fmt.Errorf("%w: it was resumed meanwhile. Wait for the next stop", ErrRunning)
-	errNoFrame   = errors.New("No active stack frame. Run stack_trace first or supply frame_id.")
-	errNoThreads = errors.New("Debugger reported no threads.")
+	errResumed   = fmt.Errorf("%w: it was resumed meanwhile; wait for the next stop", ErrRunning)
+	errNoFrame   = errors.New("no active stack frame; run stack_trace first or supply frame_id")
+	errNoThreads = errors.New("the debugger reported no threads")
 )
 
 // A target is the object of a call on a session: a debuggee, and its adapter at the time of the call.

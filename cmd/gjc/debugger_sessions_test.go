@@ -32,7 +32,7 @@ func TestDebugger_Command(t *testing.T) {
 	says("/debug stop debug-1", "debug-1 was ended.")
 	wantOnlyGjc(t, mark)
 	says("/debug", "**debug-1** terminated")
-	e.do(t, fails("stack_trace", "No active debug session"))
+	e.do(t, fails("stack_trace", "no active debug session"))
 	e.stop()
 	wantNoneLeft(t, mark)
 }
@@ -92,8 +92,8 @@ func TestDebugger_SeveralSessions(t *testing.T) {
 	mine, other := e.id, e.open()
 	e.id = other
 	e.do(t, does("sessions", "No debug sessions."))
-	e.do(t, fails("stack_trace", "No active debug session"))
-	e.do(t, fails("step_over session=debug-1", "No active debug session"))
+	e.do(t, fails("stack_trace", "no active debug session"))
+	e.do(t, fails("step_over session=debug-1", "no active debug session"))
 	e.do(t, does("set_breakpoint file=a.x line=5", "kept for the next launch"))
 	e.do(t, does("terminate", "No debug session to terminate."))
 	e.do(t, does("launch program=a.x adapter=fake2", "Session: debug-1"))
@@ -124,7 +124,7 @@ func TestDebugger_TooManySessions(t *testing.T) {
 		e.do(t, does(fmt.Sprintf("launch program=main.x adapter=fake%d", i), fmt.Sprintf("Session: debug-%d", i+1)))
 	}
 	before := len(e.asked())
-	e.do(t, fails("launch program=main.x adapter=fake4", "Debug session debug-1 is still active. Terminate it before launching another."))
+	e.do(t, fails("launch program=main.x adapter=fake4", "debug session debug-1 is still active; terminate it before launching another"))
 	if len(e.asked()) != before {
 		t.Error("the user is asked about a launch that can not be")
 	}

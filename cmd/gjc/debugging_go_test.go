@@ -96,7 +96,7 @@ func goAdapter() *debugAdapter {
 			does("step_out", "main.go:37"),
 			does("continue", "Program terminated with exit code 0.", "total 30"),
 			does("output", "total 30"),
-			fails("step_over", "No active debug session"),
+			fails("step_over", "no active debug session"),
 			// The panic is reported at the program's own frame.
 			does(`launch {"program": ".", "args": ["crash"], "stop_on_entry": false, "timeout": 120}`, "Stop reason: exception", "out of money", "Location: main.go:39", "→ 39"),
 			does("exception_info", "out of money"),

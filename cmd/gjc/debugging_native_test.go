@@ -121,7 +121,7 @@ func compile(t *testing.T, work, compiler string, args ...string) {
 
 // perhaps is a step whose action only some versions of an adapter support.
 func perhaps(step debugStep, what string) debugStep {
-	return step.otherwise("Current adapter does not support " + what)
+	return step.otherwise("the debug adapter does not support " + what)
 }
 
 // otherwise lets a step fail, with these words.
@@ -157,7 +157,7 @@ func cAdapter() *debugAdapter {
 			does("step_out", "stopped at bank.c:55"),
 			does("continue timeout=120", "Program terminated with exit code 0.", "total 30"),
 			does("output", "total 30"),
-			fails("step_over", "No active debug session"),
+			fails("step_over", "no active debug session"),
 			// A signal ends the program.
 			does(`launch {"program": "bank", "args": ["crash"], "stop_on_entry": false, "timeout": 120}`, "Stop reason: exception", "SIGSEGV", "Location: bank.c:31", "→ 31", "- where = 0x0000000000000000", "total 30"),
 			does("exception_info", "SIGSEGV"),

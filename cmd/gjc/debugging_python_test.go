@@ -116,7 +116,7 @@ func pythonAdapter() *debugAdapter {
 			does("step_out", "stopped at bank.py:48"),
 			does("continue timeout=120", "Program terminated with exit code 0.", "total 30"),
 			does("output", "total 30"),
-			fails("step_over", "No active debug session"),
+			fails("step_over", "no active debug session"),
 			// The exception is reported where it was raised.
 			does(`launch {"program": "bank.py", "args": ["crash"], "stop_on_entry": false, "timeout": 120}`, "Stop reason: exception", "out of money", "Exception: RuntimeError", "→ 50", "total 30"),
 			does("exception_info", "RuntimeError", "out of money", "Break mode: unhandled", `bank.py", line 50, in main`),

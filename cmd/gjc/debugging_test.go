@@ -67,7 +67,7 @@ func saving(do, name, pattern string, want ...string) debugStep {
 
 // unsupported returns a call of an action that an adapter does not support.
 func unsupported(do, what string) debugStep {
-	return fails(do, "Current adapter does not support "+what)
+	return fails(do, "the debug adapter does not support "+what)
 }
 
 func (h *debugHost) do(t *testing.T, step debugStep) string {

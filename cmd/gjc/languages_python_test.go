@@ -65,7 +65,7 @@ print(total(0, [Square(2)]))
 			// It has code actions for missing stubs only.
 			"code_actions": slices.Concat(
 				asks("broken.py line=3 symbol=Circle", "No code actions available"),
-				refuses("broken.py apply=true query=source.organizeImports", "No code actions available"),
+				refuses("broken.py apply=true query=source.organizeImports", "no code actions available"),
 			),
 			"format": lacks("main.py", "textDocument/formatting"),
 			"rename": changes("main.py line=12 symbol=Square new_name=Box", "main.py: no problems (pyright)",

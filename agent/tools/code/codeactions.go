@@ -251,10 +251,10 @@ func (c *lspCall) pickAction(list []codeAction) (*codeAction, error) {
 	case exact == 1 || len(found) == 1:
 		return found[0], nil
 	case len(list) == 0:
-		return nil, errors.New("No code actions available")
+		return nil, errors.New("no code actions available")
 	case len(found) == 0:
 		var b strings.Builder
-		fmt.Fprintf(&b, "No code action matches %q. Available actions:\n", query)
+		fmt.Fprintf(&b, "no code action matches %q. Available actions:\n", query)
 		c.listActions(&b, list)
 		return nil, errors.New(strings.TrimSpace(b.String()))
 	}
@@ -291,7 +291,7 @@ func planCodeActions(ctx context.Context, c *lspCall, plan *agent.CallPlan) erro
 		return err
 	}
 	if len(p.edit.ops) == 0 && p.command == nil {
-		return fmt.Errorf("Action %q has no workspace edit or command to apply", a.Title)
+		return fmt.Errorf("the action %q has no workspace edit or command to apply", a.Title)
 	}
 	c.prepare(ctx, plan, &p.edit)
 	c.call.Prepared = prepared(p)

@@ -37,7 +37,7 @@ func isGlob(file string) bool { return walk.HasMeta(file) }
 func planDiagnostics(ctx context.Context, c *lspCall, plan *agent.CallPlan) error {
 	switch file := strings.TrimSpace(c.in.File); {
 	case file == "":
-		return errors.New("Error: file parameter required. Use `*` for workspace scope where supported.")
+		return errors.New("file parameter required; use `*` for workspace scope where supported")
 	case file == "*":
 		return planWorkspaceDiagnostics(ctx, c, plan)
 	case isGlob(file):

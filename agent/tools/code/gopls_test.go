@@ -150,14 +150,14 @@ func TestLSP_GoplsReads(t *testing.T) {
 		in   toolstest.Input
 		says string
 	}{
-		{"no symbol there", toolstest.Input{"action": "hover", "file": "main.go", "line": 1, "symbol": "Sum"}, `Symbol "Sum" not found on line 1; it is on lines 11, 12`},
-		{"no such occurrence", toolstest.Input{"action": "hover", "file": "main.go", "line": 11, "symbol": "Sum#2"}, `Symbol "Sum" occurrence 2 is out of bounds on line 11 (found 1)`},
+		{"no symbol there", toolstest.Input{"action": "hover", "file": "main.go", "line": 1, "symbol": "Sum"}, `symbol "Sum" not found on line 1; it is on lines 11, 12`},
+		{"no such occurrence", toolstest.Input{"action": "hover", "file": "main.go", "line": 11, "symbol": "Sum#2"}, `symbol "Sum" occurrence 2 is out of bounds on line 11 (found 1)`},
 		{"no such line", toolstest.Input{"action": "hover", "file": "main.go", "line": 99}, "line 99 is beyond the end of main.go, which has 13 lines"},
 		{"no such file", toolstest.Input{"action": "hover", "file": "shap.go", "line": 1}, "File not found: shap.go does not exist; did you mean shape/shape.go?"},
 		{"a directory", toolstest.Input{"action": "hover", "file": "shape", "line": 1}, "shape is a directory"},
 		{"no server", toolstest.Input{"action": "hover", "file": "go.mod", "line": 1}, "No language server found for go.mod; nothing is known about it."},
 		{"no symbol", toolstest.Input{"action": "references", "file": "main.go", "line": 1}, "symbol is required for project-aware references"},
-		{"no file", toolstest.Input{"action": "hover"}, "Error: file parameter required."},
+		{"no file", toolstest.Input{"action": "hover"}, "file parameter required; use `*`"},
 		{"no query", toolstest.Input{"action": "symbols"}, "Error: query parameter required for workspace symbol search"},
 		{"a bad direction", toolstest.Input{"action": "call_hierarchy", "file": "main.go", "line": 9, "symbol": "main", "direction": "up"}, "direction of call_hierarchy is incoming, outgoing or both"},
 		{"a bad payload", toolstest.Input{"action": "request", "query": "workspace/symbol", "payload": "{"}, "Error: invalid JSON in payload: "},
@@ -267,7 +267,7 @@ func TestLSP_GoplsCodeActions(t *testing.T) {
 	toolstest.Contains(t, res.Text, "imports.go: no problems (gopls)")
 
 	err := toolstest.Fails(t, w, "lsp", toolstest.Input{"action": "code_actions", "file": "main.go", "line": 10, "symbol": "Square", "apply": true, "query": "make coffee"})
-	toolstest.Contains(t, err.Error(), `No code action matches "make coffee". Available actions:`)
+	toolstest.Contains(t, err.Error(), `no code action matches "make coffee". Available actions:`)
 }
 
 func TestLSP_GoplsFormat(t *testing.T) {

@@ -171,7 +171,7 @@ func newLSPCall(call *agent.Call, in *lspInput) (*lspCall, error) {
 		c.path = call.Workspace.Resolve(file)
 	}
 	if action.file && c.path == "" {
-		return nil, errors.New("Error: file parameter required. Use `*` for workspace scope where supported.")
+		return nil, errors.New("file parameter required; use `*` for workspace scope where supported")
 	}
 	if action.symbol && in.Symbol == "" {
 		return nil, fmt.Errorf("%w for lsp: symbol is required for project-aware %s; give the name at that place, as it stands there", agent.ErrBadInput, in.Action)

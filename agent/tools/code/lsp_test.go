@@ -275,7 +275,7 @@ func TestLSP_CodeActions(t *testing.T) {
 	toolstest.Contains(t, toolstest.Received(t, spec), `"command":"run.it","arguments":[1,{"deep":true}]`, `"applied":true`, "else.x is outside of the workspace")
 
 	for query, says := range map[string]string{
-		"melt": `the action "Melt it" is disabled: too cold`, "9": `No code action matches "9"`, "othing": `Action "Nothing" has no workspace edit or command to apply`,
+		"melt": `the action "Melt it" is disabled: too cold`, "9": `no code action matches "9"`, "othing": `the action "Nothing" has no workspace edit or command to apply`,
 		"t": "code actions match \"t\"; give the number of one:\n1. ", "": "needs query",
 	} {
 		err := toolstest.Fails(t, w, "lsp", toolstest.Input{"action": "code_actions", "file": "a.x", "line": 1, "apply": true, "query": query})

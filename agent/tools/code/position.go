@@ -61,9 +61,9 @@ func findSpot(text *lsp.Text, file string, line int, symbol string) (*spot, erro
 	found := symbolsIn(text.Line(line-1), name)
 	switch {
 	case len(found) == 0:
-		return nil, fmt.Errorf("Symbol %q not found on line %d%s", name, line, elsewhere(text, name))
+		return nil, fmt.Errorf("symbol %q not found on line %d%s", name, line, elsewhere(text, name))
 	case nth > len(found):
-		return nil, fmt.Errorf("Symbol %q occurrence %d is out of bounds on line %d (found %d)", name, nth, line, len(found))
+		return nil, fmt.Errorf("symbol %q occurrence %d is out of bounds on line %d (found %d)", name, nth, line, len(found))
 	}
 	at := lineStart(text, line-1)
 	return &spot{line: line - 1, offset: at + found[nth-1].at, end: at + found[nth-1].end}, nil
@@ -91,9 +91,9 @@ func firstSpot(text *lsp.Text, file, name string, nth int) (*spot, error) {
 	}
 	switch {
 	case len(all) == 0:
-		return nil, fmt.Errorf("Symbol %q not found in %s", name, file)
+		return nil, fmt.Errorf("symbol %q not found in %s", name, file)
 	case nth > len(all):
-		return nil, fmt.Errorf("Symbol %q occurrence %d is out of bounds in %s (found %d)", name, nth, file, len(all))
+		return nil, fmt.Errorf("symbol %q occurrence %d is out of bounds in %s (found %d)", name, nth, file, len(all))
 	}
 	s := all[nth-1]
 	s.note = fmt.Sprintf("No line was given: %s was taken from line %d.", name, s.line+1)

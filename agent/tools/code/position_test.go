@@ -60,12 +60,12 @@ func TestFindSpot(t *testing.T) {
 		symbol string
 		want   string
 	}{
-		{1, "Name", `Symbol "Name" not found on line 1; it is on lines 3, 4, 5`},
-		{1, "größe", `Symbol "größe" not found on line 1; it is on line 5`},
-		{1, "nowhere", `Symbol "nowhere" not found on line 1, nor anywhere else in the file`},
-		{4, "Name#9", `Symbol "Name" occurrence 9 is out of bounds on line 4 (found 2)`},
-		{0, "nowhere", `Symbol "nowhere" not found in p.go`},
-		{0, "package#2", `Symbol "package" occurrence 2 is out of bounds in p.go (found 1)`},
+		{1, "Name", `symbol "Name" not found on line 1; it is on lines 3, 4, 5`},
+		{1, "größe", `symbol "größe" not found on line 1; it is on line 5`},
+		{1, "nowhere", `symbol "nowhere" not found on line 1, nor anywhere else in the file`},
+		{4, "Name#9", `symbol "Name" occurrence 9 is out of bounds on line 4 (found 2)`},
+		{0, "nowhere", `symbol "nowhere" not found in p.go`},
+		{0, "package#2", `symbol "package" occurrence 2 is out of bounds in p.go (found 1)`},
 		{7, "", "invalid tool input for lsp: line 7 is beyond the end of p.go, which has 6 lines"},
 	} {
 		_, _, _, err := code.FindSpot(lsp.NewText(text), "p.go", tt.line, tt.symbol)

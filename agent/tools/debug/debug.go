@@ -224,7 +224,7 @@ func (c *debugCall) find() error {
 	case c.in.Session != "" || c.action.session == anySession:
 		c.session = s // it reports how it ended
 	case c.action.session == openSession:
-		return fmt.Errorf("%w The last one, %s, has ended: %s", dap.ErrNoSession, s.ID(), ending(s.Peek()))
+		return fmt.Errorf("%w; the last one, %s, has ended: %s", dap.ErrNoSession, s.ID(), ending(s.Peek()))
 	}
 	return nil
 }

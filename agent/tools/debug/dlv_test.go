@@ -159,7 +159,7 @@ func TestDebug_DelveFindsTheBug(t *testing.T) {
 	toolstest.Contains(t, show("continue", nil), "Program terminated with exit code 3", "ann 3")
 	toolstest.Contains(t, show("sessions", nil), "Session: debug-1", "Status: terminated")
 	toolstest.Contains(t, show("output", nil), "begin", "ann 3")
-	toolstest.Contains(t, actionFails(t, w, "stack_trace", nil), "No active debug session. Launch or attach first.", "exit code 3")
+	toolstest.Contains(t, actionFails(t, w, "stack_trace", nil), "no active debug session; launch or attach first", "exit code 3")
 	toolstest.Contains(t, show("restart", nil), "Location: main.go:24")
 	toolstest.Contains(t, show("terminate", nil), "Debug session terminated.")
 	toolstest.Contains(t, show("terminate", nil), "No debug session to terminate.")

@@ -104,7 +104,7 @@ func TestDebug_DelveValues(t *testing.T) {
 		in := toolstest.Input{"expression": "total", "value": "1", "file": "main.go", "line": 25, "name": "total", "memory_reference": "0x1", "data": "AA=="}
 		text := actionFails(t, w, action, in)
 		t.Logf("%s: %s", action, text)
-		toolstest.Contains(t, text, "Current adapter does not support "+what)
+		toolstest.Contains(t, text, "the debug adapter does not support "+what)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestDebug_DelveRunsOn(t *testing.T) {
 	for range dap.MaxSessions - 1 {
 		runAction(t, w, "launch", toolstest.Input{"program": "."})
 	}
-	toolstest.Contains(t, actionFails(t, w, "launch", toolstest.Input{"program": "."}), "Debug session debug-1 is still active. Terminate it before launching another.")
+	toolstest.Contains(t, actionFails(t, w, "launch", toolstest.Input{"program": "."}), "debug session debug-1 is still active; terminate it before launching another")
 	toolstest.Contains(t, runAction(t, w, "terminate", toolstest.Input{"session": "debug-1"}), "Session: debug-1", "Debug session terminated.")
 }
 
@@ -199,7 +199,7 @@ func TestDebug_DelveBadLaunches(t *testing.T) {
 	w.Put(t, "text.txt", "no program\n")
 	toolstest.Contains(t, actionFails(t, w, "launch", toolstest.Input{"program": "mian.go"}), "launch program not found", "did you mean main.go?")
 	toolstest.Contains(t, actionFails(t, w, "launch", toolstest.Input{"program": "broken"}), "launch failed", "undefined: undefined", "Fix what the compiler says")
-	toolstest.Contains(t, actionFails(t, w, "launch", toolstest.Input{"program": ".", "cwd": "nowhere"}), "Working directory does not exist")
+	toolstest.Contains(t, actionFails(t, w, "launch", toolstest.Input{"program": ".", "cwd": "nowhere"}), "working directory does not exist")
 	toolstest.Contains(t, actionFails(t, w, "launch", toolstest.Input{"program": ".", "adapter": "dlw"}), `Unknown debugger adapter "dlw"`, `Did you mean "dlv"?`)
 	toolstest.Contains(t, actionFails(t, w, "launch", toolstest.Input{"program": ".", "mode": "fast"}), `unknown mode "fast"; dlv has debug`)
 	toolstest.Contains(t, actionFails(t, w, "launch", toolstest.Input{"program": ".", "core": "core.1"}), "core.1 does not exist")

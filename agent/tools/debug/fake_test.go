@@ -327,8 +327,8 @@ func TestDebug_Parameters(t *testing.T) {
 		{"write_memory", toolstest.Input{"memory_reference": "0x1"}, "data is required for write_memory"},
 		{"custom_request", nil, "command is required for custom_request"},
 		{"stack_trace", toolstest.Input{"levels": -1}, "not negative"},
-		{"stack_trace", nil, "No active debug session. Launch or attach first."},
-		{"stack_trace", toolstest.Input{"session": "debug-7"}, "No active debug session. Launch or attach first."},
+		{"stack_trace", nil, "no active debug session; launch or attach first"},
+		{"stack_trace", toolstest.Input{"session": "debug-7"}, "no active debug session; launch or attach first"},
 	} {
 		if got := call(tt.action, tt.in); !strings.Contains(got, tt.want) {
 			t.Errorf("%s %v: %s", tt.action, tt.in, got)
@@ -342,7 +342,7 @@ func TestDebug_WithoutASession(t *testing.T) {
 	p := play(t)
 	toolstest.Contains(t, runAction(t, p.World, "sessions", nil), "No debug sessions.")
 	toolstest.Contains(t, runAction(t, p.World, "terminate", nil), "No debug session to terminate.")
-	toolstest.Contains(t, actionFails(t, p.World, "output", nil), "No active debug session.")
+	toolstest.Contains(t, actionFails(t, p.World, "output", nil), "no active debug session;")
 	toolstest.Contains(t, runAction(t, p.World, "breakpoints", nil), "No breakpoints.")
 	toolstest.Contains(t, runAction(t, p.World, "set_breakpoint", toolstest.Input{"file": "main.x", "line": 3, "condition": "x > 1"}), "- line 3: kept for the next launch if x > 1")
 	toolstest.Contains(t, runAction(t, p.World, "set_breakpoint", toolstest.Input{"function": "f"}), "Function breakpoints:\n- f: kept for the next launch")
@@ -497,7 +497,7 @@ func TestDebug_AdapterDies(t *testing.T) {
 			t.Fatal("the session does not end")
 		}
 	}
-	toolstest.Contains(t, actionFails(t, p.World, "step_over", nil), "No active debug session. Launch or attach first. The last one, debug-1, has ended: Program terminated: the debug adapter died")
+	toolstest.Contains(t, actionFails(t, p.World, "step_over", nil), "no active debug session; launch or attach first; the last one, debug-1, has ended: Program terminated: the debug adapter died")
 }
 
 // The result of inspect stays small for frames of any size, and opens values that do not show their content.

@@ -97,7 +97,7 @@ func runInspect(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	return c.result(ctx, b.String()), nil
 }
 
-var errNoFrame = errors.New("No active stack frame. Run stack_trace first or supply frame_id.")
+var errNoFrame = errors.New("no active stack frame; run stack_trace first or supply frame_id")
 
 // look requests the scopes of a frame and their variables.
 func (c *debugCall) look(ctx context.Context, f *inspected, top bool, slots chan struct{}) {
@@ -264,7 +264,7 @@ func runThreads(ctx context.Context, c *debugCall) (*agent.Result, error) {
 		return nil, err
 	}
 	if len(threads) == 0 {
-		return nil, errors.New("Debugger reported no threads.")
+		return nil, errors.New("the debugger reported no threads")
 	}
 	var b strings.Builder
 	for _, t := range threads[:min(len(threads), maxThreads)] {

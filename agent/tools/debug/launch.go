@@ -47,7 +47,7 @@ type launcher struct{ *debugCall }
 // roomForMore returns an error if the limit of sessions is reached.
 func (c launcher) roomForMore() error {
 	if open := c.openSessions(); len(open) >= dap.MaxSessions {
-		return fmt.Errorf("Debug session %s is still active. Terminate it before launching another.", open[0].ID())
+		return fmt.Errorf("debug session %s is still active; terminate it before launching another", open[0].ID())
 	}
 	return nil
 }
@@ -119,11 +119,11 @@ func (c launcher) startDir(ctx context.Context) (string, error) {
 	dir := c.call.Workspace.Resolve(c.in.Cwd)
 	switch info, err := c.call.FS.Stat(ctx, dir); {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("Working directory does not exist: %s", dir)
+		return "", fmt.Errorf("working directory does not exist: %s", dir)
 	case err != nil:
 		return "", fmt.Errorf("the working directory %s cannot be used: %w", dir, toolkit.Reason(err))
 	case !info.IsDir():
-		return "", fmt.Errorf("Working directory is not a directory: %s", dir)
+		return "", fmt.Errorf("working directory is not a directory: %s", dir)
 	}
 	return dir, nil
 }

@@ -118,6 +118,7 @@ func tempEnv(dir string) []string {
 	return []string{"TMPDIR=" + dir}
 }
 
+// Bash returns the tool "bash", which runs command lines.
 func Bash(set *BashSettings) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[bashInput]{
 		Schema: schema[bashInput],
@@ -260,11 +261,11 @@ func (s *BashSettings) run(ctx context.Context, call *agent.Call, in *bashInput)
 	}
 	switch info, err := call.FS.Stat(ctx, c.dir); {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("Working directory does not exist: %s", c.dir)
+		return nil, fmt.Errorf("working directory does not exist: %s", c.dir)
 	case err != nil:
 		return nil, fmt.Errorf("the working directory %s cannot be used: %w", c.dir, toolkit.Reason(err))
 	case !info.IsDir():
-		return nil, fmt.Errorf("Working directory is not a directory: %s", c.dir)
+		return nil, fmt.Errorf("working directory is not a directory: %s", c.dir)
 	}
 	if c.gone {
 		shellStateOf(call).leave()

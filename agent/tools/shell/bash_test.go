@@ -369,9 +369,9 @@ func TestBashRefuses(t *testing.T) {
 		`"" is no name`:              {"command": "x", "env": toolstest.Input{"": "x"}},
 		`"A=B" is no name`:           {"command": "x", "env": toolstest.Input{"A=B": "x"}},
 		"variable A has a zero byte": {"command": "x", "env": toolstest.Input{"A": "\x00"}},
-		"Working directory does not exist: " + w.Path("nope"):     {"command": "x", "cwd": "nope"},
-		"Working directory does not exist: " + w.Path("gone"):     {"command": "cd gone && x"},
-		"Working directory is not a directory: " + w.Path("file"): {"command": "x", "cwd": "file"},
+		"working directory does not exist: " + w.Path("nope"):     {"command": "x", "cwd": "nope"},
+		"working directory does not exist: " + w.Path("gone"):     {"command": "cd gone && x"},
+		"working directory is not a directory: " + w.Path("file"): {"command": "x", "cwd": "file"},
 		"command missing": {},
 	} {
 		if err := toolstest.Fails(t, w, "bash", in); !strings.Contains(err.Error(), want) {

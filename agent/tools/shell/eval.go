@@ -36,6 +36,7 @@ type evalCell struct {
 	Reset    bool   `json:"reset,omitzero" jsonschema:"begin with a new interpreter"`
 }
 
+// Eval returns the tool "eval", which runs Python code in an interpreter that lasts as long as the session.
 func Eval(set *BashSettings) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[evalInput]{
 		Schema: schema[evalInput],
@@ -172,7 +173,7 @@ func (e *evalRun) cell(ctx context.Context, i int, live *toolkit.LiveOutput) (fa
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
 		}
-		return "", fmt.Errorf("Python did not start: %w", err)
+		return "", fmt.Errorf("cannot start Python: %w", err)
 	}
 	if fresh && !c.Reset {
 		e.notes = append(e.notes, "A new interpreter was started: nothing is defined in it but what these cells define.")

@@ -38,7 +38,7 @@ func (s *BashSettings) intercept(call *agent.Call, line string) error {
 }
 
 func intercepted(message, line string) error {
-	return fmt.Errorf("Blocked: %s\n\nThe command was: %s", message, toolkit.CutLine(line, toolkit.MaxColumns))
+	return fmt.Errorf("blocked: %s\n\nThe command was: %s", message, toolkit.CutLine(line, toolkit.MaxColumns))
 }
 
 // betterTool returns the tool that does what a line of one simple command does, or "". A command in a pipeline is one for the shell.
