@@ -27,10 +27,12 @@ const (
 	KindNotification Kind = "notification"
 )
 
-// A Caller calls the other end of a connection. Call decodes the result into result unless that is nil. It returns the errors of
-// the connection.
+// A Caller sends requests and notifications to the other end of a connection.
 type Caller interface {
+	// Call sends a request, waits for the response and decodes its result into result unless that is nil. It returns
+	// the errors of the connection, and the cause of ctx if ctx ends first.
 	Call(ctx context.Context, method string, params, result any) error
+	// Notify sends a notification. It does not wait until the peer has read it.
 	Notify(ctx context.Context, method string, params any) error
 }
 

@@ -9,9 +9,10 @@ import (
 )
 
 const (
-	// MaxOffered bounds the tools of a set that are sent to the model, and MaxOfferedBytes their names, descriptions and
-	// schemas: they are part of each request, and some model APIs refuse more than 128 tools.
-	MaxOffered      = 100
+	// MaxOffered bounds the tools of a set that are sent to the model: they are part of each request, and some model APIs
+	// refuse more than 128 tools.
+	MaxOffered = 100
+	// MaxOfferedBytes bounds the names, descriptions and schemas of these tools together.
 	MaxOfferedBytes = 256 << 10
 	// maxPrompts bounds the prompts of a set that are listed.
 	maxPrompts = 200

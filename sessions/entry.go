@@ -176,19 +176,43 @@ type Unknown struct {
 }
 
 // Kind returns the kind in the file.
-func (MessageEntry) Kind() Kind      { return KindMessage }
-func (ModelChange) Kind() Kind       { return KindModelChange }
-func (ThinkingChange) Kind() Kind    { return KindThinkingChange }
-func (ModeChange) Kind() Kind        { return KindModeChange }
-func (Compaction) Kind() Kind        { return KindCompaction }
-func (BranchSummary) Kind() Kind     { return KindBranchSummary }
-func (Custom) Kind() Kind            { return KindCustom }
-func (CustomMessage) Kind() Kind     { return KindCustomMessage }
-func (Label) Kind() Kind             { return KindLabel }
-func (SessionInit) Kind() Kind       { return KindSessionInit }
+func (MessageEntry) Kind() Kind { return KindMessage }
+
+// Kind returns the kind in the file.
+func (ModelChange) Kind() Kind { return KindModelChange }
+
+// Kind returns the kind in the file.
+func (ThinkingChange) Kind() Kind { return KindThinkingChange }
+
+// Kind returns the kind in the file.
+func (ModeChange) Kind() Kind { return KindModeChange }
+
+// Kind returns the kind in the file.
+func (Compaction) Kind() Kind { return KindCompaction }
+
+// Kind returns the kind in the file.
+func (BranchSummary) Kind() Kind { return KindBranchSummary }
+
+// Kind returns the kind in the file.
+func (Custom) Kind() Kind { return KindCustom }
+
+// Kind returns the kind in the file.
+func (CustomMessage) Kind() Kind { return KindCustomMessage }
+
+// Kind returns the kind in the file.
+func (Label) Kind() Kind { return KindLabel }
+
+// Kind returns the kind in the file.
+func (SessionInit) Kind() Kind { return KindSessionInit }
+
+// Kind returns the kind in the file.
 func (ServiceTierChange) Kind() Kind { return KindServiceTierChange }
-func (RuleInjection) Kind() Kind     { return KindRuleInjection }
-func (ToolSelection) Kind() Kind     { return KindToolSelection }
+
+// Kind returns the kind in the file.
+func (RuleInjection) Kind() Kind { return KindRuleInjection }
+
+// Kind returns the kind in the file.
+func (ToolSelection) Kind() Kind { return KindToolSelection }
 
 // Kind returns the kind in the file.
 func (u Unknown) Kind() Kind { return u.Type }

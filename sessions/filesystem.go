@@ -9,18 +9,25 @@ import (
 // FileSystem has the file operations of a [Store], so that tests can make each of them fail. Names are absolute. Errors
 // match [fs.ErrNotExist] and [fs.ErrExist] like those of package os. It is safe for concurrent use.
 type FileSystem interface {
+	// OpenFile opens a file with the flags of package os. The caller closes it.
 	OpenFile(name string, flag int, perm fs.FileMode) (File, error)
+	// ReadFile returns the whole content of a file.
 	ReadFile(name string) ([]byte, error)
 	// ReadDir lists a directory, in no particular order.
 	ReadDir(name string) ([]fs.DirEntry, error)
-	// Stat follows links, Lstat does not.
+	// Stat follows symbolic links.
 	Stat(name string) (fs.FileInfo, error)
+	// Lstat does not follow a symbolic link.
 	Lstat(name string) (fs.FileInfo, error)
+	// MkdirAll creates a directory and its parents. It is no error if the directory exists.
 	MkdirAll(name string, perm fs.FileMode) error
+	// Rename replaces the file at to.
 	Rename(from, to string) error
 	// Link creates a hard link. It may return [errors.ErrUnsupported].
 	Link(from, to string) error
+	// Remove deletes a file or an empty directory.
 	Remove(name string) error
+	// RemoveAll deletes name and what it contains. It is no error if name does not exist.
 	RemoveAll(name string) error
 	// SyncDir makes the names in a directory survive a power cut.
 	SyncDir(name string) error
@@ -33,9 +40,13 @@ type FileSystem interface {
 type File interface {
 	io.Writer
 	io.ReaderAt
+	// Stat describes the open file, also after its name was given to another one.
 	Stat() (fs.FileInfo, error)
+	// Truncate sets the size of the file, in bytes.
 	Truncate(size int64) error
+	// Sync makes what was written survive a power cut.
 	Sync() error
+	// Close closes the file. It does not sync it.
 	Close() error
 }
 

@@ -61,19 +61,25 @@ type Models interface {
 	Load(ctx context.Context) error
 	// Refresh reads the configuration again if it has changed, and reports whether it has.
 	Refresh(ctx context.Context) (changed bool, err error)
-	// ModelsIn lists the models for sessions in a directory; "" lists all. DefaultIn returns the model of a new session.
+	// ModelsIn lists the models for sessions in a directory; "" lists all.
 	ModelsIn(dir string) []providers.ModelInfo
+	// DefaultIn returns the model of a new session in a directory. It reports false if there is none.
 	DefaultIn(dir string) (providers.ModelInfo, bool)
 	// DisabledIn reports whether sessions in a directory get a provider's models only by name.
 	DisabledIn(provider, dir string) bool
 	// Reload reads the configuration again.
 	Reload(ctx context.Context) error
-	// Accounts lists the known keys, without their values. Logout forgets those that gjc has stored.
+	// Accounts lists the known keys, without their values.
 	Accounts() []providers.Account
+	// Logout deletes the keys that gjc has stored.
 	Logout() error
-	// Providers lists where requests go. SetProvider and DisableProvider change that for this process.
+	// Providers lists where requests go.
 	Providers() []providers.ProviderState
+	// SetProvider sends a provider's requests to another place until the process ends. It fails if the provider or the API is
+	// unknown, or the address or a header is invalid.
 	SetProvider(id, apiType, baseURL string, headers map[string]string) error
+	// DisableProvider turns a provider off until SetProvider or the end of the process. It fails for a required provider, and not for
+	// an unknown one.
 	DisableProvider(id string) error
 }
 

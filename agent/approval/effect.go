@@ -62,5 +62,6 @@ func (e *Effect) Each() []Effect {
 type Files interface {
 	// RealPath returns where path leads, with all symbolic links resolved, also for a file that does not exist.
 	RealPath(path string) string
+	// Stat follows symbolic links.
 	Stat(ctx context.Context, path string) (fs.FileInfo, error)
 }

@@ -208,6 +208,7 @@ func (g *Grants) lookupCommands(s *Scope) (allowed, known bool) {
 	return true, left == 0 && len(line) > 0
 }
 
+// Forget removes the grants of the tools that drop reports, and begins a new generation.
 func (g *Grants) Forget(drop func(tool string) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -215,6 +216,8 @@ func (g *Grants) Forget(drop func(tool string) bool) {
 	maps.DeleteFunc(g.tools, func(tool string, _ toolGrant) bool { return drop(tool) })
 }
 
+// Generation returns how often Forget was called. A caller reads it before it asks the user and passes it to [Grants.Remember], so
+// that an answer to a question from before Forget is not kept.
 func (g *Grants) Generation() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()

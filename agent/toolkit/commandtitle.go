@@ -17,8 +17,10 @@ const (
 	AfterTimeout = 3 * time.Second
 )
 
+// Seconds formats a number of seconds without trailing zeros and without a unit.
 func Seconds(s float64) string { return strconv.FormatFloat(s, 'f', -1, 64) }
 
+// VariableName reports whether s can be the name of an environment variable.
 func VariableName(s string) bool {
 	for i, r := range s {
 		switch {

@@ -13,12 +13,14 @@ import (
 type Encoding int
 
 const (
+	// PlainUTF8 has no byte order mark. It is also the encoding of a text with invalid bytes.
 	PlainUTF8 Encoding = iota
 	BomUTF8
 	LittleUTF16
 	BigUTF16
 )
 
+// Utf8BOM is the byte order mark at the start of a text in BomUTF8.
 const Utf8BOM = "\xEF\xBB\xBF"
 
 func (e Encoding) String() string {
@@ -103,6 +105,7 @@ func decodeWholeUTF16(data []byte, order binary.ByteOrder) (string, error) {
 	return text, nil
 }
 
+// DecodeUTF16 decodes data, which has no byte order mark. It ignores an odd last byte and replaces unpaired surrogates by U+FFFD.
 func DecodeUTF16(data []byte, order binary.ByteOrder) string {
 	units := make([]uint16, len(data)/2)
 	for i := range units {

@@ -1,12 +1,13 @@
 package toolkit
 
-// The schema of a form, in the subset that editors show.
 type (
+	// FormSchema is the schema of a form, in the subset of JSON Schema that editors show.
 	FormSchema struct {
 		Type       string               `json:"type"`
 		Properties map[string]FormField `json:"properties"`
 		Required   []string             `json:"required,omitzero"`
 	}
+	// FormField is a field of a form.
 	FormField struct {
 		Type        string     `json:"type"`
 		Title       string     `json:"title,omitzero"`
@@ -15,6 +16,7 @@ type (
 		Items       *FormItems `json:"items,omitzero"`
 		Default     any        `json:"default,omitzero"`
 	}
+	// FormItems are the options of a field with several answers.
 	FormItems struct {
 		Type string   `json:"type"`
 		Enum []string `json:"enum"`

@@ -2,6 +2,8 @@ package toolkit
 
 import "strings"
 
+// EncodingNotes returns the sentences on the encoding of a file that was read; none for valid UTF-8. invalid reports that DecodeText replaced
+// bytes.
 func EncodingNotes(enc Encoding, invalid bool) []string {
 	switch {
 	case invalid && (enc == LittleUTF16 || enc == BigUTF16):

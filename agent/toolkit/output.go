@@ -43,6 +43,7 @@ type LiveOutput struct {
 	detached bool
 }
 
+// NewLiveOutput returns an output that is reported to update, each time after the content shown. The caller closes it.
 func NewLiveOutput(update func(agent.Progress), shown []agent.Content) *LiveOutput {
 	return &LiveOutput{update: update, shown: shown}
 }

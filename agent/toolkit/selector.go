@@ -80,6 +80,7 @@ func plainNumber(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
+// ParseRanges parses a list such as "5-9,20+3". It returns the ranges in order, with overlapping ones merged.
 func ParseRanges(list string) ([]LineRange, error) {
 	var ranges []LineRange
 	for item := range strings.SplitSeq(list, ",") {

@@ -39,6 +39,8 @@ func IsWeb(path string) bool {
 	return strings.HasPrefix(lower, "http://") || strings.HasPrefix(lower, "https://")
 }
 
+// PlanFetch returns the plan of reading a page, with a network effect on its host. It returns an error that wraps [agent.ErrBadInput] for an
+// invalid address.
 func PlanFetch(t *WebPage) (*agent.CallPlan, error) {
 	at, err := webclient.Parse(t.Address)
 	if err != nil {

@@ -34,6 +34,7 @@ type TextLines struct {
 	at    int
 }
 
+// Next implements lineSource. It never cuts a line.
 func (t *TextLines) Next() (string, int64, error) {
 	if t.at >= len(t.Lines) {
 		return "", 0, io.EOF
@@ -42,11 +43,13 @@ func (t *TextLines) Next() (string, int64, error) {
 	return t.Lines[t.at-1], 0, nil
 }
 
+// Skip implements lineSource. It never fails.
 func (t *TextLines) Skip(n int) error {
 	t.at = min(t.at+n, len(t.Lines))
 	return nil
 }
 
+// Total implements lineSource. It always knows the number.
 func (t *TextLines) Total() int { return len(t.Lines) }
 
 // Window selects lines of a text within the limits of the read tool.

@@ -15,10 +15,9 @@ import (
 )
 
 // Handler handles the requests and notifications of the peer.
-//
-// Handle is called by the dispatcher for one message at a time, in the order of arrival. It must not block: longer work belongs into
-// the [Reply], which runs concurrently. For a notification the Reply may be nil.
 type Handler interface {
+	// Handle is called by the dispatcher for one message at a time, in the order of arrival. It must not block: longer work belongs
+	// into the [Reply], which runs concurrently. For a notification the Reply may be nil.
 	Handle(ctx context.Context, req *Request) (Reply, error)
 }
 

@@ -13,6 +13,7 @@ import (
 type Keyring interface {
 	// Get returns the secret that Set has stored under name, or [ErrNoSecret].
 	Get(ctx context.Context, name string) (string, error)
+	// Set stores secret under name, in place of an earlier one.
 	Set(ctx context.Context, name, secret string) error
 	// Delete deletes the secret, or returns [ErrNoSecret].
 	Delete(ctx context.Context, name string) error

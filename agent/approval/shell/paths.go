@@ -211,6 +211,8 @@ var secretPlaces = map[string]string{
 // backupEnds are how the names of copies end.
 var backupEnds = []string{"~", ".bak", ".old", ".orig", ".save", ".swp", ".backup"}
 
+// SecretName reports whether the path with the elements parts names a file or a directory of secrets, or a backup of one. parts is not
+// empty.
 func SecretName(parts []string) bool {
 	name := parts[len(parts)-1]
 	for _, end := range backupEnds {

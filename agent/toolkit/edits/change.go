@@ -62,6 +62,7 @@ func Unchanged(ctx context.Context, call *agent.Call, path string, old *TextFile
 	return nil
 }
 
+// StaleError returns an error that wraps [ErrStale] and names the file at path.
 func StaleError(call *agent.Call, path string) error {
 	return fmt.Errorf("%s: %w; call the tool again", toolkit.Display(&call.Workspace, path), ErrStale)
 }
@@ -145,6 +146,7 @@ func (c *Change) back() lsp.FileOperation {
 	return lsp.FileOperation{Path: c.Path, Old: c.Now, New: c.Old.Text, Edits: 1}
 }
 
+// Diff returns the whole old and new text. The old text is nil for a new file.
 func (c *Change) Diff() agent.DiffContent {
 	d := agent.DiffContent{Path: c.Path, New: c.Now}
 	if c.Old != nil {

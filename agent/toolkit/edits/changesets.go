@@ -44,6 +44,7 @@ type changeSets struct {
 	sets []*ChangeSet
 }
 
+// ChangeSetsOf returns the changes of the session of call. For a call without a session it returns an empty list that is not kept.
 func ChangeSetsOf(call *agent.Call) *changeSets {
 	if call.Values == nil {
 		return new(changeSets)

@@ -17,6 +17,7 @@ type Operations struct {
 	Ops  []lsp.FileOperation
 }
 
+// Name returns how path is shown to the model and the user.
 func (c *Operations) Name(path string) string { return toolkit.Display(&c.Call.Workspace, path) }
 
 // Effects returns the effects of the operations. Edits inside a root are one effect with all their paths, so that the user answers one
@@ -108,6 +109,7 @@ func (c *Operations) describe(o *lsp.FileOperation) string {
 	}
 }
 
+// List describes the operations, one a line.
 func (c *Operations) List() string {
 	var b strings.Builder
 	for i := range c.Ops {

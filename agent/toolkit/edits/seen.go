@@ -100,6 +100,7 @@ type knownTexts struct {
 	files agent.FS
 }
 
+// KnownOf returns the texts of files that the session of call has shown to the model or written.
 func KnownOf(call *agent.Call) knownTexts { return knownTexts{seenOf(call), call.FS} }
 
 func (k knownTexts) Put(path, text string) { k.seen.put(k.files.RealPath(path), text) }

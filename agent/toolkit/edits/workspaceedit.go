@@ -77,6 +77,7 @@ func ApplyOperations(ctx context.Context, call *agent.Call, ops []lsp.FileOperat
 	return NewWorkspaceChange(call, ops, seen).Apply(ctx)
 }
 
+// NewWorkspaceChange returns a change that has not been made. See [ApplyOperations] for seen.
 func NewWorkspaceChange(call *agent.Call, ops []lsp.FileOperation, seen map[string][]byte) *WorkspaceChange {
 	return &WorkspaceChange{
 		Call: call, ops: ops, seen: seen, written: make(map[string]string), Before: make(map[string]string), deleted: make(map[string][]byte),
@@ -84,6 +85,8 @@ func NewWorkspaceChange(call *agent.Call, ops []lsp.FileOperation, seen map[stri
 	}
 }
 
+// Apply makes the change and returns w. It may be called once. If it fails, all files are as they were, or the error names those that are
+// not.
 func (w *WorkspaceChange) Apply(ctx context.Context) (*WorkspaceChange, error) {
 	if err := w.check(ctx); err != nil {
 		return nil, fmt.Errorf("nothing was changed: %w", err)

@@ -84,6 +84,7 @@ func SplitGlob(ctx context.Context, call *agent.Call, input string) (Glob, error
 	return g, nil
 }
 
+// HasMeta reports whether glob has a character with a meaning of its own, and so is not the name of one file.
 func HasMeta(glob string) bool { return strings.ContainsAny(glob, `*?[{`) }
 
 // Last returns the last element of a glob, if it means the same to rg, and the depth of the files below Base, or 0 for any depth.

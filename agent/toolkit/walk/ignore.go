@@ -21,6 +21,7 @@ type IgnoreRules struct {
 	Rules  []IgnoreRule
 }
 
+// IgnoreRule is one pattern of an ignore file.
 type IgnoreRule struct {
 	glob string
 	// negate re-includes what an earlier pattern ignores.
@@ -251,6 +252,7 @@ func RulesFrom(dir string, names []string, parent *IgnoreRules) *IgnoreRules {
 	return &IgnoreRules{parent: parent, prefix: SlashPrefix(dir), Rules: rules}
 }
 
+// SlashPrefix returns dir in slash form with one slash at its end.
 func SlashPrefix(dir string) string {
 	return strings.TrimSuffix(filepath.ToSlash(dir), "/") + "/"
 }

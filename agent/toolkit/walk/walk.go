@@ -12,8 +12,9 @@ import (
 	"github.com/gajae-code/gjc/agent"
 )
 
-// DirLister lists a directory, sorted by name.
+// DirLister lists directories; [agent.FS] is one.
 type DirLister interface {
+	// ReadDir returns the entries of a directory, sorted by name.
 	ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error)
 }
 

@@ -25,6 +25,7 @@ type notebookInput struct {
 	Type   string  `json:"type,omitzero" jsonschema:"of a new cell: code, markdown or raw; code if absent"`
 }
 
+// Notebook returns the tool "notebook", which replaces, inserts and deletes cells of a Jupyter notebook.
 func Notebook(s *EditSettings) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[notebookInput]{
 		Schema: schema[notebookInput],

@@ -27,6 +27,7 @@ type readInput struct {
 	Path string `json:"path" jsonschema:"file, directory or URL, with an optional selector: a.go, a.go:40-60, a.go:40+20, a.go:raw, a.zip:inner/a.go"`
 }
 
+// Read returns the tool "read", which reads files, directories, members of archives and databases, and web pages through pages.
 func Read(s *EditSettings, pages *webclient.Client) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[readInput]{
 		Schema: schema[readInput],

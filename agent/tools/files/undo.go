@@ -20,6 +20,7 @@ var undoText string
 
 type undoInput struct{}
 
+// Undo returns the tool "undo", which takes back the session's latest change of files.
 func Undo() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[undoInput]{
 		Schema: schema[undoInput],

@@ -23,6 +23,7 @@ type writeInput struct {
 	Content string `json:"content" jsonschema:"the complete text of the file; of a row a JSON object"`
 }
 
+// Write returns the tool "write", which writes whole files, members of archives and rows of databases.
 func Write(s *EditSettings) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[writeInput]{
 		Schema: schema[writeInput],

@@ -41,6 +41,8 @@ type astOp struct {
 	Out     string `json:"out" jsonschema:"the code to put in its place; empty removes it"`
 }
 
+// AstEdit returns the tool "ast_edit", which rewrites code by its structure with ast-grep. globalIgnore is the path of the user's own ignore
+// file, or "".
 func AstEdit(globalIgnore string) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[astEditInput]{
 		Schema: schema[astEditInput],

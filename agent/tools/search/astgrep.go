@@ -32,6 +32,8 @@ type astGrepInput struct {
 	Skip    int      `json:"skip,omitzero" jsonschema:"matches to pass over, for the next page"`
 }
 
+// AstGrep returns the tool "ast_grep", which searches code by its structure with ast-grep. globalIgnore is the path of the user's own ignore
+// file, or "".
 func AstGrep(globalIgnore string) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[astGrepInput]{
 		Schema: schema[astGrepInput],

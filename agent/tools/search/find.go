@@ -37,6 +37,7 @@ type findInput struct {
 	Timeout   float64  `json:"timeout,omitzero" jsonschema:"seconds, 0.5 to 60; 5 if absent"`
 }
 
+// Find returns the tool "find", which lists files by their names. globalIgnore is the path of the user's own ignore file, or "".
 func Find(globalIgnore string) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[findInput]{
 		Schema: schema[findInput],

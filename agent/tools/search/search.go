@@ -61,6 +61,7 @@ type searchInput struct {
 	Skip       int      `json:"skip,omitzero" jsonschema:"files with matches to pass over, for the next page"`
 }
 
+// Search returns the tool "search", which searches the text of files. globalIgnore is the path of the user's own ignore file, or "".
 func Search(globalIgnore string) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[searchInput]{
 		Schema: schema[searchInput],

@@ -22,6 +22,7 @@ type jobInput struct {
 	Wait   float64  `json:"wait,omitzero" jsonschema:"seconds to wait until one of the polled jobs ends, up to 300; 0 if absent"`
 }
 
+// Job returns the tool "job", which lists, awaits and ends the session's background jobs.
 func Job() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[jobInput]{
 		Schema: schema[jobInput],

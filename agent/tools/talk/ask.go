@@ -40,6 +40,7 @@ type askOption struct {
 	Label string `json:"label" jsonschema:"the answer in a few words"`
 }
 
+// Ask returns the tool "ask", which puts questions to the user.
 func Ask() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[askInput]{
 		Schema: schema[askInput],

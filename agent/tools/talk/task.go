@@ -47,6 +47,7 @@ type spawnPlan struct {
 	MaxInlineTokens      int    `json:"maxInlineTokens,omitzero" jsonschema:"how much of each report to show you, in tokens; the rest is kept"`
 }
 
+// Task returns the tool "task", which runs subagents.
 func Task() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[taskInput]{
 		Schema: schema[taskInput],

@@ -12,6 +12,7 @@ import (
 //go:embed todowrite.md
 var todoWriteText string
 
+// TodoWrite returns the tool "todo_write", which replaces the plan that the editor shows.
 func TodoWrite() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[agent.PlanInput]{
 		Schema: schema[agent.PlanInput],

@@ -21,6 +21,7 @@ type webFetchInput struct {
 	Lines string `json:"lines,omitzero" jsonschema:"lines to show, as 301-600; the first 300 if absent"`
 }
 
+// Fetch returns the tool "web_fetch", which reads a web page through client.
 func Fetch(client *webclient.Client) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[webFetchInput]{
 		Schema: schema[webFetchInput],
