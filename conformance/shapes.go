@@ -111,23 +111,8 @@ func (s schema) eval(d *shape, v any, at string) (map[string]bool, error) {
 		if d.members == nil && d.extra == nil && len(d.all) == 0 && len(d.any) == 0 {
 			open = true
 		}
-		for _, name := range d.required {
-			if _, ok := v[name]; !ok {
-				return nil, fmt.Errorf("%s: the member is missing", at+"/"+name)
-			}
-		}
-		for name, value := range v {
-			member := d.members[name]
-			if member == nil {
-				member = d.extra
-			}
-			if member == nil {
-				continue
-			}
-			seen[name] = true
-			if err := s.closed(member, value, at+"/"+name); err != nil {
-				return nil, err
-			}
+		if err := s.object(d, v, seen, at); err != nil {
+			return nil, err
 		}
 	case []any:
 		if d.items == nil {
@@ -143,6 +128,29 @@ func (s schema) eval(d *shape, v any, at string) (map[string]bool, error) {
 		return nil, nil //nolint:nilnil // nil says: any member
 	}
 	return seen, nil
+}
+
+// object checks the members of an object and adds the names that the shape declares to seen.
+func (s schema) object(d *shape, v map[string]any, seen map[string]bool, at string) error {
+	for _, name := range d.required {
+		if _, ok := v[name]; !ok {
+			return fmt.Errorf("%s: the member is missing", at+"/"+name)
+		}
+	}
+	for name, value := range v {
+		member := d.members[name]
+		if member == nil {
+			member = d.extra
+		}
+		if member == nil {
+			continue
+		}
+		seen[name] = true
+		if err := s.closed(member, value, at+"/"+name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // oneOf evaluates alternatives. If none matches, it returns the error of the intended one: the one whose discriminator

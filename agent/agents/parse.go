@@ -98,15 +98,7 @@ func (p *parser) document(file string) *definition {
 		case "disabled":
 			d.disabled = p.boolean(m.Name, m.Value, line)
 		default:
-			if why, ok := without[m.Name]; ok {
-				p.problems = append(p.problems, Problem{Line: line, Reason: m.Name + ": " + why})
-			} else if !slices.Contains(fields, m.Name) {
-				reason := fmt.Sprintf("unknown field %q; it is ignored", m.Name)
-				if near := text.Near(m.Name, fields); near != "" {
-					reason = fmt.Sprintf("there is no field %q; did you mean %q?", m.Name, near)
-				}
-				p.problems = append(p.problems, Problem{Line: line, Reason: reason})
-			}
+			p.other(m.Name, line)
 		}
 	}
 	if p.foreign {
@@ -131,6 +123,19 @@ func (p *parser) document(file string) *definition {
 		p.fail(1, "there is no text below the front matter; it is what the agent is told")
 	}
 	return d
+}
+
+// other reports a field that is unknown or has no effect here.
+func (p *parser) other(name string, line int) {
+	if why, ok := without[name]; ok {
+		p.problems = append(p.problems, Problem{Line: line, Reason: name + ": " + why})
+	} else if !slices.Contains(fields, name) {
+		reason := fmt.Sprintf("unknown field %q; it is ignored", name)
+		if near := text.Near(name, fields); near != "" {
+			reason = fmt.Sprintf("there is no field %q; did you mean %q?", name, near)
+		}
+		p.problems = append(p.problems, Problem{Line: line, Reason: reason})
+	}
 }
 
 // front parses the front matter. In files of other programs it is often not valid YAML; there a field is a line, and

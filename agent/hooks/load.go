@@ -198,52 +198,8 @@ func (h *Hook) read(item *configfile.Node) (line int, why string) {
 		return item.Line, "a hook must be a mapping with event and command"
 	}
 	for _, m := range item.Members {
-		n, why := m.Value, ""
-		switch m.Name {
-		case "name":
-			if n.Kind != configfile.Text || n.Text == "" || len(n.Text) > 100 {
-				why = "name must be a short text"
-			}
-			h.Name = strings.Join(strings.Fields(trust.Printable(n.Text)), " ")
-		case "event", "events":
-			h.Events = nil
-			for _, name := range texts(n) {
-				h.Events = append(h.Events, Event(name))
-				if !slices.Contains(Events(), Event(name)) {
-					why = fmt.Sprintf("there is no event %s; there are %s", configfile.Quote(name), eventNames())
-				}
-			}
-		case "tool", "tools":
-			h.Tools = texts(n)
-			for _, glob := range h.Tools {
-				if !doublestar.ValidatePattern(glob) {
-					why = "tools must be names of tools, or globs"
-				}
-			}
-			if len(h.Tools) == 0 {
-				why = "tools must be names of tools, or globs"
-			}
-		case "command":
-			h.Command = texts(n)
-			if n.Kind == configfile.Text && strings.ContainsAny(n.Text, " \t\n") {
-				why = `command must be a list of the program and its arguments, such as [sh, -c, "..."]; no shell takes it apart`
-			}
-		case "timeout":
-			f, err := strconv.ParseFloat(n.Text, 64)
-			if n.Kind != configfile.Number || err != nil || f <= 0 || f > maxTimeout.Seconds() {
-				why = fmt.Sprintf("timeout must be a number of seconds up to %v", maxTimeout.Seconds())
-			}
-			h.Timeout = time.Duration(f * float64(time.Second))
-		case "blocking":
-			if n.Kind != configfile.Boolean {
-				why = "blocking must be true or false"
-			}
-			h.Blocking = n.True()
-		default:
-			why = "a hook has name, event, tools, command, timeout and blocking, not " + configfile.Quote(m.Name)
-		}
-		if why != "" {
-			return n.Line, why
+		if why := h.member(m.Name, m.Value); why != "" {
+			return m.Value.Line, why
 		}
 	}
 	switch {
@@ -255,6 +211,54 @@ func (h *Hook) read(item *configfile.Node) (line int, why string) {
 		return item.Line, "blocking is for hooks of tool_call"
 	}
 	return 0, ""
+}
+
+// member sets the member name of the hook to n. It returns an error text for an invalid one, or "".
+func (h *Hook) member(name string, n *configfile.Node) (why string) {
+	switch name {
+	case "name":
+		if n.Kind != configfile.Text || n.Text == "" || len(n.Text) > 100 {
+			why = "name must be a short text"
+		}
+		h.Name = strings.Join(strings.Fields(trust.Printable(n.Text)), " ")
+	case "event", "events":
+		h.Events = nil
+		for _, event := range texts(n) {
+			h.Events = append(h.Events, Event(event))
+			if !slices.Contains(Events(), Event(event)) {
+				why = fmt.Sprintf("there is no event %s; there are %s", configfile.Quote(event), eventNames())
+			}
+		}
+	case "tool", "tools":
+		h.Tools = texts(n)
+		if len(h.Tools) == 0 || !allGlobs(h.Tools) {
+			why = "tools must be names of tools, or globs"
+		}
+	case "command":
+		h.Command = texts(n)
+		if n.Kind == configfile.Text && strings.ContainsAny(n.Text, " \t\n") {
+			why = `command must be a list of the program and its arguments, such as [sh, -c, "..."]; no shell takes it apart`
+		}
+	case "timeout":
+		f, err := strconv.ParseFloat(n.Text, 64)
+		if n.Kind != configfile.Number || err != nil || f <= 0 || f > maxTimeout.Seconds() {
+			why = fmt.Sprintf("timeout must be a number of seconds up to %v", maxTimeout.Seconds())
+		}
+		h.Timeout = time.Duration(f * float64(time.Second))
+	case "blocking":
+		if n.Kind != configfile.Boolean {
+			why = "blocking must be true or false"
+		}
+		h.Blocking = n.True()
+	default:
+		why = "a hook has name, event, tools, command, timeout and blocking, not " + configfile.Quote(name)
+	}
+	return why
+}
+
+// allGlobs reports whether all patterns are valid.
+func allGlobs(patterns []string) bool {
+	return !slices.ContainsFunc(patterns, func(p string) bool { return !doublestar.ValidatePattern(p) })
 }
 
 // texts returns the texts of a list, or the single one.

@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -27,16 +28,39 @@ func VisibleLine(text string) string {
 	return Visible(strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", " ").Replace(text))
 }
 
+// Forges reports whether r is a control character other than a line feed or a tab, or is one of forging.
 func Forges(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
 		return false
 	case r < ' ', 0x7F <= r && r < 0xA0:
 		return true
-	default: // what is not seen; marks, embeddings and isolates of direction; separators of lines; tags
-		return r == 0xAD || r == 0x061C || 0x200B <= r && r <= 0x200F || 0x2028 <= r && r <= 0x202E || 0x2060 <= r && r <= 0x2069 ||
-			0x206A <= r && r <= 0x206F || r == 0x034F || r == 0x115F || r == 0x1160 || r == 0x17B4 || r == 0x17B5 || 0x180B <= r && r <= 0x180F || r == 0x2800 ||
-			r == 0x3164 || 0xFE00 <= r && r <= 0xFE0F || r == 0xFFA0 || 0xFFF0 <= r && r <= 0xFFFB || 0x1D173 <= r && r <= 0x1D17A || 0xE0100 <= r && r <= 0xE01EF ||
-			r == 0xFEFF || 0xE0000 <= r && r <= 0xE007F
+	case r < forging[0][0]:
+		return false
+	default:
+		return slices.ContainsFunc(forging[:], func(f [2]rune) bool { return f[0] <= r && r <= f[1] })
 	}
+}
+
+// forging are the ranges of the characters that are not seen or mislead: marks, embeddings and isolates of direction, separators of
+// lines, tags. The first and the last of each belong to it.
+var forging = [...][2]rune{
+	{0xAD, 0xAD},
+	{0x034F, 0x034F},
+	{0x061C, 0x061C},
+	{0x115F, 0x1160},
+	{0x17B4, 0x17B5},
+	{0x180B, 0x180F},
+	{0x200B, 0x200F},
+	{0x2028, 0x202E},
+	{0x2060, 0x206F},
+	{0x2800, 0x2800},
+	{0x3164, 0x3164},
+	{0xFE00, 0xFE0F},
+	{0xFEFF, 0xFEFF},
+	{0xFFA0, 0xFFA0},
+	{0xFFF0, 0xFFFB},
+	{0x1D173, 0x1D17A},
+	{0xE0000, 0xE007F},
+	{0xE0100, 0xE01EF},
 }

@@ -363,13 +363,15 @@ func (t *fileTransform) over(base *fileTransform) providers.RequestTransform {
 	return all
 }
 
+// faultFunc reports an error of a field of a provider, such as ".api"; "" is the provider itself.
+type faultFunc func(field, format string, args ...any)
+
 // check reports contradictions and omissions in a provider.
 func (p *fileProvider) check(r *fileReader, apis []string, builtIn bool) {
 	path := "providers." + p.name
 	fail := func(field, format string, args ...any) {
 		r.fault(r.line(path+field), path+field, format, args...)
 	}
-	known := func(api string) bool { return slices.Contains(apis, api) }
 	switch {
 	case p.name == "offline":
 		fail("", "this name is reserved for the built-in model")
@@ -378,7 +380,7 @@ func (p *fileProvider) check(r *fileReader, apis []string, builtIn bool) {
 		fail("", "the name of a provider must not contain a slash, a colon or a space")
 		return
 	}
-	if p.api != "" && !known(p.api) {
+	if p.api != "" && !slices.Contains(apis, p.api) {
 		fail(".api", "unknown API; the APIs are: %s", strings.Join(apis, ", "))
 	}
 	if p.baseURL != "" {
@@ -386,6 +388,21 @@ func (p *fileProvider) check(r *fileReader, apis []string, builtIn bool) {
 			fail(".baseUrl", "%s", reason)
 		}
 	}
+	p.checkKey(fail)
+	if p.discovery != "" && p.api == "" && !builtIn {
+		fail(".api", "is missing; discovered models need the API of the provider")
+	}
+	if !builtIn {
+		p.checkOwn(fail)
+	} else if !p.configured {
+		fail("", "is empty; set a field, or list models")
+	}
+	p.checkOverrides(fail)
+	p.checkModels(fail, apis, builtIn)
+}
+
+// checkKey checks the fields of the key.
+func (p *fileProvider) checkKey(fail faultFunc) {
 	if p.apiKey != "" && p.apiKeyEnv != "" {
 		fail(".apiKeyEnv", "conflicts with apiKey; set one of the two")
 	}
@@ -395,14 +412,10 @@ func (p *fileProvider) check(r *fileReader, apis []string, builtIn bool) {
 	if p.auth == "none" && p.apiKey+p.apiKeyEnv != "" {
 		fail(".auth", "none conflicts with the key of this provider")
 	}
-	if p.discovery != "" && p.api == "" && !builtIn {
-		fail(".api", "is missing; discovered models need the API of the provider")
-	}
-	if !builtIn {
-		p.checkOwn(fail)
-	} else if !p.configured {
-		fail("", "is empty; set a field, or list models")
-	}
+}
+
+// checkOverrides checks the changes of models that are not listed.
+func (p *fileProvider) checkOverrides(fail faultFunc) {
 	for i := range p.overrides {
 		o := &p.overrides[i]
 		if slices.ContainsFunc(p.models, func(m fileModel) bool { return m.id == o.id }) {
@@ -412,9 +425,13 @@ func (p *fileProvider) check(r *fileReader, apis []string, builtIn bool) {
 			fail(".modelOverrides."+o.id+".maxTokens", "must not be larger than contextWindow")
 		}
 	}
+}
+
+// checkModels checks the listed models.
+func (p *fileProvider) checkModels(fail faultFunc, apis []string, builtIn bool) {
 	for i := range p.models {
 		m := &p.models[i]
-		if m.api != "" && !known(m.api) {
+		if m.api != "" && !slices.Contains(apis, m.api) {
 			fail(fmt.Sprintf(".models[%d].api", i), "unknown API; the APIs are: %s", strings.Join(apis, ", "))
 		}
 		if m.api == "" && p.api == "" && !builtIn {
@@ -451,7 +468,7 @@ func inCatalogue(provider, id string) bool {
 }
 
 // checkOwn checks a provider that is not built in.
-func (p *fileProvider) checkOwn(fail func(field, format string, args ...any)) {
+func (p *fileProvider) checkOwn(fail faultFunc) {
 	if p.baseURL == "" {
 		fail(".baseUrl", "is missing")
 	}

@@ -123,11 +123,16 @@ func readSchema(raw jsonx.Raw) (n schemaNode, ok bool) {
 	return n, ok && n.collapse()
 }
 
+// readMembers parses the members of a schema. It reports false for one that has no strict form.
 func readMembers(raw jsonx.Raw) (n schemaNode, ok bool) {
 	if len(raw) == 0 || raw.Kind() != '{' {
 		return n, false // true and false are valid schemas too
 	}
 	for name, value := range jsonx.Members(raw) {
+		if part := n.part(name); part != nil {
+			*part = value
+			continue
+		}
 		kind := value.Kind()
 		switch name {
 		case "type":
@@ -138,28 +143,8 @@ func readMembers(raw jsonx.Raw) (n schemaNode, ok bool) {
 			if kind == '"' {
 				n.description = value
 			}
-		case "enum":
-			n.enum = value
 		case "const":
 			n.enum = slices.Concat(jsonx.Raw("["), value, jsonx.Raw("]"))
-		case "items":
-			n.items = value
-		case "properties":
-			n.properties = value
-		case "required":
-			n.required = value
-		case "additionalProperties":
-			n.additional = value
-		case "anyOf":
-			n.anyOf = value
-		case "allOf":
-			n.allOf = value
-		case "$ref":
-			n.ref = value
-		case "$defs":
-			n.defs = value
-		case "definitions":
-			n.definitions = value
 		case "nullable":
 			n.null = kind == 't'
 		case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems":
@@ -184,6 +169,34 @@ func readMembers(raw jsonx.Raw) (n schemaNode, ok bool) {
 		n.types = n.inferTypes()
 	}
 	return n, true
+}
+
+// part returns the field for a member that is read later, or nil.
+func (n *schemaNode) part(name string) *jsonx.Raw {
+	switch name {
+	case "enum":
+		return &n.enum
+	case "items":
+		return &n.items
+	case "properties":
+		return &n.properties
+	case "required":
+		return &n.required
+	case "additionalProperties":
+		return &n.additional
+	case "anyOf":
+		return &n.anyOf
+	case "allOf":
+		return &n.allOf
+	case "$ref":
+		return &n.ref
+	case "$defs":
+		return &n.defs
+	case "definitions":
+		return &n.definitions
+	default:
+		return nil
+	}
 }
 
 // strictFormats are the string formats that strict schemas allow.
