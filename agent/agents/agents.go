@@ -74,9 +74,9 @@ func (l *Loader) Helpers(ctx context.Context) []agent.Helper {
 	if l.loaded && !configfile.Stale(ctx, l.stamps) {
 		return slices.Clone(l.helpers)
 	}
-	r := reader{ctx: ctx, seen: make(map[string]bool)}
+	r := reader{seen: make(map[string]bool)}
 	for _, p := range l.opts.places() {
-		r.place(p)
+		r.place(ctx, p)
 	}
 	r.builtin()
 	if ctx.Err() != nil && l.loaded {

@@ -55,14 +55,13 @@ func (o *Options) places() []place {
 
 // reader reads all places once.
 type reader struct {
-	ctx      context.Context // of one call
 	helpers  []agent.Helper
 	seen     map[string]bool // names in use, including those of disabled agents
 	problems []Problem
 	stamps   []configfile.Stamp
 }
 
-func (r *reader) place(p place) {
+func (r *reader) place(ctx context.Context, p place) {
 	dir := filepath.Join(p.root, filepath.FromSlash(p.dir))
 	r.stamps = append(r.stamps, configfile.StampOf(dir))
 	var files fs.FS
@@ -82,7 +81,7 @@ func (r *reader) place(p place) {
 	}
 	here := make(map[string]string)
 	for _, e := range entries {
-		if r.ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return
 		}
 		if !strings.HasSuffix(e.Name(), ".md") || strings.HasPrefix(e.Name(), ".") || e.IsDir() {

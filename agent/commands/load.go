@@ -80,15 +80,14 @@ func (o *Options) places() []place {
 // Load reads all commands and skills. It leaves out invalid files and reports them as problems, and ignores missing
 // places. If ctx ends, the set has what was read until then.
 func Load(ctx context.Context, opts Options) (*Set, []Problem) {
-	l := &loader{ctx: ctx, roots: opts.ProjectDirs, set: &Set{byName: make(map[string]*entry)}}
+	l := &loader{roots: opts.ProjectDirs, set: &Set{byName: make(map[string]*entry)}}
 	for _, p := range opts.places() {
-		l.place(p)
+		l.place(ctx, p)
 	}
 	return l.set, l.problems
 }
 
 type loader struct {
-	ctx      context.Context // of one Load call
 	set      *Set
 	problems []Problem
 	roots    []string // the workspace's roots, without the directories above them
@@ -100,7 +99,7 @@ type loader struct {
 	found   map[string]bool // the names
 }
 
-func (l *loader) place(p place) {
+func (l *loader) place(ctx context.Context, p place) {
 	abs, err := filepath.Abs(p.root)
 	if err != nil {
 		l.problem(p.root, 0, err.Error())
@@ -121,8 +120,8 @@ func (l *loader) place(p place) {
 		defer func() { _ = root.Close() }()
 		l.files = approval.Guidance(p.root, root.FS())
 	}
-	l.commands(path.Join(p.dir, "commands"), "", 0)
-	l.skills(path.Join(p.dir, "skills"))
+	l.commands(ctx, path.Join(p.dir, "commands"), "", 0)
+	l.skills(ctx, path.Join(p.dir, "skills"))
 }
 
 // full returns the absolute path of a name in the current place.
@@ -147,8 +146,8 @@ func (l *loader) unreadable(path string, err error) {
 }
 
 // readDir lists a directory without hidden entries.
-func (l *loader) readDir(dir string) []fs.DirEntry {
-	if l.ctx.Err() != nil {
+func (l *loader) readDir(ctx context.Context, dir string) []fs.DirEntry {
+	if ctx.Err() != nil {
 		return nil
 	}
 	l.set.stamps = append(l.set.stamps, configfile.StampOf(l.full(dir)))
@@ -194,23 +193,23 @@ func (l *loader) badLink(name string) {
 	}
 }
 
-func (l *loader) commands(dir, prefix string, depth int) {
-	for _, e := range l.readDir(dir) {
+func (l *loader) commands(ctx context.Context, dir, prefix string, depth int) {
+	for _, e := range l.readDir(ctx, dir) {
 		name := path.Join(dir, e.Name())
 		base, markdown := strings.CutSuffix(e.Name(), ".md")
 		isDir, isFile := l.kind(name, e)
 		switch {
 		case isDir && depth < maxDepth:
-			l.commands(name, prefix+e.Name()+":", depth+1)
+			l.commands(ctx, name, prefix+e.Name()+":", depth+1)
 		case isDir:
 			l.problem(l.full(name), 0, "is nested too deeply")
 		case isFile && markdown:
-			l.command(name, prefix+base)
+			l.command(ctx, name, prefix+base)
 		}
 	}
 }
 
-func (l *loader) command(file, name string) {
+func (l *loader) command(ctx context.Context, file, name string) {
 	switch {
 	case !validName(name):
 		l.badName(file, name)
@@ -219,7 +218,7 @@ func (l *loader) command(file, name string) {
 		l.problem(l.full(file), 0, "names that begin with "+SkillPrefix+" belong to skills; call the directory otherwise")
 		return
 	}
-	if d, ok := l.read(file); ok {
+	if d, ok := l.read(ctx, file); ok {
 		l.unknown(file, &d, commandFields)
 		l.add(&entry{path: l.full(file), body: d.body, Command: Command{
 			Name: name, Description: cmp.Or(d.fields["description"], summaryOf(d.body)),
@@ -247,19 +246,19 @@ func (l *loader) unknown(file string, d *document, known []string) {
 	}
 }
 
-func (l *loader) skills(dir string) {
-	for _, e := range l.readDir(dir) {
+func (l *loader) skills(ctx context.Context, dir string) {
+	for _, e := range l.readDir(ctx, dir) {
 		name := path.Join(dir, e.Name())
 		if isDir, _ := l.kind(name, e); isDir {
-			l.skill(name, e.Name())
+			l.skill(ctx, name, e.Name())
 		}
 	}
 }
 
-func (l *loader) skill(dir, base string) {
+func (l *loader) skill(ctx context.Context, dir, base string) {
 	l.set.stamps = append(l.set.stamps, configfile.StampOf(l.full(dir)))
 	file := path.Join(dir, "SKILL.md")
-	d, ok := l.read(file)
+	d, ok := l.read(ctx, file)
 	if !ok {
 		return
 	}
@@ -292,9 +291,9 @@ func (l *loader) add(e *entry) {
 
 // read reads and parses a file. It reports false for a file that cannot be used, after reporting the problem unless the
 // file does not exist.
-func (l *loader) read(name string) (document, bool) {
+func (l *loader) read(ctx context.Context, name string) (document, bool) {
 	full := l.full(name)
-	if l.ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return document{}, false
 	}
 	// Before reading, so that a concurrent change is noticed.

@@ -77,19 +77,18 @@ func (o *Options) places() []place {
 // Load reads all rules. It leaves out invalid files and reports them as problems, and ignores missing places. If ctx
 // ends, the book has what was read until then.
 func Load(ctx context.Context, opts Options) (*Book, []Problem) {
-	l := &loader{ctx: ctx, book: new(Book)}
+	l := &loader{book: new(Book)}
 	if opts.UserDir != "" {
-		l.instructions(filepath.Join(opts.UserDir, "AGENTS.md"))
+		l.instructions(ctx, filepath.Join(opts.UserDir, "AGENTS.md"))
 	}
 	for _, p := range opts.places() {
-		l.place(&p)
+		l.place(ctx, &p)
 	}
 	slices.SortFunc(l.book.rules, func(a, b *Rule) int { return strings.Compare(a.Name, b.Name) })
 	return l.book, l.problems
 }
 
 type loader struct {
-	ctx      context.Context // of one Load call
 	book     *Book
 	problems []Problem
 }
@@ -109,15 +108,15 @@ func (l *loader) unreadable(path string, err error) {
 	l.problem(path, 0, "cannot be read: "+err.Error())
 }
 
-func (l *loader) instructions(path string) {
+func (l *loader) instructions(ctx context.Context, path string) {
 	files := os.DirFS(filepath.Dir(path))
-	if text, ok := l.read(files, filepath.Base(path), path); ok {
+	if text, ok := l.read(ctx, files, filepath.Base(path), path); ok {
 		l.book.userPath, l.book.userText = path, strings.TrimSpace(strings.TrimLeft(text, "\ufeff"))
 	}
 }
 
-func (l *loader) place(p *place) {
-	if l.ctx.Err() != nil {
+func (l *loader) place(ctx context.Context, p *place) {
+	if ctx.Err() != nil {
 		return
 	}
 	full := filepath.Join(p.root, filepath.FromSlash(p.at))
@@ -153,7 +152,7 @@ func (l *loader) place(p *place) {
 		return
 	}
 	if p.file {
-		l.rule(p, files, p.at, p.name)
+		l.rule(ctx, p, files, p.at, p.name)
 		return
 	}
 	entries, err := fs.ReadDir(files, p.at)
@@ -171,7 +170,7 @@ func (l *loader) place(p *place) {
 			l.problem(full, 0, fmt.Sprintf("there are more than %d rules; the rest is left out", maxFiles))
 			return
 		}
-		l.rule(p, files, path.Join(p.at, e.Name()), name)
+		l.rule(ctx, p, files, path.Join(p.at, e.Name()), name)
 	}
 }
 
@@ -185,14 +184,14 @@ func cutEnding(name string, endings []string) (string, bool) {
 }
 
 // rule reads one rule. It leaves out a rule whose name is in use.
-func (l *loader) rule(p *place, files fs.FS, file, name string) {
+func (l *loader) rule(ctx context.Context, p *place, files fs.FS, file, name string) {
 	full := filepath.Join(p.root, filepath.FromSlash(file))
 	name = text.Truncate(text.OneLine(name), 100)
 	if slices.ContainsFunc(l.book.rules, func(r *Rule) bool { return r.Name == name }) {
 		l.book.stamps = append(l.book.stamps, configfile.StampOf(full))
 		return
 	}
-	text, ok := l.read(files, file, full)
+	text, ok := l.read(ctx, files, file, full)
 	if !ok {
 		return
 	}
@@ -226,8 +225,8 @@ func (l *loader) rule(p *place, files fs.FS, file, name string) {
 
 // read reads a file. It reports false for a file that cannot be used, after reporting the problem unless the file does
 // not exist.
-func (l *loader) read(files fs.FS, name, full string) (string, bool) {
-	if l.ctx.Err() != nil {
+func (l *loader) read(ctx context.Context, files fs.FS, name, full string) (string, bool) {
+	if ctx.Err() != nil {
 		return "", false
 	}
 	l.book.stamps = append(l.book.stamps, configfile.StampOf(full))
