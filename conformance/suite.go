@@ -61,7 +61,7 @@ func setDefault(d *time.Duration, value time.Duration) {
 
 // A suite is one run against one agent.
 type suite struct {
-	ctx   context.Context // of the run
+	ctx   context.Context //nolint:containedctx // bounds the run: a tour outlives the check that starts it
 	opts  Options
 	start startFunc
 	dir   string // the directory of the run

@@ -16,7 +16,7 @@ import (
 // A trial is one run of one check. The functions that report a result, such as failf and skipf, end it and do not
 // return.
 type trial struct {
-	ctx   context.Context
+	ctx   context.Context //nolint:containedctx // bounds the trial, with its time limit
 	suite *suite
 	quiet time.Duration // how long to wait for messages that must not come
 	dir   string        // of this trial only

@@ -19,7 +19,7 @@ import (
 // Its goroutines: one reads, one writes, one for each reverse request under way. All have ended when close returns.
 type client struct {
 	opts   clientOptions
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // bounds the connection and its goroutines
 	cancel context.CancelCauseFunc
 	work   sync.WaitGroup // grows only while mu is held and the client is not closed
 	slots  chan struct{}  // one for each reverse request under way

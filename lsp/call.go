@@ -73,7 +73,7 @@ var errNotReading = errors.New("the server does not read its input")
 
 // applier applies the edits that the server requests while Execute runs.
 type applier struct {
-	ctx   context.Context
+	ctx   context.Context //nolint:containedctx // bounds one Execute, whose edits the server requests
 	apply func(ctx context.Context, label string, edit *WorkspaceEdit) error
 	lock  sync.Mutex // held while an edit is applied
 	work  sync.WaitGroup

@@ -26,9 +26,8 @@ type ManagerOptions struct {
 
 // Manager has the language servers of the process: one for each command and root, shared by all workspaces.
 type Manager struct {
-	opts ManagerOptions
-	// ctx ends with the manager and ends the background work of workspaces.
-	ctx    context.Context
+	opts   ManagerOptions
+	ctx    context.Context //nolint:containedctx // ends with the manager and ends the background work of workspaces
 	cancel context.CancelCauseFunc
 	work   sync.WaitGroup
 

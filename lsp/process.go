@@ -41,7 +41,7 @@ type process struct {
 	started time.Time
 	tempDir string // removed when the process has ended; empty for none
 	// nowait is a cancelled context: with it, Conn.Notify does not wait for room in the queue.
-	nowait context.Context
+	nowait context.Context //nolint:containedctx // a cancelled context, which bounds nothing
 
 	// folders are the folders in initialize, without the root.
 	folders []string

@@ -47,9 +47,8 @@ type ServerOptions struct {
 // Its goroutines: one for each attempt to start the process, one that watches the running process, those of the connection,
 // and timers that close idle documents. All have ended when Close returns.
 type Server struct {
-	opts ServerOptions
-	// ctx ends with Close.
-	ctx    context.Context
+	opts   ServerOptions
+	ctx    context.Context //nolint:containedctx // ends with Close
 	cancel context.CancelCauseFunc
 	work   sync.WaitGroup // grows only while mu is held and the server is not closed
 	log    *proc.Tail

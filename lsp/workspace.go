@@ -40,7 +40,7 @@ type OnWrite struct {
 type Workspace struct {
 	opts    WorkspaceOptions
 	manager *Manager
-	ctx     context.Context // ends with Close
+	ctx     context.Context //nolint:containedctx // ends with Close
 	cancel  context.CancelCauseFunc
 	tree    tree
 

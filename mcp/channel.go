@@ -49,7 +49,7 @@ const maxQueued = 10_000
 type channelConn struct {
 	channel Channel
 	server  string
-	life    context.Context
+	life    context.Context //nolint:containedctx // ends with the connection
 	// prefix makes the request IDs unique among all connections and sets: two sessions may have the same server.
 	prefix string
 	wg     sync.WaitGroup

@@ -30,11 +30,10 @@ const (
 
 // connection is one connection to a server, from the start of its process or the first request to its end.
 type connection struct {
-	server *server
-	// ctx is the context of the transport. work ends before it and ends all requests of both sides.
-	ctx     context.Context
+	server  *server
+	ctx     context.Context //nolint:containedctx // bounds the transport
 	cancel  context.CancelCauseFunc
-	work    context.Context
+	work    context.Context //nolint:containedctx // bounds the requests of both sides; ends before ctx
 	endWork context.CancelCauseFunc
 
 	// The transport sets the fields below.

@@ -48,7 +48,7 @@ func (c *connection) connectHTTP(ctx context.Context) (sdk.Connection, error) {
 // httpClient is the HTTP client of one connection: its own transport, the server's headers for the server's origin, limits, and
 // an end to all requests with the connection.
 type httpClient struct {
-	life    context.Context
+	life    context.Context //nolint:containedctx // ends with the connection: net/http has requests of its own
 	base    http.RoundTripper
 	origin  *url.URL
 	headers []Header

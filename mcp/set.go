@@ -20,7 +20,7 @@ type Set struct {
 	servers []*server
 	names   *names
 
-	ctx  context.Context // ends with Close
+	ctx  context.Context //nolint:containedctx // ends with Close
 	stop context.CancelCauseFunc
 	wg   sync.WaitGroup
 
@@ -29,7 +29,7 @@ type Set struct {
 	mu      sync.Mutex // guards the fields below
 	started bool
 	closed  bool
-	closing context.Context // bounds the ends of the connections; nil until Close
+	closing context.Context //nolint:containedctx // bounds the ends of the connections; nil until Close
 	cuts    string          // the last notice about what is left out
 }
 

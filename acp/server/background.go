@@ -12,7 +12,7 @@ var errClosing = errors.New("the server is closing")
 // background runs the work that no request waits for.
 type background struct {
 	// ctx ends when the server begins to close. It is for work that does not belong to a session.
-	ctx context.Context
+	ctx context.Context //nolint:containedctx // bounds the work of no session until the server closes
 	end context.CancelCauseFunc
 
 	tasks   sync.WaitGroup

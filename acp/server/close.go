@@ -18,7 +18,7 @@ type ending struct {
 	done chan struct{} // closed when the session is closed and finish has returned
 	err  error         // set before done is closed
 	// hurry ends ctx, which bounds the closing, with the first context of those who wait for it.
-	ctx   context.Context
+	ctx   context.Context //nolint:containedctx // bounds the closing of the session, for all who wait for it
 	hurry context.CancelCauseFunc
 
 	mu       sync.Mutex // guards the fields below

@@ -16,7 +16,7 @@ type outlet struct {
 	id   acp.SessionID
 	features
 	// ctx ends with the session, so that a client that does not read holds up a session no longer than that.
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // bounds the sending of the events of one session
 	cancel context.CancelCauseFunc
 
 	mapping sync.Mutex // held while an event is mapped and sent: subagents emit concurrently

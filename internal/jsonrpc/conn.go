@@ -80,7 +80,7 @@ type Options struct {
 // Options.Closer should cause.
 type Conn struct {
 	opts   Options
-	ctx    context.Context // parent of every request; ends with the connection, with a cause
+	ctx    context.Context //nolint:containedctx // ends with the connection, with a cause; parent of every request
 	cancel context.CancelCauseFunc
 
 	inbox  *queue[inboxItem]
@@ -115,7 +115,7 @@ type connState struct {
 // inbound is a request that is queued or running.
 type inbound struct {
 	req    *Request
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // bounds one request, and is cancelled by its ID
 	cancel context.CancelCauseFunc
 	after  []func()
 }

@@ -11,8 +11,8 @@ import (
 
 // inboundContext is the context of one request. It carries the request for [AfterResponse].
 type inboundContext struct {
-	context.Context
-	in *inbound
+	context.Context //nolint:containedctx // a context that adds a value
+	in              *inbound
 }
 
 type inboundKey struct{}

@@ -55,7 +55,7 @@ func Is(file io.ReaderAt) bool {
 type DB struct {
 	conn   *sqlite.Conn
 	cancel context.CancelFunc
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // bounds the open database, which sqlite interrupts
 	// Stale, if not empty, is the reason why the newest changes may be missing.
 	Stale string
 }

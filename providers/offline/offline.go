@@ -60,7 +60,7 @@ func (m *model) Stream(ctx context.Context, req *providers.Request) iter.Seq2[pr
 
 // An answer is one response.
 type answer struct {
-	ctx   context.Context // that of the Stream call of this answer
+	ctx   context.Context //nolint:containedctx // bounds one answer: that of its Stream call
 	req   *providers.Request
 	yield func(providers.Event, error) bool
 	info  providers.ModelInfo

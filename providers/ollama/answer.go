@@ -37,7 +37,7 @@ type callPart struct {
 
 // An answer reads one response.
 type answer struct {
-	ctx    context.Context // the caller's; it also ends a line of many parts
+	ctx    context.Context //nolint:containedctx // the caller's; bounds one answer, also a line of many parts
 	model  *model
 	stream *wire.Stream
 	yield  func(providers.Event, error) bool

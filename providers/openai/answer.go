@@ -75,7 +75,7 @@ type outputDetails struct {
 
 // An answer reads one response.
 type answer struct {
-	ctx    context.Context // the caller's; it also ends an event of many parts
+	ctx    context.Context //nolint:containedctx // the caller's; bounds one answer, also an event of many parts
 	model  *model
 	stream *wire.Stream
 	yield  func(providers.Event, error) bool

@@ -87,7 +87,7 @@ type said struct {
 
 // A response reads one response.
 type response struct {
-	ctx    context.Context // the caller's; it also ends an event of many items
+	ctx    context.Context //nolint:containedctx // the caller's; bounds one answer, also an event of many items
 	model  *responsesModel
 	stream *wire.Stream
 	yield  func(providers.Event, error) bool

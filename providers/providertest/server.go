@@ -206,7 +206,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, f Format) {
 // A player plays one step to one response.
 type player struct {
 	w      http.ResponseWriter
-	ctx    context.Context // the context of its request
+	ctx    context.Context //nolint:containedctx // bounds the request that the step answers
 	format Format
 	ew     eventWriter
 	buf    []byte

@@ -47,7 +47,7 @@ func Parse(blocks []acp.ContentBlock) (*Typed, error) {
 
 // call is one use of a command, in its place among the turns of the session.
 type call struct {
-	context.Context
+	context.Context //nolint:containedctx // bounds the one turn that runs the command
 	*Typed
 	commands *Commands
 	session  *agent.Session

@@ -60,7 +60,7 @@ func readLong(ctx context.Context, call *agent.Call, name string, t *target) (*a
 
 // longLines is the line source of a long file.
 type longLines struct {
-	ctx      context.Context
+	ctx      context.Context //nolint:containedctx // bounds the reading of one file: a lineSource, like an io.Reader, has no context
 	deadline time.Time
 	r        *bufio.Reader
 	taken    int

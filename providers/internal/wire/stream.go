@@ -34,7 +34,7 @@ const (
 // long. The caller must call Close.
 type Stream struct {
 	cfg    *providers.Config
-	parent context.Context // the caller's; its cause is the error when it ends
+	parent context.Context //nolint:containedctx // the caller's; its cause is the error when it ends the stream
 	cancel context.CancelFunc
 	body   io.ReadCloser
 	read   *bufio.Reader
