@@ -48,6 +48,7 @@ type LeftoverRemover interface {
 type OpenFile interface {
 	io.ReadSeekCloser
 	io.ReaderAt
+	// Stat describes the open file, also after its name was given to another one.
 	Stat() (fs.FileInfo, error)
 }
 
@@ -263,8 +264,9 @@ type Elicitor interface {
 	// Choose offers options where there are no forms, and returns the index of the chosen one. It returns
 	// [ErrNoElicitation] if the editor cannot ask. Only Choose returns [ElicitStop].
 	Choose(ctx context.Context, c Choice) (index int, action ElicitAction, err error)
-	// Forms and URLs report the editor's capabilities.
+	// Forms reports whether the editor can show forms.
 	Forms() bool
+	// URLs reports whether the editor can send the user to a URL.
 	URLs() bool
 }
 

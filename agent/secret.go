@@ -282,8 +282,9 @@ type Secrets interface {
 	Model(m providers.Model) providers.Model
 	// Hide puts placeholders into a text. Those that are in it stay.
 	Hide(text string) string
-	// Restore and RestoreInput replace placeholders by the values; RestoreInput does so in the strings of a JSON value.
+	// Restore replaces placeholders by the values.
 	Restore(text string) string
+	// RestoreInput replaces placeholders in the strings of a JSON value.
 	RestoreInput(input jsonx.Raw) jsonx.Raw
 	// Explain describes the placeholders in a text, without the values; empty for none.
 	Explain(text string) string

@@ -34,13 +34,17 @@ type Models interface {
 	Find(ref string) (providers.ModelInfo, providers.ThinkingLevel, error)
 	// Lookup returns the model whose reference, "provider/id", is ref, and never one that is only like it.
 	Lookup(ref string) (providers.ModelInfo, bool)
+	// Open returns the model of info, with the key that it needs. It returns an error if there is none.
 	Open(ctx context.Context, info providers.ModelInfo) (providers.Model, error)
 }
 
 // Log keeps a session's history; [*sessions.Log] is one. Its methods return when the entry is durable.
 type Log interface {
+	// AppendMessage appends a message and returns the ID of its entry.
 	AppendMessage(m *providers.Message) (id string, err error)
+	// Append appends an entry and returns its ID.
 	Append(e sessions.Entry) (id string, err error)
+	// SetTitle stores the title of the session and where it comes from.
 	SetTitle(title, source string) error
 	// Rewind makes the next entry follow the one named id; empty for the very beginning.
 	Rewind(id string) error
@@ -65,6 +69,7 @@ type Log interface {
 	// HasCall reports whether there has been a tool call of that id, on any branch, compacted or cleared since. It may be
 	// called at any time.
 	HasCall(id string) bool
+	// Close closes the log. The session calls it once, after its last entry.
 	Close() error
 }
 

@@ -20,9 +20,11 @@ type Values struct {
 	values []any // in the order in which they were added
 }
 
-// A ValueCloser is a value with resources to release. Values call Close once, when the session ends. Close returns when ctx
-// ends at the latest.
-type ValueCloser interface{ Close(ctx context.Context) }
+// A ValueCloser is a value with resources to release.
+type ValueCloser interface {
+	// Close is called once, when the session ends. It returns when ctx ends at the latest.
+	Close(ctx context.Context)
+}
 
 // A reporter is a value that learns of events between the session's calls, for example that a background job has ended.
 type reporter interface {
