@@ -106,7 +106,7 @@ func MessageID(e sessions.Entry) string {
 // replay is the state of a replay.
 type replay struct {
 	ReplayOptions
-	ctx   context.Context // of the plans of old calls
+	ctx   context.Context //nolint:containedctx // bounds the plans of old calls
 	yield func(Event) bool
 
 	// at is the current entry, index its position, and results has the results of its calls.

@@ -192,7 +192,7 @@ type Session struct {
 	opts Options
 	// settings are those of opts, or the defaults.
 	settings Settings
-	ctx      context.Context // parent of all turns; ends with the session
+	ctx      context.Context //nolint:containedctx // parent of all turns; ends with the session
 	end      context.CancelCauseFunc
 	box      *mailbox
 	done     chan struct{} // closed when the actor has ended

@@ -94,7 +94,7 @@ func subagentTitle(title string) string {
 	return text.Truncate(text.VisibleLine(title), maxSubagentTitle)
 }
 
-func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
+func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) { //nolint:funlen // see testdata/limits.txt
 	t, s := r.turn, r.turn.session
 	helper, err := PickHelper(s.knownHelpers(ctx), task.Helper)
 	if err != nil {

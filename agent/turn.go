@@ -41,7 +41,7 @@ type Turn struct {
 	prompt  Prompt
 	idle    bool // whether it compacts an idle session, without a prompt
 
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // bounds the turn
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when result is set
 	result TurnResult
