@@ -188,23 +188,32 @@ func TestEval_Timeout(t *testing.T) {
 	}
 }
 
-// A user who cancels stops the cell.
+// A user who cancels stops the cell, also when the first signal arrives just before a system call and does not end it: the second
+// cell takes that signal itself, so that no handler runs.
 func TestEval_Cancel(t *testing.T) {
-	w := pythonWorld(t)
-	py(t, w, "x = 5")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	call := w.Call(t, "eval", toolstest.Input{"cells": []toolstest.Input{{"language": "py", "code": "import time\nprint('on', flush=True)\ntime.sleep(1000)"}}})
-	call.Update = func(p agent.Progress) {
-		if strings.Contains(p.Text, "on") {
-			cancel(errors.New("the user"))
-		}
-	}
-	_, res, err := toolstest.Do(ctx, toolstest.Tool(t, "eval"), call)
-	if err != nil || !strings.Contains(res.Text, "The cell was cancelled and was interrupted.") {
-		t.Errorf("%v %+v", err, res)
-	}
-	if res := py(t, w, "x"); res.Text != "5" {
-		t.Errorf("%s", res.Text)
+	for name, code := range map[string]string{
+		"asleep": "import time\nprint('on', flush=True)\ntime.sleep(1000)",
+		"lost signal": "import signal, time\nsignal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})\nprint('on', flush=True)\n" +
+			"signal.sigwait({signal.SIGINT})\nsignal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})\ntime.sleep(1000)",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := pythonWorld(t)
+			py(t, w, "x = 5")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			call := w.Call(t, "eval", toolstest.Input{"cells": []toolstest.Input{{"language": "py", "code": code}}})
+			call.Update = func(p agent.Progress) {
+				if strings.Contains(p.Text, "on") {
+					cancel(errors.New("the user"))
+				}
+			}
+			_, res, err := toolstest.Do(ctx, toolstest.Tool(t, "eval"), call)
+			if err != nil || !strings.Contains(res.Text, "The cell was cancelled and was interrupted.") {
+				t.Errorf("%v %+v", err, res)
+			}
+			if res := py(t, w, "x"); res.Text != "5" {
+				t.Errorf("%s", res.Text)
+			}
+		})
 	}
 }
 

@@ -5,7 +5,7 @@ import sys
 _here = sys.path[:1] == [""]
 if _here:
     del sys.path[0]  # a file of the workspace must not stand in for a module of this runner's
-import ast, builtins, io, json, linecache, os, queue, signal, threading, traceback, types
+import ast, builtins, io, json, linecache, os, queue, signal, threading, time, traceback, types
 
 
 def _main():
@@ -15,6 +15,8 @@ def _main():
     here, main_thread = os.getpid(), threading.get_ident()
     waiting = queue.Queue()
     busy = [False]  # the mark of the cell that runs
+    handled = [0]  # how many signals reached the handler
+    sleep = time.sleep  # a cell may replace the module's
 
     module = types.ModuleType("__main__")
     module.__dict__["__builtins__"] = builtins
@@ -22,16 +24,26 @@ def _main():
     sys.argv = [""]
 
     def interrupted(signum, frame):
+        handled[0] += 1
         if busy[0] and os.getpid() == here:
             raise KeyboardInterrupt
+
+    # Python looks for signals before it enters a system call. One that arrives between the look and the call does not end the call,
+    # and is handled only when the call returns: so the signal is sent again until the handler has run.
+    def interrupt(mark):
+        before = handled[0]
+        while busy[0] == mark and handled[0] == before:
+            signal.pthread_kill(main_thread, signal.SIGINT)
+            if signal.getsignal(signal.SIGINT) is not interrupted:
+                return  # the cell has its own handler, which may expect one signal
+            sleep(0.05)
 
     def listen():
         with os.fdopen(requests, "rb") as lines:
             for line in lines:
                 request = json.loads(line)
                 if "interrupt" in request:
-                    if busy[0] == request["interrupt"]:
-                        signal.pthread_kill(main_thread, signal.SIGINT)
+                    interrupt(request["interrupt"])
                 else:
                     waiting.put(request)
         os._exit(0)
