@@ -63,7 +63,7 @@ func (w *wire) until(parts ...string) []string {
 }
 
 // begin opens a session over a raw wire and returns its ID. ctx ends the server; done receives its result.
-func begin(t *testing.T, ctx context.Context, c *config, dir string) (w *wire, id string, done <-chan error) { //nolint:revive // the test comes first
+func begin(t *testing.T, ctx context.Context, c *config, dir string) (w *wire, id string, done <-chan error) {
 	t.Helper()
 	a, b := net.Pipe()
 	t.Cleanup(func() { _ = a.Close() })

@@ -15,6 +15,7 @@ type Encoding int
 const (
 	// PlainUTF8 has no byte order mark. It is also the encoding of a text with invalid bytes.
 	PlainUTF8 Encoding = iota
+	// BomUTF8, LittleUTF16 and BigUTF16 begin with a byte order mark.
 	BomUTF8
 	LittleUTF16
 	BigUTF16

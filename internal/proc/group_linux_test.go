@@ -463,7 +463,8 @@ func TestTerminate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for !strings.Contains(<-out.lines, "ready") { //nolint:revive // until it is
+			for !strings.Contains(<-out.lines, "ready") {
+				continue
 			}
 			if err := p.Terminate(t.Context(), test.grace); err != nil {
 				t.Error(err)
