@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent/contextwindow"
+	"github.com/gajae-code/gjc/agent/faults"
 	"github.com/gajae-code/gjc/internal/bug"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
@@ -171,7 +172,7 @@ func (t *requester) request(ctx context.Context) (providers.Model, *providers.Re
 func (t *requester) stream(ctx context.Context, model providers.Model, req *providers.Request) (*providers.Message, error) {
 	id := t.session.opts.NewID()
 	said := partial{id: id, info: new(model.Info())}
-	var watch repetitionWatch
+	var repetitions faults.Repetitions
 	speech := speech{turn: t.Turn, ahead: make(chan struct{}, deltasAhead)}
 	for ev, err := range model.Stream(ctx, req) {
 		if err != nil {
@@ -192,7 +193,7 @@ func (t *requester) stream(ctx context.Context, model providers.Model, req *prov
 			return &msg, nil
 		default: // a call is emitted when it is complete
 		}
-		if block := watch.add(ev); block > 0 && t.model.API != offlineAPI {
+		if block := repetitions.Add(ev); block > 0 && t.model.API != offlineAPI {
 			msg := said.message()
 			return msg, repeats(msg, block)
 		}

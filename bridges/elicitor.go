@@ -13,6 +13,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/secrets"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/text"
 )
@@ -45,14 +46,14 @@ var errSecretForm = errors.New("a form must not ask for a secret; use a URL, or 
 
 // asksSecret returns the text field of a form that asks for a secret, judged by the texts of the field and of the form.
 func asksSecret(message string, schema *acp.ElicitationSchema) (string, bool) {
-	asked := agent.AsksSecret(message) || agent.AsksSecret(schema.Title) || agent.AsksSecret(schema.Description)
+	asked := secrets.AskedIn(message) || secrets.AskedIn(schema.Title) || secrets.AskedIn(schema.Description)
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
 		s, ok := schema.Properties[name].(*acp.StringPropertySchema)
 		if !ok || len(s.Enum) > 0 || len(s.OneOf) > 0 {
 			continue // the user chooses a value that is shown
 		}
 		// A text with another format, such as a date, is not a secret.
-		if agent.NamesSecret(name) || agent.AsksSecret(s.Title) || agent.AsksSecret(s.Description) || s.Format == "password" || asked && s.Format == "" {
+		if secrets.NamedIn(name) || secrets.AskedIn(s.Title) || secrets.AskedIn(s.Description) || s.Format == "password" || asked && s.Format == "" {
 			return name, true
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/secrets"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/dap"
 	dapconfig "github.com/gajae-code/gjc/dap/config"
@@ -75,7 +76,7 @@ func (c launcher) askInput(ctx context.Context, in dapconfig.Input) (string, err
 	message := fmt.Sprintf("The debug configuration %q needs: %s", c.in.Configuration, about)
 	e := c.call.Elicitor
 	switch {
-	case in.Password || agent.AsksSecret(about):
+	case in.Password || secrets.AskedIn(about):
 		return "", fmt.Errorf("the configuration asks for a secret (%s), which must not go through a form; set it in the environment and use ${env:NAME}", about)
 	case e.Forms():
 		return c.askInputForm(ctx, message, about, &in)

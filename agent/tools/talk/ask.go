@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/secrets"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
@@ -60,7 +61,7 @@ func planAsk(_ context.Context, _ *agent.Call, in *askInput) (*agent.CallPlan, e
 		if strings.TrimSpace(q.Question) == "" {
 			return nil, fmt.Errorf("%w for ask: question %d is empty", agent.ErrBadInput, i+1)
 		}
-		if agent.AsksSecret(q.Question) {
+		if secrets.AskedIn(q.Question) {
 			return nil, fmt.Errorf("question %d: %w", i+1, errAskSecret)
 		}
 		if len(q.Options) > maxOptions {

@@ -115,36 +115,6 @@ func TestRepetition_NearMisses(t *testing.T) {
 // leak is the example of the corpus.
 const leak = "~ add_function(iso, ctx, ns, \"installSystemChangeObserver\",\n os_install_system_change_observer);】【\"】【analysis to=functions.echo\n code above เงินไทยฟรีuser to=functions.echo code …"
 
-func TestLeakIn(t *testing.T) {
-	isTool := func(name string) bool { return name == "edit" || name == "echo" }
-	for _, tt := range []struct {
-		name, text string
-		kept       string
-		leaked     bool
-	}{
-		{"of the corpus", leak, leak[:strings.Index(leak, "】【")], true},
-		{"glitch token", "return x\n}Japgolly to=functions.edit code\nmore", "return x\n}", true},
-		{"channel and body", "x = 1 commentary to=functions.edit code {", "x = 1", true},
-		{"cascade", "x assistant to=functions.edit code_output\nCell 1: to=functions.edit", "x", true},
-		{"spam", "done 大发时时彩 to=functions.edit code", "done", true},
-		{"another tool", "analysis to=functions.other code 大发时时彩", "", false},
-		{"a name of its own", "analysis to=functions.NAME code …", "", false},
-		{"the protocol itself", "<|start|>assistant<|channel|>commentary to=functions.edit<|message|>{}", "", false},
-		{"in quotes", `want := "analysis to=functions.edit code"`, "", false},
-		{"in backquotes", "the words `analysis to=functions.edit code` leak", "", false},
-		{"one sign", "routing is to=functions.edit in the header", "", false},
-		{"a word before", "the user to=functions.edit", "", false},
-		{"code about it", "const marker = `to=functions.`\nfunc edit() {}", "", false},
-		{"a language", "документация: to=functions.edit", "", false},
-		{"no marker", "analysis code 大发时时彩 Japgolly", "", false},
-	} {
-		at, leaked := agent.LeakIn(tt.text, isTool)
-		if leaked != tt.leaked || leaked && strings.TrimSpace(tt.text[:at]) != strings.TrimSpace(tt.kept) {
-			t.Errorf("%s: %v, kept %q", tt.name, leaked, tt.text[:at])
-		}
-	}
-}
-
 // A call with a leak does not run and the model gets the reason; without the leak in sight it sends the call again. A
 // conversation about the protocol is left alone.
 func TestLeak(t *testing.T) {
@@ -191,20 +161,6 @@ func TestLeak(t *testing.T) {
 				t.Errorf("%s: %+v", name, r)
 			}
 		}, dirty, done)
-	}
-}
-
-// A byte of the stream costs the same, however long the stream is.
-func BenchmarkRepetition(b *testing.B) {
-	var text strings.Builder
-	for i := range 10_000 {
-		fmt.Fprintf(&text, "word%d and more ", i)
-	}
-	b.SetBytes(int64(text.Len()))
-	for b.Loop() {
-		if agent.Repeats(text.String(), 16) {
-			b.Fatal("a repetition")
-		}
 	}
 }
 

@@ -1,12 +1,12 @@
-package agent_test
+package secrets_test
 
 import (
 	"testing"
 
-	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/secrets"
 )
 
-func TestAsksSecret(t *testing.T) {
+func TestAskedIn(t *testing.T) {
 	for _, text := range []string{
 		"Please type your database password",
 		"What is your AWS secret access key?",
@@ -48,7 +48,7 @@ func TestAsksSecret(t *testing.T) {
 		"The server needs your password",
 		"Password required for deploy@host",
 	} {
-		if !agent.AsksSecret(text) {
+		if !secrets.AskedIn(text) {
 			t.Errorf("%q does not ask for a secret", text)
 		}
 	}
@@ -100,30 +100,30 @@ func TestAsksSecret(t *testing.T) {
 		"Which users need a password?",
 		"Commit message",
 	} {
-		if agent.AsksSecret(text) {
+		if secrets.AskedIn(text) {
 			t.Errorf("%q asks for a secret", text)
 		}
 	}
 }
 
-func TestNamesSecret(t *testing.T) {
+func TestNamedIn(t *testing.T) {
 	for name, want := range map[string]bool{
 		"password": true, "dbPassword": true, "api_key": true, "apiKey": true, "APIKey": true, "AWSSecretKey": true, "github_token": true,
 		"token": true, "client-secret": true, "secret_2": true, "credentials": true, "otp": true, "pin": true, "ssh.privateKey": true,
 		"max_tokens": false, "maxToken": false, "tokenLimit": false, "password_policy": false, "secretName": false, "pinVersion": false,
 		"key": false, "name": false, "value": false, "tokenizer": false, "private_key_path": false, "": false,
 	} {
-		if got := agent.NamesSecret(name); got != want {
+		if got := secrets.NamedIn(name); got != want {
 			t.Errorf("%q: %v, want %v", name, got, want)
 		}
 	}
 }
 
-func FuzzAsksSecret(f *testing.F) {
+func FuzzAskedIn(f *testing.F) {
 	f.Add("What's your password?")
 	f.Add("the path to the 's key. Type it")
 	f.Fuzz(func(_ *testing.T, text string) {
-		agent.AsksSecret(text)
-		agent.NamesSecret(text)
+		secrets.AskedIn(text)
+		secrets.NamedIn(text)
 	})
 }
