@@ -19,7 +19,7 @@ import (
 // Each of the known editors has a whole session, and receives nothing that it does not support.
 func TestProfiles(t *testing.T) {
 	t.Parallel()
-	for _, p := range acptest.Profiles() {
+	for _, p := range editorProfiles() {
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
 			s := startProfile(t, &p)
@@ -37,10 +37,10 @@ func TestProfiles(t *testing.T) {
 // profiled is a session with an editor of a profile.
 type profiled struct {
 	*scenario
-	profile *acptest.Profile
+	profile *editorProfile
 }
 
-func startProfile(t *testing.T, p *acptest.Profile) *profiled {
+func startProfile(t *testing.T, p *editorProfile) *profiled {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*hang, errors.New("the session hangs"))
 	t.Cleanup(cancel)

@@ -1,4 +1,4 @@
-package acptest_test
+package main
 
 import (
 	"encoding/json"
@@ -13,10 +13,10 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-func profile(t *testing.T, name string) acptest.Profile {
+func profileOf(t *testing.T, name string) editorProfile {
 	t.Helper()
-	all := acptest.Profiles()
-	i := slices.IndexFunc(all, func(p acptest.Profile) bool { return p.Name == name })
+	all := editorProfiles()
+	i := slices.IndexFunc(all, func(p editorProfile) bool { return p.Name == name })
 	if i < 0 {
 		t.Fatalf("there is no profile %s", name)
 	}
@@ -24,7 +24,7 @@ func profile(t *testing.T, name string) acptest.Profile {
 }
 
 // The JSON of what the profiles advertise, so that the test shows a change.
-func TestProfiles_Advertise(t *testing.T) {
+func TestEditorProfiles_Advertise(t *testing.T) {
 	want := map[string]string{
 		"zed": `{"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true,"session":{"configOptions":{"boolean":{}}},` +
 			`"auth":{"terminal":true},"elicitation":{"form":{},"url":{}},"_meta":{"terminal-auth":true,"terminal_output":true}}`,
@@ -35,7 +35,7 @@ func TestProfiles_Advertise(t *testing.T) {
 	}
 	const files = `{"fs":{"readTextFile":true,"writeTextFile":true}}`
 	names := make(map[string]bool)
-	for _, p := range acptest.Profiles() {
+	for _, p := range editorProfiles() {
 		if names[p.Name] {
 			t.Errorf("two profiles %s", p.Name)
 		}
@@ -101,18 +101,18 @@ const (
 `
 )
 
-func update(u string) string {
+func updateLine(u string) string {
 	return `< {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":` + u + "}}\n"
 }
 
-func initialize(result string) string {
+func initializeLines(result string) string {
 	return "> {\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{}}\n< {\"jsonrpc\":\"2.0\",\"id\":0,\"result\":" + result + "}\n"
 }
 
 const says = `{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"x"}}`
 
 // Each message that an editor does not tolerate is reported, and no other.
-func TestWatch(t *testing.T) {
+func TestEditorWatch(t *testing.T) {
 	const old = `"agentCapabilities":{"loadSession":true,"promptCapabilities":{"image":true,"audio":false,"embeddedContext":true},"mcpCapabilities":{"http":true,"sse":true}}`
 	tests := []struct {
 		name    string
@@ -120,10 +120,10 @@ func TestWatch(t *testing.T) {
 		lines   string
 		want    string // in the complaint about the last line; empty for none
 	}{
-		{"a turn", "minimal", prompts + update(says), ""},
+		{"a turn", "minimal", prompts + updateLine(says), ""},
 		{"junk", "minimal", "< Starting up…\n", "not a message"},
-		{"unknown session", "minimal", update(says), "does not know"},
-		{"session of a load", "minimal", `> {"jsonrpc":"2.0","id":1,"method":"session/load","params":{"sessionId":"s","cwd":"/w","mcpServers":[]}}` + "\n" + update(says), ""},
+		{"unknown session", "minimal", updateLine(says), "does not know"},
+		{"session of a load", "minimal", `> {"jsonrpc":"2.0","id":1,"method":"session/load","params":{"sessionId":"s","cwd":"/w","mcpServers":[]}}` + "\n" + updateLine(says), ""},
 		{"answer to nothing", "minimal", `< {"jsonrpc":"2.0","id":9,"result":{}}` + "\n", "no open request"},
 		{"file that was not advertised", "minimal", prompts + `< {"jsonrpc":"2.0","id":"r","method":"fs/read_text_file","params":{"sessionId":"s","path":"/w/a"}}` + "\n", "not advertised"},
 		{"file", "codecompanion", prompts + `< {"jsonrpc":"2.0","id":"r","method":"fs/read_text_file","params":{"sessionId":"s","path":"/w/a"}}` + "\n", ""},
@@ -132,57 +132,57 @@ func TestWatch(t *testing.T) {
 		{"form that was not advertised", "acpx", prompts + `< {"jsonrpc":"2.0","id":"r","method":"elicitation/create","params":{"sessionId":"s","mode":"form"}}` + "\n", "not advertised"},
 		{"form", "zed", prompts + `< {"jsonrpc":"2.0","id":"r","method":"elicitation/create","params":{"sessionId":"s","mode":"form"}}` + "\n", ""},
 		{"unknown request", "zed", prompts + `< {"jsonrpc":"2.0","id":"r","method":"mcp/message","params":{"sessionId":"s"}}` + "\n", "not advertised"},
-		{"notice that was not advertised", "zed", prompts + update(`{"sessionUpdate":"notice","severity":"info","title":"x"}`), "not advertised"},
-		{"notice", "zed-beta", prompts + update(`{"sessionUpdate":"notice","severity":"info","title":"x"}`), ""},
-		{"compaction that was not advertised", "zed", prompts + update(`{"sessionUpdate":"compaction_update"}`), "not advertised"},
-		{"compaction", "zed-beta", prompts + update(`{"sessionUpdate":"compaction_update"}`), ""},
-		{"plan that was not advertised", "zed-beta", prompts + update(`{"sessionUpdate":"plan_update"}`), "not advertised"},
-		{"child that was not advertised", "zed-beta", prompts + update(`{"sessionUpdate":"subagent_update","sessionId":"c"}`), "not advertised"},
-		{"switch that was not advertised", "acpx", prompts + update(`{"sessionUpdate":"config_option_update","configOptions":[{"type":"boolean"}]}`), "switch"},
-		{"switch", "zed", prompts + update(`{"sessionUpdate":"config_option_update","configOptions":[{"type":"boolean"}]}`), ""},
+		{"notice that was not advertised", "zed", prompts + updateLine(`{"sessionUpdate":"notice","severity":"info","title":"x"}`), "not advertised"},
+		{"notice", "zed-beta", prompts + updateLine(`{"sessionUpdate":"notice","severity":"info","title":"x"}`), ""},
+		{"compaction that was not advertised", "zed", prompts + updateLine(`{"sessionUpdate":"compaction_update"}`), "not advertised"},
+		{"compaction", "zed-beta", prompts + updateLine(`{"sessionUpdate":"compaction_update"}`), ""},
+		{"plan that was not advertised", "zed-beta", prompts + updateLine(`{"sessionUpdate":"plan_update"}`), "not advertised"},
+		{"child that was not advertised", "zed-beta", prompts + updateLine(`{"sessionUpdate":"subagent_update","sessionId":"c"}`), "not advertised"},
+		{"switch that was not advertised", "acpx", prompts + updateLine(`{"sessionUpdate":"config_option_update","configOptions":[{"type":"boolean"}]}`), "switch"},
+		{"switch", "zed", prompts + updateLine(`{"sessionUpdate":"config_option_update","configOptions":[{"type":"boolean"}]}`), ""},
 		{"switch in an answer", "acpx", `> {"jsonrpc":"2.0","id":1,"method":"session/set_config_option","params":{"sessionId":"s"}}` + "\n" +
 			`< {"jsonrpc":"2.0","id":1,"result":{"configOptions":[{"type":"boolean"}]}}` + "\n", "switch"},
-		{"sign-in in a terminal that was not advertised", "codecompanion", initialize(`{"protocolVersion":1,"authMethods":[{"id":"x","name":"x","type":"terminal"}]}`), "not advertised"},
-		{"sign-in in a terminal", "zed", initialize(`{"protocolVersion":1,"authMethods":[{"id":"x","name":"x","type":"terminal"}]}`), ""},
-		{"sign-in by meta that was not advertised", "codecompanion", initialize(`{"protocolVersion":1,"authMethods":[{"id":"x","name":"x","_meta":{"terminal-auth":{}}}]}`), "not advertised"},
-		{"output by meta that was not advertised", "codecompanion", prompts + update(`{"sessionUpdate":"tool_call_update","toolCallId":"t","_meta":{"terminal_output":{}}}`), "not advertised"},
-		{"output by meta", "zed", prompts + update(`{"sessionUpdate":"tool_call_update","toolCallId":"t","_meta":{"terminal_output":{}}}`), ""},
+		{"sign-in in a terminal that was not advertised", "codecompanion", initializeLines(`{"protocolVersion":1,"authMethods":[{"id":"x","name":"x","type":"terminal"}]}`), "not advertised"},
+		{"sign-in in a terminal", "zed", initializeLines(`{"protocolVersion":1,"authMethods":[{"id":"x","name":"x","type":"terminal"}]}`), ""},
+		{"sign-in by meta that was not advertised", "codecompanion", initializeLines(`{"protocolVersion":1,"authMethods":[{"id":"x","name":"x","_meta":{"terminal-auth":{}}}]}`), "not advertised"},
+		{"output by meta that was not advertised", "codecompanion", prompts + updateLine(`{"sessionUpdate":"tool_call_update","toolCallId":"t","_meta":{"terminal_output":{}}}`), "not advertised"},
+		{"output by meta", "zed", prompts + updateLine(`{"sessionUpdate":"tool_call_update","toolCallId":"t","_meta":{"terminal_output":{}}}`), ""},
 
 		{"two questions", "codecompanion", prompts + question + question2, "another one is open"},
 		{"one question after the other", "codecompanion", prompts + question + `> {"jsonrpc":"2.0","id":"q1","result":{}}` + "\n" + question2, ""},
 		{"two questions elsewhere", "zed", prompts + question + question2, ""},
 
-		{"words outside of a turn", "agent-shell", opens + update(says), "outside of a turn"},
-		{"a message after a turn", "agent-shell", prompts + `< {"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}` + "\n" + update(says), "outside of a turn"},
-		{"a message after a failed turn", "agent-shell", prompts + `< {"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"x"}}` + "\n" + update(says), "outside of a turn"},
+		{"words outside of a turn", "agent-shell", opens + updateLine(says), "outside of a turn"},
+		{"a message after a turn", "agent-shell", prompts + `< {"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}` + "\n" + updateLine(says), "outside of a turn"},
+		{"a message after a failed turn", "agent-shell", prompts + `< {"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"x"}}` + "\n" + updateLine(says), "outside of a turn"},
 		{"words of the next turn", "agent-shell", prompts + `> {"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"s","prompt":[]}}` + "\n" +
-			`< {"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}` + "\n" + update(says), ""},
-		{"title outside of a turn", "agent-shell", opens + update(`{"sessionUpdate":"session_info_update","title":"x"}`), ""},
-		{"words outside of a turn elsewhere", "zed", opens + update(says), ""},
+			`< {"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}` + "\n" + updateLine(says), ""},
+		{"title outside of a turn", "agent-shell", opens + updateLine(`{"sessionUpdate":"session_info_update","title":"x"}`), ""},
+		{"words outside of a turn elsewhere", "zed", opens + updateLine(says), ""},
 
-		{"all old flags", "jetbrains", initialize(`{"protocolVersion":1,"futureMember":7,"authMethods":[{"id":"x","name":"x"}],` + old + `}`), ""},
-		{"a flag is missing", "jetbrains", initialize(`{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"promptCapabilities":{"image":true}}}`), "is missing"},
-		{"unknown sign-in", "jetbrains", initialize(`{"protocolVersion":1,"authMethods":[{"id":"x","name":"x","type":"env_var"}]}`), `unknown type "env_var"`},
-		{"version is a string", "jetbrains", initialize(`{"protocolVersion":"1"}`), "not a whole number"},
-		{"known update", "jetbrains", prompts + update(says), ""},
-		{"unknown update", "jetbrains", prompts + update(`{"sessionUpdate":"usage"}`), `unknown sessionUpdate "usage"`},
-		{"unknown content", "jetbrains", prompts + update(`{"sessionUpdate":"agent_message_chunk","content":{"type":"smell"}}`), `unknown type "smell"`},
-		{"unknown tool kind", "jetbrains", prompts + update(`{"sessionUpdate":"tool_call","toolCallId":"t","title":"x","kind":"mcp"}`), "mcp is none of"},
-		{"unknown status", "jetbrains", prompts + update(`{"sessionUpdate":"tool_call_update","toolCallId":"t","status":"cancelled"}`), "cancelled is none of"},
-		{"null for an optional member", "jetbrains", prompts + update(`{"sessionUpdate":"tool_call_update","toolCallId":"t","status":null,"future":{}}`), ""},
-		{"member missing", "jetbrains", prompts + update(`{"sessionUpdate":"tool_call","title":"x"}`), "toolCallId is missing"},
-		{"number for a string", "jetbrains", prompts + update(`{"sessionUpdate":"tool_call","toolCallId":1,"title":"x"}`), "not a string"},
-		{"fraction for a line", "jetbrains", prompts + update(`{"sessionUpdate":"tool_call","toolCallId":"t","title":"x","locations":[{"path":"/a","line":1.5}]}`), "not a whole number"},
+		{"all old flags", "jetbrains", initializeLines(`{"protocolVersion":1,"futureMember":7,"authMethods":[{"id":"x","name":"x"}],` + old + `}`), ""},
+		{"a flag is missing", "jetbrains", initializeLines(`{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"promptCapabilities":{"image":true}}}`), "is missing"},
+		{"unknown sign-in", "jetbrains", initializeLines(`{"protocolVersion":1,"authMethods":[{"id":"x","name":"x","type":"env_var"}]}`), `unknown type "env_var"`},
+		{"version is a string", "jetbrains", initializeLines(`{"protocolVersion":"1"}`), "not a whole number"},
+		{"known update", "jetbrains", prompts + updateLine(says), ""},
+		{"unknown update", "jetbrains", prompts + updateLine(`{"sessionUpdate":"usage"}`), `unknown sessionUpdate "usage"`},
+		{"unknown content", "jetbrains", prompts + updateLine(`{"sessionUpdate":"agent_message_chunk","content":{"type":"smell"}}`), `unknown type "smell"`},
+		{"unknown tool kind", "jetbrains", prompts + updateLine(`{"sessionUpdate":"tool_call","toolCallId":"t","title":"x","kind":"mcp"}`), "mcp is none of"},
+		{"unknown status", "jetbrains", prompts + updateLine(`{"sessionUpdate":"tool_call_update","toolCallId":"t","status":"cancelled"}`), "cancelled is none of"},
+		{"null for an optional member", "jetbrains", prompts + updateLine(`{"sessionUpdate":"tool_call_update","toolCallId":"t","status":null,"future":{}}`), ""},
+		{"member missing", "jetbrains", prompts + updateLine(`{"sessionUpdate":"tool_call","title":"x"}`), "toolCallId is missing"},
+		{"number for a string", "jetbrains", prompts + updateLine(`{"sessionUpdate":"tool_call","toolCallId":1,"title":"x"}`), "not a string"},
+		{"fraction for a line", "jetbrains", prompts + updateLine(`{"sessionUpdate":"tool_call","toolCallId":"t","title":"x","locations":[{"path":"/a","line":1.5}]}`), "not a whole number"},
 		{"unknown option kind", "jetbrains", prompts + strings.Replace(question, `"options":[]`, `"options":[{"optionId":"a","name":"a","kind":"allow_session"}]`, 1), "allow_session is none of"},
 		{"unknown stop reason", "jetbrains", prompts + `< {"jsonrpc":"2.0","id":2,"result":{"stopReason":"error"}}` + "\n", "error is none of"},
-		{"grouped choices", "jetbrains", prompts + update(`{"sessionUpdate":"config_option_update","configOptions":[{"type":"select","id":"a","name":"a","currentValue":"x","options":[{"group":"g","name":"g","options":[{"value":"x","name":"x"}]}]}]}`), ""},
-		{"choice without a name", "jetbrains", prompts + update(`{"sessionUpdate":"config_option_update","configOptions":[{"type":"select","id":"a","name":"a","currentValue":"x","options":[{"value":"x"}]}]}`), "name is missing"},
+		{"grouped choices", "jetbrains", prompts + updateLine(`{"sessionUpdate":"config_option_update","configOptions":[{"type":"select","id":"a","name":"a","currentValue":"x","options":[{"group":"g","name":"g","options":[{"value":"x","name":"x"}]}]}]}`), ""},
+		{"choice without a name", "jetbrains", prompts + updateLine(`{"sessionUpdate":"config_option_update","configOptions":[{"type":"select","id":"a","name":"a","currentValue":"x","options":[{"value":"x"}]}]}`), "name is missing"},
 		{"extension", "jetbrains", prompts + `< {"jsonrpc":"2.0","method":"_gjc/x","params":{}}` + "\n", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.profile+"/"+tt.name, func(t *testing.T) {
-			p := profile(t, tt.profile)
-			w := p.Watch()
+			p := profileOf(t, tt.profile)
+			w := p.watch()
 			var err error
 			for line := range strings.Lines(tt.lines) {
 				if err != nil {
@@ -202,7 +202,7 @@ func TestWatch(t *testing.T) {
 }
 
 // The decoder knows exactly the words of the stable schema. A new version of the schema shows here.
-func TestWatch_KnowsTheStableSchema(t *testing.T) {
+func TestEditorWatch_KnowsTheStableSchema(t *testing.T) {
 	dir := testenv.NeedsInterop(t)
 	data, err := os.ReadFile(filepath.Join(dir, "node_modules", "@agentclientprotocol", "sdk", "schema", "v1", "schema.json"))
 	if err != nil {
@@ -221,16 +221,16 @@ func TestWatch_KnowsTheStableSchema(t *testing.T) {
 	if err := json.Unmarshal(data, &schema); err != nil {
 		t.Fatal(err)
 	}
-	p := profile(t, "jetbrains")
+	p := profileOf(t, "jetbrains")
 	complaint := func(u string) string {
-		w := p.Watch()
+		w := p.watch()
 		for line := range strings.Lines(prompts) {
 			text, sent := strings.CutPrefix(line, "> ")
 			if err := w.Line(sent, []byte(strings.TrimPrefix(text, "< "))); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := w.Line(false, []byte(strings.TrimPrefix(update(u), "< "))); err != nil {
+		if err := w.Line(false, []byte(strings.TrimPrefix(updateLine(u), "< "))); err != nil {
 			return err.Error()
 		}
 		return ""
@@ -263,8 +263,8 @@ func TestWatch_KnowsTheStableSchema(t *testing.T) {
 	}
 }
 
-func TestProfile_Sandbox(t *testing.T) {
-	p := profile(t, "acpx")
+func TestEditorProfile_Sandbox(t *testing.T) {
+	p := profileOf(t, "acpx")
 	opts := p.Editor(acptest.EditorOptions{}, func(err error, line []byte) { t.Errorf("%v in %s", err, line) })
 	for line := range strings.Lines(opens) {
 		text, sent := strings.CutPrefix(line, "> ")

@@ -1,4 +1,4 @@
-package acptest
+package main
 
 import (
 	"fmt"
@@ -71,10 +71,10 @@ func listOf(element decoder) decoder {
 	}
 }
 
-// members are the members of an object by name. A name that ends in "?" is optional.
-type members map[string]decoder
+// memberDecoders are the members of an object by name. A name that ends in "?" is optional.
+type memberDecoders map[string]decoder
 
-func (m members) decode(v any) error {
+func (m memberDecoders) decode(v any) error {
 	object, ok := v.(map[string]any)
 	if !ok {
 		return fmt.Errorf("not an object: %v", v)
@@ -96,7 +96,7 @@ func (m members) decode(v any) error {
 }
 
 // tagged is a union with the discriminator in one member. The variant "" is for objects without that member.
-func tagged(tag string, variants map[string]members) decoder {
+func tagged(tag string, variants map[string]memberDecoders) decoder {
 	return func(v any) error {
 		object, ok := v.(map[string]any)
 		if !ok {
@@ -117,116 +117,116 @@ func tagged(tag string, variants map[string]members) decoder {
 // stableDecoders are the decoders of responses and of the agent's calls, by method.
 func stableDecoders() (answers, calls map[string]decoder) {
 	resource := func(v any) error {
-		return members{"uri": decodeText, "mimeType?": decodeText, "text?": decodeText, "blob?": decodeText}.decode(v)
+		return memberDecoders{"uri": decodeText, "mimeType?": decodeText, "text?": decodeText, "blob?": decodeText}.decode(v)
 	}
-	content := tagged("type", map[string]members{
+	content := tagged("type", map[string]memberDecoders{
 		"text": {"text": decodeText}, "image": {"data": decodeText, "mimeType": decodeText, "uri?": decodeText},
 		"audio": {"data": decodeText, "mimeType": decodeText}, "resource": {"resource": resource},
 		"resource_link": {"name": decodeText, "uri": decodeText, "description?": decodeText, "mimeType?": decodeText, "size?": decodeCount, "title?": decodeText},
 	})
-	chunk := members{"content": content, "messageId?": decodeText}
-	toolContent := tagged("type", map[string]members{
+	chunk := memberDecoders{"content": content, "messageId?": decodeText}
+	toolContent := tagged("type", map[string]memberDecoders{
 		"content": {"content": content}, "terminal": {"terminalId": decodeText},
 		"diff": {"path": decodeText, "newText": decodeText, "oldText?": decodeText},
 	})
-	call := func(title string) members {
-		return members{
+	call := func(title string) memberDecoders {
+		return memberDecoders{
 			"toolCallId": decodeText, title: decodeText, "content?": listOf(toolContent),
 			"kind?":      word("read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"),
 			"status?":    word("pending", "in_progress", "completed", "failed"),
-			"locations?": listOf(members{"path": decodeText, "line?": decodeCount}.decode),
+			"locations?": listOf(memberDecoders{"path": decodeText, "line?": decodeCount}.decode),
 		}
 	}
-	modes := members{
+	modes := memberDecoders{
 		"currentModeId":  decodeText,
-		"availableModes": listOf(members{"id": decodeText, "name": decodeText, "description?": decodeText}.decode),
+		"availableModes": listOf(memberDecoders{"id": decodeText, "name": decodeText, "description?": decodeText}.decode),
 	}
-	choice := members{"value": decodeText, "name": decodeText, "description?": decodeText}
+	choice := memberDecoders{"value": decodeText, "name": decodeText, "description?": decodeText}
 	choices := func(v any) error {
 		// Either a list of choices or one of groups.
 		if list, ok := v.([]any); ok && len(list) > 0 {
 			if first, ok := list[0].(map[string]any); ok && first["group"] != nil {
-				return listOf(members{"group": decodeText, "name": decodeText, "options": listOf(choice.decode)}.decode)(v)
+				return listOf(memberDecoders{"group": decodeText, "name": decodeText, "options": listOf(choice.decode)}.decode)(v)
 			}
 		}
 		return listOf(choice.decode)(v)
 	}
-	options := listOf(tagged("type", map[string]members{
+	options := listOf(tagged("type", map[string]memberDecoders{
 		"select":  {"id": decodeText, "name": decodeText, "description?": decodeText, "category?": decodeText, "currentValue": decodeText, "options": choices},
 		"boolean": {"id": decodeText, "name": decodeText, "description?": decodeText, "category?": decodeText, "currentValue": decodeFlag},
 	}))
-	opened := members{"modes?": modes.decode, "configOptions?": options}
-	session := members{"sessionId": decodeText, "modes?": modes.decode, "configOptions?": options}
-	update := tagged("sessionUpdate", map[string]members{
+	opened := memberDecoders{"modes?": modes.decode, "configOptions?": options}
+	session := memberDecoders{"sessionId": decodeText, "modes?": modes.decode, "configOptions?": options}
+	update := tagged("sessionUpdate", map[string]memberDecoders{
 		"user_message_chunk": chunk, "agent_message_chunk": chunk, "agent_thought_chunk": chunk,
 		"tool_call": call("title"), "tool_call_update": call("title?"),
-		"plan": {"entries": listOf(members{
+		"plan": {"entries": listOf(memberDecoders{
 			"content": decodeText, "priority": word("high", "medium", "low"), "status": word("pending", "in_progress", "completed"),
 		}.decode)},
-		"available_commands_update": {"availableCommands": listOf(members{
-			"name": decodeText, "description": decodeText, "input?": members{"hint": decodeText}.decode,
+		"available_commands_update": {"availableCommands": listOf(memberDecoders{
+			"name": decodeText, "description": decodeText, "input?": memberDecoders{"hint": decodeText}.decode,
 		}.decode)},
 		"current_mode_update":  {"currentModeId": decodeText},
 		"config_option_update": {"configOptions": options},
 		"session_info_update":  {"title?": decodeText, "updatedAt?": decodeText},
-		"usage_update":         {"used": decodeCount, "size": decodeCount, "cost?": members{"amount": decodeNumber, "currency": decodeText}.decode},
+		"usage_update":         {"used": decodeCount, "size": decodeCount, "cost?": memberDecoders{"amount": decodeNumber, "currency": decodeText}.decode},
 	})
-	inSession := func(m members) decoder {
+	inSession := func(m memberDecoders) decoder {
 		m["sessionId"] = decodeText
 		return m.decode
 	}
 	flags := func(names ...string) decoder {
-		m := members{}
+		m := memberDecoders{}
 		for _, name := range names {
 			m[name] = decodeFlag
 		}
 		return m.decode
 	}
 	answers = map[string]decoder{
-		acp.MethodInitialize.Name: members{
+		acp.MethodInitialize.Name: memberDecoders{
 			"protocolVersion": decodeCount,
-			"agentInfo?":      members{"name": decodeText, "version": decodeText, "title?": decodeText}.decode,
-			"authMethods?": listOf(tagged("type", map[string]members{
+			"agentInfo?":      memberDecoders{"name": decodeText, "version": decodeText, "title?": decodeText}.decode,
+			"authMethods?": listOf(tagged("type", map[string]memberDecoders{
 				"":         {"id": decodeText, "name": decodeText, "description?": decodeText},
 				"terminal": {"id": decodeText, "name": decodeText, "description?": decodeText, "args?": listOf(decodeText)},
 			})),
 			// Some decoders require all of the old flags.
-			"agentCapabilities?": members{
+			"agentCapabilities?": memberDecoders{
 				"loadSession": decodeFlag, "promptCapabilities": flags("image", "audio", "embeddedContext"), "mcpCapabilities": flags("http", "sse"),
-				"sessionCapabilities?": members{"list?": members{}.decode, "resume?": members{}.decode, "close?": members{}.decode}.decode,
+				"sessionCapabilities?": memberDecoders{"list?": memberDecoders{}.decode, "resume?": memberDecoders{}.decode, "close?": memberDecoders{}.decode}.decode,
 			}.decode,
 		}.decode,
 		acp.MethodSessionNew.Name:             session.decode,
 		acp.MethodSessionFork.Name:            session.decode,
 		acp.MethodSessionLoad.Name:            opened.decode,
 		acp.MethodSessionResume.Name:          opened.decode,
-		acp.MethodSessionSetConfigOption.Name: members{"configOptions": options}.decode,
-		acp.MethodSessionPrompt.Name:          members{"stopReason": word("end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled")}.decode,
-		acp.MethodSessionList.Name: members{"nextCursor?": decodeText, "sessions": listOf(members{
+		acp.MethodSessionSetConfigOption.Name: memberDecoders{"configOptions": options}.decode,
+		acp.MethodSessionPrompt.Name:          memberDecoders{"stopReason": word("end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled")}.decode,
+		acp.MethodSessionList.Name: memberDecoders{"nextCursor?": decodeText, "sessions": listOf(memberDecoders{
 			"sessionId": decodeText, "cwd": decodeText, "title?": decodeText, "updatedAt?": decodeText, "additionalDirectories?": listOf(decodeText),
 		}.decode)}.decode,
 	}
 	calls = map[string]decoder{
-		acp.MethodSessionUpdate.Name: inSession(members{"update": update}),
-		acp.MethodSessionRequestPermission.Name: inSession(members{"toolCall": call("title?").decode, "options": listOf(members{
+		acp.MethodSessionUpdate.Name: inSession(memberDecoders{"update": update}),
+		acp.MethodSessionRequestPermission.Name: inSession(memberDecoders{"toolCall": call("title?").decode, "options": listOf(memberDecoders{
 			"optionId": decodeText, "name": decodeText, "kind": word("allow_once", "allow_always", "reject_once", "reject_always"),
 		}.decode)}),
-		acp.MethodFSReadTextFile.Name:  inSession(members{"path": decodeText, "line?": decodeCount, "limit?": decodeCount}),
-		acp.MethodFSWriteTextFile.Name: inSession(members{"path": decodeText, "content": decodeText}),
-		acp.MethodTerminalCreate.Name: inSession(members{
+		acp.MethodFSReadTextFile.Name:  inSession(memberDecoders{"path": decodeText, "line?": decodeCount, "limit?": decodeCount}),
+		acp.MethodFSWriteTextFile.Name: inSession(memberDecoders{"path": decodeText, "content": decodeText}),
+		acp.MethodTerminalCreate.Name: inSession(memberDecoders{
 			"command": decodeText, "args?": listOf(decodeText), "cwd?": decodeText, "outputByteLimit?": decodeCount,
-			"env?": listOf(members{"name": decodeText, "value": decodeText}.decode),
+			"env?": listOf(memberDecoders{"name": decodeText, "value": decodeText}.decode),
 		}),
-		acp.MethodTerminalOutput.Name:      inSession(members{"terminalId": decodeText}),
-		acp.MethodTerminalWaitForExit.Name: inSession(members{"terminalId": decodeText}),
-		acp.MethodTerminalKill.Name:        inSession(members{"terminalId": decodeText}),
-		acp.MethodTerminalRelease.Name:     inSession(members{"terminalId": decodeText}),
+		acp.MethodTerminalOutput.Name:      inSession(memberDecoders{"terminalId": decodeText}),
+		acp.MethodTerminalWaitForExit.Name: inSession(memberDecoders{"terminalId": decodeText}),
+		acp.MethodTerminalKill.Name:        inSession(memberDecoders{"terminalId": decodeText}),
+		acp.MethodTerminalRelease.Name:     inSession(memberDecoders{"terminalId": decodeText}),
 	}
 	return answers, calls
 }
 
 // decode decodes a message.
-func (w *Watch) decode(m *wireMessage) error {
+func (w *editorWatch) decode(m *wireMessage) error {
 	answers, calls := stableDecoders()
 	var value any
 	var how decoder
@@ -235,7 +235,7 @@ func (w *Watch) decode(m *wireMessage) error {
 	case m.Method != "":
 		how = calls[m.Method] // others are ignored, or answered -32601
 	case len(m.Error) > 0:
-		how, raw = members{"code": decodeNumber, "message": decodeText}.decode, m.Error
+		how, raw = memberDecoders{"code": decodeNumber, "message": decodeText}.decode, m.Error
 	default:
 		how, raw = answers[w.asked[string(m.ID)].method], m.Result
 	}

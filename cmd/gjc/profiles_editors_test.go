@@ -1,4 +1,4 @@
-package acptest
+package main
 
 import (
 	"path/filepath"
@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/acptest"
 )
 
-// Profile describes an editor: what it advertises to an agent, and which messages it does not tolerate. The facts are from the
+// editorProfile describes an editor: what it advertises to an agent, and which messages it does not tolerate. The facts are from the
 // editors' documentation, sources and issue trackers; the editors themselves are not run. docs/editors.md lists the assumptions.
-type Profile struct {
+type editorProfile struct {
 	Name string
 	Info *acp.Implementation
 	// Capabilities are advertised by the editor. Nothing else may be used.
@@ -28,8 +29,8 @@ type Profile struct {
 	closedDecoder, needsTurns, oneQuestion bool
 }
 
-// Profiles returns the known editors. Each call makes new ones.
-func Profiles() []Profile {
+// editorProfiles returns the known editors. Each call makes new ones.
+func editorProfiles() []editorProfile {
 	files := acp.FileSystemCapabilities{ReadTextFile: true, WriteTextFile: true}
 	zed := func() *acp.ClientCapabilities {
 		return &acp.ClientCapabilities{
@@ -42,7 +43,7 @@ func Profiles() []Profile {
 	}
 	beta := zed()
 	beta.Session.Compaction, beta.Session.Notices = &acp.CompactionCapabilities{}, &acp.NoticeCapabilities{}
-	return []Profile{
+	return []editorProfile{
 		{Name: "zed", Info: &acp.Implementation{Name: "zed", Version: "1.18.0"}, Capabilities: zed()},
 		{Name: "zed-beta", Info: &acp.Implementation{Name: "zed", Version: "1.18.0"}, Capabilities: beta},
 		{
@@ -67,8 +68,8 @@ func Profiles() []Profile {
 
 // Editor returns opts with the name, the capabilities and the restrictions of this editor. fault is called for each line that the
 // editor does not tolerate, possibly from two goroutines.
-func (p *Profile) Editor(opts EditorOptions, fault func(err error, line []byte)) EditorOptions {
-	w := p.Watch()
+func (p *editorProfile) Editor(opts acptest.EditorOptions, fault func(err error, line []byte)) acptest.EditorOptions {
+	w := p.watch()
 	opts.Capabilities = p.Capabilities
 	opts.Info = p.Info
 	if opts.Info == nil {
@@ -97,40 +98,40 @@ func (p *Profile) Editor(opts EditorOptions, fault func(err error, line []byte))
 	return opts
 }
 
-// Watch checks every line between an editor and an agent, and reports the agent's lines that the editor does not tolerate.
-// [Profile.Watch] makes one for each connection.
-type Watch struct {
-	profile *Profile
+// editorWatch checks every line between an editor and an agent, and reports the agent's lines that the editor does not tolerate.
+// [editorProfile.watch] makes one for each connection.
+type editorWatch struct {
+	profile *editorProfile
 
 	mu sync.Mutex // guards the fields below
 	// asked has the editor's open requests by the text of their IDs.
-	asked map[string]asked
+	asked map[string]openRequest
 	// questions has the IDs of the agent's open questions.
 	questions map[string]bool
-	sessions  map[acp.SessionID]*watched
+	sessions  map[acp.SessionID]*watchedSession
 }
 
-// asked is a request of the editor.
-type asked struct {
+// openRequest is a request of the editor.
+type openRequest struct {
 	method  string
 	session acp.SessionID
 	cwd     string
 }
 
-// watched is a session that the editor knows.
-type watched struct {
+// watchedSession is a session that the editor knows.
+type watchedSession struct {
 	cwd string
 	// turns counts the prompts and loads without a response.
 	turns int
 }
 
-// Watch returns a new watch for a connection of this editor.
-func (p *Profile) Watch() *Watch {
-	return &Watch{profile: p, asked: make(map[string]asked), questions: make(map[string]bool), sessions: make(map[acp.SessionID]*watched)}
+// watch returns a new watch for a connection of this editor.
+func (p *editorProfile) watch() *editorWatch {
+	return &editorWatch{profile: p, asked: make(map[string]openRequest), questions: make(map[string]bool), sessions: make(map[acp.SessionID]*watchedSession)}
 }
 
 // sandboxed refuses paths outside the session's directory.
-func (w *Watch) sandboxed(params any) error {
+func (w *editorWatch) sandboxed(params any) error {
 	var id acp.SessionID
 	var path string
 	switch p := params.(type) {

@@ -1,4 +1,4 @@
-package acptest
+package main
 
 import (
 	"errors"
@@ -18,8 +18,8 @@ type wireMessage struct {
 	Error  jsonx.Raw `json:"error"`
 }
 
-// about has the members of params or a result that the rules need.
-type about struct {
+// messageMembers has the members of params or a result that the rules need.
+type messageMembers struct {
 	SessionID acp.SessionID `json:"sessionId"`
 	Cwd       string        `json:"cwd"`
 	Mode      string        `json:"mode"`
@@ -33,8 +33,8 @@ type about struct {
 	} `json:"authMethods"`
 }
 
-// shown has the members of an update that the rules need.
-type shown struct {
+// updateMembers has the members of an update that the rules need.
+type updateMembers struct {
 	Kind string `json:"sessionUpdate"`
 	// SessionID is that of a child session.
 	SessionID acp.SessionID `json:"sessionId"`
@@ -46,7 +46,7 @@ type shown struct {
 
 // Line checks one line in either direction; sent marks those of the editor. The error says why the editor does not tolerate the
 // line. Line may be called from any goroutine.
-func (w *Watch) Line(sent bool, line []byte) error {
+func (w *editorWatch) Line(sent bool, line []byte) error {
 	var m wireMessage
 	if err := jsonx.Unmarshal(line, &m); err != nil {
 		if sent {
@@ -70,26 +70,26 @@ func (w *Watch) Line(sent bool, line []byte) error {
 	return err
 }
 
-func (w *Watch) session(id acp.SessionID) *watched {
+func (w *editorWatch) session(id acp.SessionID) *watchedSession {
 	s := w.sessions[id]
 	if s == nil {
-		s = new(watched)
+		s = new(watchedSession)
 		w.sessions[id] = s
 	}
 	return s
 }
 
-func (w *Watch) sent(m *wireMessage) {
+func (w *editorWatch) sent(m *wireMessage) {
 	if m.Method == "" {
 		delete(w.questions, string(m.ID))
 		return
 	}
-	var p about
+	var p messageMembers
 	_ = jsonx.Unmarshal(m.Params, &p) // a test's params may be anything
 	if len(m.ID) == 0 {
 		return
 	}
-	w.asked[string(m.ID)] = asked{m.Method, p.SessionID, p.Cwd}
+	w.asked[string(m.ID)] = openRequest{m.Method, p.SessionID, p.Cwd}
 	switch m.Method {
 	case acp.MethodSessionLoad.Name, acp.MethodSessionResume.Name:
 		// The editor knows the session as soon as it requests it.
@@ -103,11 +103,11 @@ func (w *Watch) sent(m *wireMessage) {
 	}
 }
 
-func (w *Watch) received(m *wireMessage) error {
+func (w *editorWatch) received(m *wireMessage) error {
 	if m.Method == "" {
 		return w.answered(m)
 	}
-	var p about
+	var p messageMembers
 	if err := jsonx.Unmarshal(m.Params, &p); err != nil {
 		return fmt.Errorf("the params of %s: %w", m.Method, err)
 	}
@@ -132,7 +132,7 @@ func (w *Watch) received(m *wireMessage) error {
 }
 
 // calls reports whether the agent may call a method.
-func (w *Watch) calls(method, mode string) bool {
+func (w *editorWatch) calls(method, mode string) bool {
 	c := w.profile.Capabilities
 	switch method {
 	case acp.MethodSessionRequestPermission.Name:
@@ -150,7 +150,7 @@ func (w *Watch) calls(method, mode string) bool {
 	}
 }
 
-func (w *Watch) answered(m *wireMessage) error {
+func (w *editorWatch) answered(m *wireMessage) error {
 	a, known := w.asked[string(m.ID)]
 	switch a.method {
 	case acp.MethodSessionPrompt.Name, acp.MethodSessionLoad.Name:
@@ -162,7 +162,7 @@ func (w *Watch) answered(m *wireMessage) error {
 	if !known {
 		return fmt.Errorf("an answer to %s, which is no open request", m.ID)
 	}
-	var r about
+	var r messageMembers
 	if err := jsonx.Unmarshal(m.Result, &r); err != nil {
 		return fmt.Errorf("the answer to %s: %w", a.method, err)
 	}
@@ -180,13 +180,13 @@ func (w *Watch) answered(m *wireMessage) error {
 	return nil
 }
 
-func (w *Watch) switches() bool {
+func (w *editorWatch) switches() bool {
 	s := w.profile.Capabilities.Session
 	return s != nil && s.ConfigOptions != nil && s.ConfigOptions.Boolean != nil
 }
 
 // methods checks the ways to sign in that the agent offers.
-func (w *Watch) methods(r *about) error {
+func (w *editorWatch) methods(r *messageMembers) error {
 	for _, m := range r.AuthMethods {
 		if m.Type == "terminal" && !w.profile.Capabilities.Auth.Terminal {
 			return errors.New("a sign-in in a terminal, but these were not advertised")
@@ -198,10 +198,12 @@ func (w *Watch) methods(r *about) error {
 	return nil
 }
 
-func (w *Watch) meta(key string) bool { return string(w.profile.Capabilities.Meta[key]) == "true" }
+func (w *editorWatch) meta(key string) bool {
+	return string(w.profile.Capabilities.Meta[key]) == "true"
+}
 
-func (w *Watch) updated(p *about) error {
-	var u shown
+func (w *editorWatch) updated(p *messageMembers) error {
+	var u updateMembers
 	if err := jsonx.Unmarshal(p.Update, &u); err != nil {
 		return fmt.Errorf("an update: %w", err)
 	}
