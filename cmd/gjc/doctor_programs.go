@@ -36,7 +36,7 @@ func examineAdapters(ctx context.Context, h *host, opts *options, dir string, ad
 		_ = children.Close(ended)
 	}()
 	local := h.local(ctx)
-	settings := h.adapterOptions(dir, []string{cwd}, &local, trust.NewSession(trust.Open(trustFile(dir))))
+	settings := h.catalogOptions(dir, []string{cwd}, &local, trust.NewSession(trust.Open(trustFile(dir))))
 	settings.Children = children
 	catalog := dapconfig.New(settings)
 	list, err := catalog.List(ctx)

@@ -106,6 +106,7 @@ func (h *host) languages(agentDir string, opts *options, local *bridges.Local) f
 	}
 }
 
+// catalogOptions returns the options for the language servers or the debug adapters of a workspace.
 func (h *host) catalogOptions(agentDir string, roots []string, local *bridges.Local, answers *trust.Session) lspconfig.Options {
 	home, _ := h.home() // without one there are no files in it
 	return lspconfig.Options{Roots: roots, Home: home, AgentDir: agentDir, Env: local.Environ, Trust: answers}
@@ -119,14 +120,9 @@ func (h *host) debugging(agentDir string, opts *options, local *bridges.Local) f
 		if !cfg.debug.enabled {
 			return server.Debugging{}, nil
 		}
-		catalog := dapconfig.New(h.adapterOptions(agentDir, roots, local, trust.NewSession(store)))
+		catalog := dapconfig.New(h.catalogOptions(agentDir, roots, local, trust.NewSession(store)))
 		return server.Debugging{Adapters: catalog, Env: local.Environ}, nil
 	}
-}
-
-func (h *host) adapterOptions(agentDir string, roots []string, local *bridges.Local, answers *trust.Session) dapconfig.Options {
-	home, _ := h.home() // without one there are no files in it
-	return dapconfig.Options{Roots: roots, Home: home, AgentDir: agentDir, Env: local.Environ, Trust: answers}
 }
 
 // hooksOf returns a function that makes a session's reader of hooks.

@@ -16,7 +16,7 @@ import (
 func (s *snapshot) choose(ctx context.Context, w dap.Wanted) (*dap.Spec, error) {
 	ws := s.projectFor(w)
 	failed := &NotFoundError{Adapter: w.Adapter, Program: w.Program}
-	candidates := s.candidates(w, ws, ws.defs)
+	candidates := s.candidates(w, ws, ws.Defs)
 	for _, d := range candidates {
 		spec, why := s.spec(ctx, ws, d)
 		if spec != nil {
@@ -25,7 +25,7 @@ func (s *snapshot) choose(ctx context.Context, w dap.Wanted) (*dap.Spec, error) 
 		failed.Missing = append(failed.Missing, dap.Unused{Name: d.Name, Why: why, FileTypes: d.Strings("fileTypes")})
 	}
 	var names []string
-	for _, d := range ws.defs {
+	for _, d := range ws.Defs {
 		names = append(names, d.Name)
 		if spec, _ := s.spec(ctx, ws, d); spec != nil {
 			failed.Installed = append(failed.Installed, d.Name)
@@ -250,7 +250,7 @@ func (r *ranking) attachProcess(pid int) {
 	can := func(d *definition) bool { return len(d.Lacking("processForm")) == 0 }
 	path := ""
 	if pid > 0 {
-		path, _ = r.s.opts.Executable(pid) // if unknown, use the root markers
+		path, _ = r.s.catalog.executable(pid) // if unknown, use the root markers
 	}
 	if path == "" {
 		r.add(func(d *definition) bool { return can(d) && r.marked(d) && !d.native() })

@@ -72,7 +72,7 @@ func usr(name string) string {
 
 func (m *machine) options() config.Options {
 	return config.Options{
-		Roots: []string{m.root}, Home: m.home, AgentDir: filepath.Join(m.home, ".gjc", "agent"), Trust: m.trust, Top: m.path("~/top"),
+		Roots: []string{m.root}, Home: m.home, AgentDir: filepath.Join(m.home, ".gjc", "agent"), Trust: m.trust,
 		Env: func(context.Context) []string { return m.env },
 		LookPath: func(command string, _ []string) (string, error) {
 			if slices.Contains(m.onPath, command) {
@@ -80,16 +80,22 @@ func (m *machine) options() config.Options {
 			}
 			return "", fmt.Errorf("%q: %w", command, fs.ErrNotExist)
 		},
-		Executable: func(pid int) (string, error) {
-			if path, ok := m.exe[pid]; ok {
-				return path, nil
-			}
-			return "", errors.ErrUnsupported
-		},
 	}
 }
 
-func (m *machine) open() *config.Catalog { return config.New(m.options()) }
+func (m *machine) open() *config.Catalog { return m.catalog(m.options()) }
+
+// catalog returns a catalog of the machine with other options.
+func (m *machine) catalog(opts config.Options) *config.Catalog {
+	c := config.New(opts)
+	c.SetMachine(m.path("~/top"), func(pid int) (string, error) {
+		if path, ok := m.exe[pid]; ok {
+			return path, nil
+		}
+		return "", errors.ErrUnsupported
+	})
+	return c
+}
 
 func (m *machine) list(c *config.Catalog) *dap.Listing {
 	m.t.Helper()
@@ -384,7 +390,7 @@ func TestCatalog_Roots(t *testing.T) {
 	m.write("dap.json", `{"dlv": {"disabled": true}}`)
 	opts := m.options()
 	opts.Roots = append(opts.Roots, other)
-	c := config.New(opts)
+	c := m.catalog(opts)
 	l := m.list(c)
 	if got := names(l); got != "rdbg dlv" || why(l, "dlv") != "" || len(l.Unused) != 12 {
 		t.Errorf("adapters %s, %d others", got, len(l.Unused))
@@ -402,7 +408,7 @@ func TestCatalog_NoRoots(t *testing.T) {
 	m := newMachine(t, "dlv")
 	opts := m.options()
 	opts.Roots = nil
-	c := config.New(opts)
+	c := m.catalog(opts)
 	if spec, err := c.Find(t.Context(), dap.Wanted{Program: m.path("a.go")}); err != nil || spec.Name != "dlv" {
 		t.Errorf("%v, %v", spec, err)
 	}

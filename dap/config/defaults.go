@@ -15,7 +15,7 @@ var defaultsJSON []byte
 // defaults returns the parsed defaultsJSON. It must not be modified.
 var defaults = sync.OnceValue(func() *configfile.File {
 	f := &configfile.File{Path: "defaults.json", Data: defaultsJSON}
-	parse(f)
+	schema.Parse(f)
 	return f
 })
 

@@ -15,7 +15,7 @@ func TestConfiguration_EnvFileHidden(t *testing.T) {
 		"name": "x", "type": "go", "request": "launch", "program": ".", "env": {"OWN": "own", "LD_PRELOAD": "/x.so"}, "envFile": ".env",
 	}]}`)
 	m.write(".env", "PASSWORD=hunter2\nOWN=other\n")
-	c, err := config.New(m.options()).Configuration(t.Context(), "x", config.Resolve{})
+	c, err := m.catalog(m.options()).Configuration(t.Context(), "x", config.Resolve{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 
 func parsed(path, text string) *configfile.File {
 	f := &configfile.File{Path: path, Data: []byte(text)}
-	parse(f)
+	schema.Parse(f)
 	return f
 }
 
@@ -120,9 +120,20 @@ func TestRunsOfFiles_InvalidCommand(t *testing.T) {
 
 // TestRunsOfFiles_AllFields checks that each field either needs trust or is declared harmless.
 func TestRunsOfFiles_AllFields(t *testing.T) {
-	for _, name := range fieldNames() {
-		value := &configfile.Node{Kind: configfile.Object}
-		run := runs("x", configfile.Member{Name: name, Value: value}, &configfile.Node{Kind: configfile.Object, Members: []configfile.Member{{Name: name, Value: value}}})
+	values := map[configfile.FieldType]string{
+		configfile.AString: `"dlv"`, configfile.StringList: `["y"]`, configfile.Texts: `{"A": "b"}`, configfile.ABoolean: "true", configfile.ADuration: "5",
+		configfile.AnObject: "{}",
+	}
+	for name, typ := range schema.Fields {
+		value := values[typ]
+		if name == "connectMode" {
+			value = `"stdio"`
+		}
+		f := parsed("dap.json", `{"x": {"`+name+`": `+value+`}}`)
+		if len(f.Problems) > 0 {
+			t.Errorf("problems %q", f.Problems)
+		}
+		run := strings.Join(f.Runs, "|")
 		safe := name == "disabled" || name == "languages" || name == "startTimeoutMs" || name == "install"
 		if (run == "") != safe {
 			t.Errorf("%s: %q", name, run)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/text"
+	"github.com/gajae-code/gjc/internal/workspace"
 )
 
 // launchFile is the file with the editor's debug configurations, relative to a root.
@@ -208,12 +209,12 @@ func parseEntry(f *configfile.File, n *configfile.Node, compound bool, goos stri
 
 // launches returns all configurations of all roots.
 func (s *snapshot) launches() (all []launchEntry, problems []string) {
-	for _, ws := range s.projects {
+	for _, ws := range s.Projects {
 		entries, wrong := readLaunch(ws.Root, s.GOOS)
 		problems = append(problems, wrong...)
 		for _, e := range entries {
-			if e.Why == "" && len(ofType(adapterType(e), ws.defs)) == 0 && len(named(e.Type, ws.defs)) == 0 {
-				e.Why = "no debug adapter for the type " + configfile.Quote(e.Type) + configfile.Meant(e.Type, types(ws.defs))
+			if e.Why == "" && len(ofType(adapterType(e), ws.Defs)) == 0 && len(named(e.Type, ws.Defs)) == 0 {
+				e.Why = "no debug adapter for the type " + configfile.Quote(e.Type) + configfile.Meant(e.Type, types(ws.Defs))
 			}
 			all = append(all, e)
 		}
@@ -240,11 +241,11 @@ func adapterType(e launchEntry) string {
 
 // Configurations returns the configurations in the launch.json files of the workspace, and the errors in these files.
 func (c *Catalog) Configurations(ctx context.Context) (list []Summary, problems []string, err error) {
-	s, err := c.acquire(ctx, c.opts.MaxAge)
+	s, err := c.Acquire(ctx, workspace.MaxAge)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer c.release()
+	defer c.Release()
 	entries, problems := s.launches()
 	for _, e := range entries {
 		list = append(list, e.Summary)
@@ -255,13 +256,13 @@ func (c *Catalog) Configurations(ctx context.Context) (list []Summary, problems 
 // Configuration returns the configuration with a name, with its variables replaced. If no name is equal, it ignores case,
 // provided that only one name matches. Otherwise the error is an [*UnknownConfigurationError].
 func (c *Catalog) Configuration(ctx context.Context, name string, with Resolve) (*Configuration, error) {
-	s, err := c.acquire(ctx, c.opts.MaxAge)
+	s, err := c.Acquire(ctx, workspace.MaxAge)
 	if err != nil {
 		return nil, err
 	}
 	entries, problems := s.launches()
 	env, home := s.Env, s.Home
-	c.release() // the user may take long to answer
+	c.Release() // the user may take long to answer
 	e, err := findEntry(name, entries, problems)
 	if err != nil {
 		return nil, err
@@ -270,7 +271,7 @@ func (c *Catalog) Configuration(ctx context.Context, name string, with Resolve) 
 		return nil, fmt.Errorf("%s:%d: configuration %s cannot be used: %s", e.File, e.Line, configfile.Quote(e.Name), e.Why)
 	}
 	r := &resolver{
-		Resolve: with, goos: c.opts.GOOS, root: e.Root, roots: c.opts.Roots, home: home, env: env, inputs: e.inputs, answers: make(map[string]string),
+		Resolve: with, goos: c.Options.GOOS, root: e.Root, roots: c.Options.Roots, home: home, env: env, inputs: e.inputs, answers: make(map[string]string),
 	}
 	return r.configuration(ctx, e)
 }

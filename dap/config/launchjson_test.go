@@ -110,7 +110,7 @@ func TestConfiguration_Variables(t *testing.T) {
 					return "<" + answer.String() + ">", nil
 				}
 			}
-			c, err := config.New(opts).Configuration(t.Context(), "x", with)
+			c, err := m.catalog(opts).Configuration(t.Context(), "x", with)
 			if err != nil {
 				got := strings.ReplaceAll(err.Error(), m.root, "W")
 				if want, ok := strings.CutPrefix(tt.want, "!"); !ok || !strings.Contains(got, want) || !strings.HasPrefix(got, `W/.vscode/launch.json:1: configuration "x" cannot be used: `) {

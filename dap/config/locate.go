@@ -34,11 +34,11 @@ func (s *snapshot) locate(ctx context.Context, ws *project, d *definition) locat
 	switch {
 	case at.path == "":
 	case d.kind() == kindGDB:
-		if why := s.probes.gdb(ctx, at.path, s.Environ()); why != "" {
+		if why := s.catalog.probes.gdb(ctx, at.path, s.Environ()); why != "" {
 			return location{why: why}
 		}
 	case d.kind() == kindDebugpy && slices.Equal(d.Strings("args"), []string{"-m", "debugpy.adapter"}):
-		if _, why := s.probes.debugpy(ctx, at.path, ws.Root, s.Environ()); why != "" {
+		if _, why := s.catalog.probes.debugpy(ctx, at.path, ws.Root, s.Environ()); why != "" {
 			return location{why: why}
 		}
 	}
@@ -69,10 +69,7 @@ func (s *snapshot) program(ws *project, d *definition) location {
 }
 
 func (s *snapshot) trustReason(root string, ws *project) string {
-	if of := s.projectAt(root); of != nil {
-		return of.Reason()
-	}
-	return ws.Reason()
+	return cmp.Or(s.ProjectAt(root), ws).Reason()
 }
 
 // alternatives returns further names of the program. Those of the defaults only apply to the default command.
@@ -109,7 +106,7 @@ func (s *snapshot) alternative(pattern string) string {
 	case volume != "":
 		tops, pattern = []string{volume + "/"}, strings.TrimPrefix(pattern[len(volume):], "/")
 	case pattern[0] == '/':
-		tops, pattern = []string{s.opts.Top}, pattern[1:]
+		tops, pattern = []string{s.catalog.top}, pattern[1:]
 	}
 	for _, top := range tops {
 		if !filepath.IsAbs(top) && top != "/" {
@@ -224,7 +221,7 @@ func (s *snapshot) python(ctx context.Context, ws *project) location {
 	var at location
 	var without []string
 	for _, path := range all {
-		program, why := s.probes.debugpy(ctx, path, ws.Root, s.Environ())
+		program, why := s.catalog.probes.debugpy(ctx, path, ws.Root, s.Environ())
 		if why != "" {
 			without = append(without, path)
 			at.why = why
@@ -254,25 +251,23 @@ func (s *snapshot) python(ctx context.Context, ws *project) location {
 	return at
 }
 
-// noteProgram records the programs of projects that an adapter would run if they were trusted.
-func (s *snapshot) noteProgram(ws *project, d *definition) {
+// ownPrograms returns the programs of projects that an adapter would run if they were trusted.
+func (s *snapshot) ownPrograms(ws *project, d *definition) (all []workspace.Found) {
 	names := []string{d.command()}
 	if d.kind() == kindDebugpy && d.command() == "python" {
 		names = interpreters(s.GOOS)
 	}
 	for _, name := range names {
-		f := s.Find(name, ws.Root, ws.Root)
-		if of := s.projectAt(f.Of); f.Local != "" && of != nil {
-			of.AddProgram(f.Local, s.GOOS)
+		if f := s.Find(name, ws.Root, ws.Root); f.Local != "" {
+			all = append(all, f)
 		}
 	}
+	return all
 }
 
-// local reports whether an adapter's program would be the project's own.
-func (s *snapshot) local(ws *project, d *definition) bool {
-	names := []string{d.command()}
-	if d.kind() == kindDebugpy && d.command() == "python" {
-		names = interpreters(s.GOOS)
+// noteProgram records these programs for the question about trust.
+func (s *snapshot) noteProgram(ws *project, d *definition) {
+	for _, f := range s.ownPrograms(ws, d) {
+		s.NoteProgram(f)
 	}
-	return slices.ContainsFunc(names, func(name string) bool { return s.Find(name, ws.Root, ws.Root).Local != "" })
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"path/filepath"
 	"strings"
 
@@ -23,34 +24,28 @@ type NotFoundError struct {
 }
 
 func (e *NotFoundError) Error() string {
-	var b strings.Builder
+	var text string
 	switch {
 	case e.Unknown:
-		b.WriteString("Unknown debugger adapter " + `"` + e.Adapter + `"` + ".")
+		text = `Unknown debugger adapter "` + e.Adapter + `".`
 		if e.Hint != "" {
-			b.WriteString(` Did you mean "` + e.Hint + `"?`)
+			text += ` Did you mean "` + e.Hint + `"?`
 		}
 	case e.Adapter != "":
-		b.WriteString("The debugger adapter " + e.Adapter + " cannot be used.")
+		text = "The debugger adapter " + e.Adapter + " cannot be used."
 	default:
-		b.WriteString("No debugger adapter available.")
+		text = "No debugger adapter available."
 	}
-	installed := "none"
-	if len(e.Installed) > 0 {
-		installed = strings.Join(e.Installed, ", ")
+	text += " Installed adapters: " + cmp.Or(strings.Join(e.Installed, ", "), "none") + "."
+	if len(e.Missing) == 0 {
+		return text
 	}
-	b.WriteString(" Installed adapters: " + installed + ".")
-	if len(e.Missing) > 0 && e.Adapter == "" && e.Program != "" {
-		b.WriteString(" For " + filepath.Base(e.Program) + ":")
+	if e.Adapter == "" && e.Program != "" {
+		text += " For " + filepath.Base(e.Program) + ":"
 	}
-	for i, m := range e.Missing {
-		if i > 0 {
-			b.WriteString(";")
-		}
-		b.WriteString(" " + m.Name + ": " + m.Why)
+	var reasons []string
+	for _, m := range e.Missing {
+		reasons = append(reasons, m.Name+": "+m.Why)
 	}
-	if len(e.Missing) > 0 {
-		b.WriteString(".")
-	}
-	return b.String()
+	return text + " " + strings.Join(reasons, "; ") + "."
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,8 +32,8 @@ var errProbe = errors.New("it did not answer within 3 seconds")
 
 // prober runs programs to find out their version or features, and caches the answers. The catalog's lock guards it.
 type prober struct {
-	children *proc.Group
-	known    map[string]answer
+	opts  *Options
+	known map[string]answer
 }
 
 // answer is the output of a program, or why the probe failed.
@@ -78,38 +79,17 @@ func lastEntry(env []string) string {
 func (p *prober) run(ctx context.Context, path string, args, env []string) answer {
 	ctx, cancel := context.WithTimeoutCause(ctx, probeTimeout, errProbe)
 	defer cancel()
-	start := proc.Start
-	if p.children != nil {
-		start = p.children.Start
-	}
 	out := &prefixWriter{}
-	child, err := start(ctx, &proc.Options{Path: path, Args: args, Env: proc.Environ(env), Dir: filepath.Dir(path), Stdout: out, Mark: proc.NewMark()})
+	child, err := p.opts.Probe(ctx, &proc.Options{Path: path, Args: args, Env: proc.Environ(env), Dir: filepath.Dir(path), Stdout: out, Mark: proc.NewMark()})
 	if err != nil {
-		return answer{why: err.Error()}
-	}
-	if _, err = child.Wait(ctx); err != nil {
-		child.Kill()
-		<-child.Done()
 		return answer{why: err.Error()}
 	}
 	if err := child.Err(); err != nil {
 		text := strings.TrimSpace(child.Stderr().String())
-		if _, last, ok := cutLast(text, "\n"); ok {
-			text = last
-		}
-		if text == "" {
-			text = err.Error()
-		}
-		return answer{text: string(out.text), why: text}
+		text = text[strings.LastIndexByte(text, '\n')+1:]
+		return answer{text: string(out.text), why: cmp.Or(text, err.Error())}
 	}
 	return answer{text: string(out.text)}
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
 }
 
 // prefixWriter keeps the first probeBytes bytes.

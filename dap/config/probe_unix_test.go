@@ -46,7 +46,7 @@ func (m *machine) real(path ...string) *config.Catalog {
 	opts.Env = func(context.Context) []string {
 		return append(m.env, "PATH="+strings.Join(path, ":"))
 	}
-	return config.New(opts)
+	return m.catalog(opts)
 }
 
 // TestProbe_GDB checks that an old gdb and one without Python are rejected, and that each is probed once.

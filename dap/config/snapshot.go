@@ -5,25 +5,17 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/gajae-code/gjc/dap"
 	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/workspace"
 )
 
-// snapshot is the configuration as read at one time. It caches directories and programs.
+// snapshot is the configuration as read at one time.
 type snapshot struct {
-	*workspace.View
-	opts     *Options
-	probes   *prober
-	stamp    string // see [trust.Session.Stamp]
-	read     time.Time
-	projects []*project
-	problems []string
-	// trustError is why the answers about trust could not be read.
-	trustError error
-	specs      map[string]specResult
+	*workspace.Config[*definition]
+	catalog *Catalog
+	specs   map[string]specResult
 }
 
 // specResult is a definition's spec, or why there is none.
@@ -33,76 +25,18 @@ type specResult struct {
 }
 
 // project is one root with its own configuration.
-type project struct {
-	*workspace.Consent
-	// defs are the present adapters, all those that a trusted project would have.
-	defs, all []*definition
+type project = workspace.Project[*definition]
+
+func newSnapshot(c *Catalog, env []string) *snapshot {
+	source := workspace.Source[*definition]{Subject: subject, Schema: schema, Rootless: true, Merge: func(files []*configfile.File) ([]*definition, []string) {
+		return merge(files, c.Options.GOOS)
+	}}
+	return &snapshot{Config: source.Read(&c.Options, env), catalog: c, specs: make(map[string]specResult)}
 }
 
-func newSnapshot(opts *Options, env []string, probes *prober) *snapshot {
-	s := &snapshot{
-		View:   &workspace.View{Roots: opts.Roots, Home: opts.Home, GOOS: opts.GOOS, Env: env, LookPath: opts.LookPath},
-		probes: probes, opts: opts, read: time.Now(), specs: make(map[string]specResult),
-	}
-	s.Trusts = func(root string) bool {
-		ws := s.projectAt(root)
-		return ws != nil && ws.ProgramsTrusted
-	}
-	seen := make(map[string]bool)
-	var user []*configfile.File
-	for _, p := range configfile.UserPlaces(opts.Home, opts.AgentDir) {
-		user = append(user, readPlace(p, seen)...)
-	}
-	s.addProblems(user)
-	for _, root := range opts.Roots {
-		var own []*configfile.File
-		for _, p := range configfile.ProjectPlaces(root) {
-			own = append(own, readPlace(p, seen)...)
-		}
-		s.addProblems(own)
-		s.projects = append(s.projects, s.newProject(root, user, own))
-	}
-	if len(s.projects) == 0 {
-		s.projects = []*project{s.newProject("", user, nil)}
-	}
-	return s
-}
-
-// addProblems adds the problems of files.
-func (s *snapshot) addProblems(files []*configfile.File) {
-	for _, f := range files {
-		s.problems = append(s.problems, f.Problems...)
-	}
-}
-
-func (s *snapshot) newProject(root string, user, own []*configfile.File) *project {
-	consent, err := workspace.NewConsent(root, own, s.opts.Trust)
-	if err != nil {
-		s.trustError = err
-	}
-	ws := &project{Consent: consent}
-	var problems []string
-	ws.all, problems = merge(slices.Concat(user, own), s.GOOS)
-	ws.defs = ws.all
-	if !consent.FilesTrusted {
-		ws.defs, problems = merge(slices.Concat(user, consent.Usable(own)), s.GOOS)
-	}
-	for _, p := range problems {
-		if !slices.Contains(s.problems, p) { // the user's files are merged for each root
-			s.problems = append(s.problems, p)
-		}
-	}
-	return ws
-}
-
-// projectAt returns the project of a root, or nil.
-func (s *snapshot) projectAt(root string) *project {
-	for _, ws := range s.projects {
-		if ws.Root == root {
-			return ws
-		}
-	}
-	return nil
+// Concerns implements [workspace.Snapshot].
+func (s *snapshot) Concerns(file string) bool {
+	return slices.Contains(configfile.Names(subject), filepath.Base(file))
 }
 
 // projectFor returns the project of the program, of the directory, or the first one.
@@ -111,23 +45,11 @@ func (s *snapshot) projectFor(w dap.Wanted) *project {
 		if path == "" {
 			continue
 		}
-		if ws := s.projectAt(s.RootOf(filepath.Clean(path))); ws != nil {
+		if ws := s.ProjectAt(s.RootOf(filepath.Clean(path))); ws != nil {
 			return ws
 		}
 	}
-	return s.projects[0]
-}
-
-// untrusted returns texts for the user: what is not used because a project is not trusted.
-func (s *snapshot) untrusted() []string {
-	var all []string
-	if s.trustError != nil {
-		all = append(all, s.trustError.Error())
-	}
-	for _, ws := range s.projects {
-		all = append(all, ws.Untrusted()...)
-	}
-	return all
+	return s.Projects[0]
 }
 
 // spec returns the spec of an adapter, or why it cannot be used. A snapshot always returns the same pointer for an adapter.

@@ -52,7 +52,9 @@ type File struct {
 	Name string
 	Data []byte
 	// Entries are the things that the file configures (servers, adapters).
-	Entries  []Entry
+	Entries []Entry
+	// Settings are the members of the file that apply to all entries.
+	Settings map[string]Value
 	Problems []string
 	// Runs describes what the file can run or change in what runs, for the user. If it is empty, the file needs no trust.
 	Runs []string

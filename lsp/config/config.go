@@ -9,137 +9,42 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"sync"
-	"time"
 
-	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/trust"
+	"github.com/gajae-code/gjc/internal/workspace"
 	"github.com/gajae-code/gjc/lsp"
 )
 
 // Options configures a [Catalog].
-type Options struct {
-	// Roots are the workspace's directories, absolute. Required.
-	Roots []string
-	// Home is the user's home directory, AgentDir the directory of gjc's own files. If empty, they are not read.
-	Home, AgentDir string
-	// Env returns the environment of the servers, as "NAME=value". If nil, it is empty, and PATH has no programs.
-	Env func(context.Context) []string
-	// Trust holds the user's answers. If nil, no project is trusted.
-	Trust *trust.Session
-	// Children owns the process that probes lspmux. If nil, it belongs to no group.
-	Children *proc.Group
-	// GOOS is the operating system. If empty, [runtime.GOOS].
-	GOOS string
-	// LookPath finds a program on the PATH of an environment. If nil, [proc.LookPath].
-	LookPath func(command string, env []string) (string, error)
-	// MaxAge is the age at which files and programs are read again. If zero, [DefaultMaxAge].
-	MaxAge time.Duration
-}
+type Options = workspace.Options
 
-// DefaultMaxAge is short, so that a server that the user has just installed is found.
-const DefaultMaxAge = 30 * time.Second
-
-// listAge is the maximum age for [Catalog.List], which users call to check the effect of a change.
-const listAge = 2 * time.Second
-
-// Catalog implements [lsp.Catalog] with configuration files. It reads them at the first use, and again after
-// [Catalog.Changed] reports a relevant file, after an answer about trust, and after [Options.MaxAge]. It starts no goroutine
-// and needs no Close.
+// Catalog implements [lsp.Catalog] with configuration files.
 type Catalog struct {
-	opts Options
-	mux  *lspmux
+	*workspace.Catalog[*snapshot]
 
-	// lock is held while files are read. It is a channel so that a context can end the wait.
-	lock chan struct{}
-	// lock guards the fields below.
-	current *snapshot
+	// The catalog's lock guards the fields below.
+	mux *lspmux
 	// visited are the files that [Catalog.For] was called for, one for each directory and type.
 	visited []string
 	// direct are the rust-analyzers that were returned without lspmux, by program and root: one that may run must not be started
 	// again when lspmux starts later.
 	direct map[string]bool
-
-	mu      sync.Mutex // guards the fields below
-	pending []string   // changed paths that are not processed yet
-	stale   bool       // all files are to be read again
 }
 
 var _ lsp.Catalog = (*Catalog)(nil)
 
 // New returns a catalog. It does no I/O.
 func New(opts Options) *Catalog {
-	if opts.GOOS == "" {
-		opts.GOOS = runtime.GOOS
-	}
-	if opts.LookPath == nil {
-		opts.LookPath = proc.LookPath
-	}
-	if opts.MaxAge == 0 {
-		opts.MaxAge = DefaultMaxAge
-	}
-	if opts.Env == nil {
-		opts.Env = func(context.Context) []string { return nil }
-	}
-	if opts.Trust == nil {
-		opts.Trust = trust.NewSession(nil)
-	}
-	roots := make([]string, len(opts.Roots))
-	for i, r := range opts.Roots {
-		roots[i] = filepath.Clean(r)
-	}
-	opts.Roots = roots
-	c := &Catalog{opts: opts, lock: make(chan struct{}, 1), direct: make(map[string]bool)}
-	c.mux = &lspmux{opts: &c.opts}
+	c := &Catalog{direct: make(map[string]bool)}
+	c.Catalog = workspace.NewCatalog(opts, func(env []string, all bool) *snapshot {
+		if all {
+			clear(c.direct)
+		}
+		return newSnapshot(&c.Options, env)
+	})
+	c.mux = &lspmux{opts: &c.Options}
 	return c
-}
-
-// acquire locks the catalog. The caller must call release after a nil error.
-func (c *Catalog) acquire(ctx context.Context) error {
-	select {
-	case c.lock <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (c *Catalog) release() { <-c.lock }
-
-// maxPending bounds the changed paths that are kept; with more, all files are read again.
-const maxPending = 4096
-
-// Changed implements [lsp.Catalog]. Without paths, any file may have changed. The files are read at the next use.
-func (c *Catalog) Changed(paths []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(paths) == 0 || len(c.pending)+len(paths) > maxPending {
-		c.stale, c.pending = true, nil
-	}
-	if !c.stale {
-		c.pending = append(c.pending, paths...)
-	}
-}
-
-// snapshot returns a snapshot that is not older than maxAge. The caller holds the lock.
-func (c *Catalog) snapshot(ctx context.Context, maxAge time.Duration) *snapshot {
-	c.mu.Lock()
-	changed, stale := c.pending, c.stale
-	c.pending, c.stale = nil, false
-	c.mu.Unlock()
-	stamp := c.opts.Trust.Stamp()
-	s := c.current
-	if stale {
-		clear(c.direct)
-	}
-	if s == nil || stale || s.stamp != stamp || time.Since(s.read) >= maxAge || slices.ContainsFunc(changed, s.concerns) {
-		s = newSnapshot(&c.opts, c.opts.Env(ctx))
-		s.stamp = stamp
-		c.current = s
-	}
-	return s
 }
 
 // maxVisited bounds the files that List uses.
@@ -163,11 +68,11 @@ func (c *Catalog) For(ctx context.Context, file string) ([]lsp.Candidate, error)
 	if !filepath.IsAbs(file) {
 		return nil, fmt.Errorf("%q is not an absolute path", file)
 	}
-	if err := c.acquire(ctx); err != nil {
+	s, err := c.Acquire(ctx, workspace.MaxAge)
+	if err != nil {
 		return nil, err
 	}
-	defer c.release()
-	s := c.snapshot(ctx, c.opts.MaxAge)
+	defer c.Release()
 	usable := s.forFile(file)
 	c.visit(file)
 	list := make([]lsp.Candidate, len(usable))
@@ -206,14 +111,14 @@ func (c *Catalog) start(ctx context.Context, s *snapshot, u usable) *lsp.Spec {
 // List implements [lsp.Catalog]. The result is at most two seconds old. It includes servers for directories in a root after
 // [Catalog.For] was called for a file there.
 func (c *Catalog) List(ctx context.Context) (*lsp.Listing, error) {
-	if err := c.acquire(ctx); err != nil {
+	s, err := c.Acquire(ctx, workspace.ListAge)
+	if err != nil {
 		return nil, err
 	}
-	defer c.release()
-	s := c.snapshot(ctx, min(listAge, c.opts.MaxAge))
-	l := &lsp.Listing{Problems: slices.Clone(s.problems), Idle: s.idle}
+	defer c.Release()
+	l := &lsp.Listing{Problems: s.AllProblems(), Idle: s.idle}
 	var all []usable
-	for _, ws := range s.projects {
+	for _, ws := range s.Projects {
 		all = append(all, s.forRoot(ws)...)
 	}
 	for _, file := range c.visited {
@@ -228,7 +133,6 @@ func (c *Catalog) List(ctx context.Context) (*lsp.Listing, error) {
 		l.Servers = append(l.Servers, lsp.Candidate{Spec: c.start(ctx, s, u), Root: u.root})
 	}
 	l.Unused = s.unused(all)
-	l.Problems = append(l.Problems, s.untrusted()...)
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -238,12 +142,12 @@ func (c *Catalog) List(ctx context.Context) (*lsp.Listing, error) {
 // Untrusted returns the next question for the user: a root with its own commands for which there is no answer yet. It returns nil if
 // there is none. A workspace with several roots has a subject for each; call it again after an answer.
 func (c *Catalog) Untrusted(ctx context.Context) (*trust.Subject, error) {
-	if err := c.acquire(ctx); err != nil {
+	s, err := c.Acquire(ctx, workspace.MaxAge)
+	if err != nil {
 		return nil, err
 	}
-	defer c.release()
-	s := c.snapshot(ctx, c.opts.MaxAge)
-	for _, ws := range s.projects {
+	defer c.Release()
+	for _, ws := range s.Projects {
 		if sub, err := c.question(s, ws); sub != nil || err != nil {
 			return sub, err
 		}
@@ -254,11 +158,11 @@ func (c *Catalog) Untrusted(ctx context.Context) (*trust.Subject, error) {
 // UntrustedFor is [Catalog.Untrusted] for one file. It also returns nil if trust would not change the servers for the file, so that
 // the user is not asked about eslint for a README.
 func (c *Catalog) UntrustedFor(ctx context.Context, file string) (*trust.Subject, error) {
-	if err := c.acquire(ctx); err != nil {
+	s, err := c.Acquire(ctx, workspace.MaxAge)
+	if err != nil {
 		return nil, err
 	}
-	defer c.release()
-	s := c.snapshot(ctx, c.opts.MaxAge)
+	defer c.Release()
 	ws := s.projectOf(file)
 	if ws == nil || !s.matters(ws, file) {
 		return nil, nil
@@ -275,13 +179,7 @@ func (c *Catalog) question(s *snapshot, ws *project) (*trust.Subject, error) {
 			s.forFile(file) // records the programs for the file's directory
 		}
 	}
-	return ws.Question(c.opts.Trust)
-}
-
-// Answer records the user's answer for a subject from [Catalog.Untrusted]: for good if remember is set, otherwise for this
-// session. If it cannot be stored, it holds for this session, and the error says why.
-func (c *Catalog) Answer(ctx context.Context, sub *trust.Subject, state trust.State, remember bool) error {
-	return c.opts.Trust.Answer(ctx, sub, state, remember)
+	return ws.Question(c.Options.Trust)
 }
 
 // LspmuxStatus returns a line about lspmux for the user; "" if it is not installed or turned off.
@@ -295,31 +193,10 @@ func (c *Catalog) LspmuxStatus(ctx context.Context) string {
 
 // Lspmux returns whether rust-analyzer is shared through lspmux. It probes at most once in five minutes.
 func (c *Catalog) Lspmux(ctx context.Context) (Lspmux, error) {
-	if err := c.acquire(ctx); err != nil {
+	s, err := c.Acquire(ctx, workspace.MaxAge)
+	if err != nil {
 		return Lspmux{}, err
 	}
-	defer c.release()
-	return c.mux.status(ctx, c.opts.view(c.opts.Env(ctx))), nil
-}
-
-// untrusted returns texts for the user: what is not used because a project is not trusted.
-func (s *snapshot) untrusted() []string {
-	var all []string
-	if s.trustError != nil {
-		all = append(all, s.trustError.Error())
-	}
-	for _, ws := range s.projects {
-		all = append(all, ws.Untrusted()...)
-	}
-	return all
-}
-
-// Environ returns the environment for the servers and other programs. Its PATH has no relative directories and none in a root that
-// is not trusted, so that no script runs an interpreter from there.
-func (c *Catalog) Environ(ctx context.Context) ([]string, error) {
-	if err := c.acquire(ctx); err != nil {
-		return nil, err
-	}
-	defer c.release()
-	return c.snapshot(ctx, c.opts.MaxAge).Environ(), nil
+	defer c.Release()
+	return c.mux.status(ctx, s.View), nil
 }

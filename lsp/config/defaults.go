@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/gajae-code/gjc/internal/configfile"
+	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
 // defaultsJSON is a configuration file with the default servers.
@@ -13,9 +14,9 @@ import (
 var defaultsJSON []byte
 
 // defaults returns the parsed defaultsJSON. It must not be modified.
-var defaults = sync.OnceValue(func() *file {
-	f := &file{File: &configfile.File{Path: "defaults.json", Data: defaultsJSON}}
-	f.parse()
+var defaults = sync.OnceValue(func() *configfile.File {
+	f := &configfile.File{Path: "defaults.json", Data: defaultsJSON}
+	schema.Parse(f)
 	return f
 })
 
@@ -31,38 +32,15 @@ var notLSP = map[string]string{
 	"swiftlint lint": "it prints reports and does not speak the Language Server Protocol; sourcekit-lsp reports what the compiler finds",
 }
 
-// install says how to install the programs of the defaults.
-var install = map[string]string{
-	"astro-ls":                        "npm install -g @astrojs/language-server",
-	"basedpyright-langserver":         "npm install -g basedpyright",
-	"bash-language-server":            "npm install -g bash-language-server",
-	"biome":                           "npm install -D @biomejs/biome",
-	"clangd":                          "install clangd with your system's packages or LLVM",
-	"csharp-ls":                       "dotnet tool install -g csharp-ls",
-	"deno":                            "install Deno",
-	"docker-langserver":               "npm install -g dockerfile-language-server-nodejs",
-	"emmet-language-server":           "npm install -g @olrtg/emmet-language-server",
-	"gopls":                           "go install golang.org/x/tools/gopls@latest",
-	"graphql-lsp":                     "npm install -g graphql-language-service-cli",
-	"haskell-language-server-wrapper": "ghcup install hls",
-	"intelephense":                    "npm install -g intelephense",
-	"ocamllsp":                        "opam install ocaml-lsp-server",
-	"prisma-language-server":          "npm install -g @prisma/language-server",
-	"pylsp":                           "pip install python-lsp-server",
-	"pyright-langserver":              "npm install -g pyright",
-	"rubocop":                         "gem install rubocop",
-	"ruby-lsp":                        "gem install ruby-lsp",
-	"ruff":                            "pip install ruff",
-	"rust-analyzer":                   "rustup component add rust-analyzer",
-	"solargraph":                      "gem install solargraph",
-	"svelteserver":                    "npm install -g svelte-language-server",
-	"tailwindcss-language-server":     "npm install -g @tailwindcss/language-server",
-	"typescript-language-server":      "npm install -g typescript-language-server typescript",
-	"vim-language-server":             "npm install -g vim-language-server",
-	"vscode-css-language-server":      "npm install -g vscode-langservers-extracted",
-	"vscode-eslint-language-server":   "npm install -g vscode-langservers-extracted",
-	"vscode-html-language-server":     "npm install -g vscode-langservers-extracted",
-	"vscode-json-language-server":     "npm install -g vscode-langservers-extracted",
-	"vue-language-server":             "npm install -g @vue/language-server",
-	"yaml-language-server":            "npm install -g yaml-language-server",
-}
+// installJSON says how to install the programs of the defaults, by command.
+//
+//go:embed install.json
+var installJSON []byte
+
+// install returns the parsed installJSON. It must not be modified.
+var install = sync.OnceValue(func() (commands map[string]string) {
+	if err := jsonx.Unmarshal(installJSON, &commands); err != nil {
+		panic(err) // a test parses it
+	}
+	return commands
+})

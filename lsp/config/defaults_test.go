@@ -89,7 +89,7 @@ func TestDefaults(t *testing.T) {
 			t.Errorf("%s comes after %s", first, second)
 		}
 	}
-	for command := range install {
+	for command := range install() {
 		if !slices.ContainsFunc(defs, func(d *definition) bool { return d.command() == command }) {
 			t.Errorf("there is advice on %s, which no default runs", command)
 		}

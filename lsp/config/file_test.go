@@ -12,7 +12,7 @@ import (
 )
 
 // fields returns a file's servers as JSON, for comparison.
-func fields(f *file) map[string]map[string]string {
+func fields(f *configfile.File) map[string]map[string]string {
 	all := make(map[string]map[string]string)
 	for _, s := range f.Entries {
 		all[s.Name] = make(map[string]string)
@@ -134,14 +134,15 @@ func TestParse(t *testing.T) {
 		{"forged line", "lsp.json", `{"a\nlsp.json:9: fine": {"b\u001b[2J": 1}}`, all{"a\nlsp.json:9: fine": {}}, "", []string{`:1: unknown field "b\x1b[2J" of server "a\nlsp.json:9: fine"`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := &file{File: &configfile.File{Path: tt.file, Data: []byte(tt.text)}}
-			f.parse()
+			f := &configfile.File{Path: tt.file, Data: []byte(tt.text)}
+			schema.Parse(f)
 			if diff := cmp.Diff(tt.want, fields(f)); diff != "" {
 				t.Errorf("servers (-want +got):\n%s", diff)
 			}
 			idle := ""
-			if f.idle != nil {
-				idle = f.idle.String()
+			if v, ok := f.Settings[keyIdle]; ok {
+				d, _ := configfile.Milliseconds(v.Node)
+				idle = d.String()
 			}
 			if idle != tt.idle {
 				t.Errorf("idle is %q, want %q", idle, tt.idle)
@@ -171,8 +172,8 @@ func TestRuns(t *testing.T) {
 		{`{"idleTimeoutMs": 10000}`, `unused servers are ended after 10s`},
 		{`{"idleTimeoutMs": 0}`, `unused servers are ended never`},
 	} {
-		f := &file{File: &configfile.File{Path: "lsp.json", Data: []byte(tt.text)}}
-		f.parse()
+		f := &configfile.File{Path: "lsp.json", Data: []byte(tt.text)}
+		schema.Parse(f)
 		if got := strings.Join(f.Runs, "|"); got != tt.want || len(f.Problems) > 0 {
 			t.Errorf("%s: %q, want %q; problems %q", tt.text, got, tt.want, f.Problems)
 		}
@@ -181,8 +182,8 @@ func TestRuns(t *testing.T) {
 
 // TestRuns_InvalidCommand checks that the arguments are shown if the command next to them is invalid and they are used.
 func TestRuns_InvalidCommand(t *testing.T) {
-	f := &file{File: &configfile.File{Path: "lsp.json", Data: []byte(`{"gopls": {"command": 5, "args": ["-evil"]}}`)}}
-	f.parse()
+	f := &configfile.File{Path: "lsp.json", Data: []byte(`{"gopls": {"command": 5, "args": ["-evil"]}}`)}
+	schema.Parse(f)
 	if got := strings.Join(f.Runs, "|"); got != `server "gopls" has the arguments: -evil` || len(f.Problems) != 1 {
 		t.Errorf("%q; problems %q", got, f.Problems)
 	}
@@ -198,15 +199,15 @@ func FuzzParse(f *testing.F) {
 		if isJSON {
 			name = "lsp.json"
 		}
-		c := &file{File: &configfile.File{Path: name, Data: []byte(data)}}
-		c.parse()
+		c := &configfile.File{Path: name, Data: []byte(data)}
+		schema.Parse(c)
 		for _, p := range c.Problems {
 			rest, ok := strings.CutPrefix(p, name+":")
 			if !ok || rest == "" || rest[0] < '1' || rest[0] > '9' {
 				t.Errorf("problem without a line: %q", p)
 			}
 		}
-		defs, _ := merge([]*configfile.File{c.File})
+		defs, _ := merge([]*configfile.File{c})
 		for _, d := range defs {
 			spec := d.spec("/x")
 			for _, raw := range []jsonx.Raw{spec.Settings, spec.InitOptions} {

@@ -99,17 +99,8 @@ var errProbe = errors.New("lspmux status did not answer within a second")
 func (m *lspmux) probe(ctx context.Context, path string, env []string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, probeTimeout, errProbe)
 	defer cancel()
-	start := proc.Start
-	if m.opts.Children != nil {
-		start = m.opts.Children.Start
-	}
-	p, err := start(ctx, &proc.Options{Path: path, Args: []string{"status"}, Env: proc.Environ(env), Dir: m.opts.Home, Stdout: io.Discard})
+	p, err := m.opts.Probe(ctx, &proc.Options{Path: path, Args: []string{"status"}, Env: proc.Environ(env), Dir: m.opts.Home, Stdout: io.Discard})
 	if err != nil {
-		return err
-	}
-	if _, err = p.Wait(ctx); err != nil {
-		p.Kill()
-		<-p.Done()
 		return err
 	}
 	return p.Err()

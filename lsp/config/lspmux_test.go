@@ -15,6 +15,7 @@ import (
 
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/testenv"
+	"github.com/gajae-code/gjc/internal/workspace"
 	"github.com/gajae-code/gjc/lsp/config"
 )
 
@@ -190,7 +191,7 @@ func TestCatalog_MaxAge(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 		onPath = []string{"gopls"}
-		time.Sleep(config.DefaultMaxAge - 1)
+		time.Sleep(workspace.MaxAge - 1)
 		if got := m.forFile(c, "x.go"); got != "" {
 			t.Errorf("got %q: read anew too early", got)
 		}

@@ -5,21 +5,23 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+
+	"github.com/gajae-code/gjc/internal/workspace"
 )
 
 // Program returns the path of a helper program: the one on PATH, otherwise one in a root that is trusted to run its own programs. If
 // there is none, the error wraps [fs.ErrNotExist].
 func (c *Catalog) Program(ctx context.Context, name string) (string, error) {
-	if err := c.acquire(ctx); err != nil {
-		return "", err
-	}
-	defer c.release()
 	if strings.ContainsAny(name, `/\`) {
 		return "", fmt.Errorf("the program %q is a path, not a name: %w", name, fs.ErrInvalid)
 	}
-	s := c.snapshot(ctx, c.opts.MaxAge)
+	s, err := c.Acquire(ctx, workspace.MaxAge)
+	if err != nil {
+		return "", err
+	}
+	defer c.Release()
 	own := ""
-	for _, ws := range s.projects {
+	for _, ws := range s.Projects {
 		f := s.Find(name, ws.Root, ws.Root)
 		if f.Path != "" {
 			return f.Path, nil

@@ -12,17 +12,10 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// snapshot is the configuration as read at one time. It caches directories and programs.
+// snapshot is the configuration as read at one time.
 type snapshot struct {
-	*workspace.View
-	opts     *Options
-	stamp    string // see [trust.Session.Stamp]
-	read     time.Time
-	projects []*project
-	problems []string
-	idle     time.Duration
-	// trustError is why the answers about trust could not be read.
-	trustError error
+	*workspace.Config[*definition]
+	idle time.Duration
 
 	// markers are the names in all root markers, globs those with wildcards; in lower case if the file system ignores case.
 	markers map[string]bool
@@ -33,46 +26,28 @@ type snapshot struct {
 }
 
 // project is one root with its own configuration.
-type project struct {
-	*workspace.Consent
-	// defs are the present servers, all those that a trusted project would have.
-	defs, all []*definition
-}
+type project = workspace.Project[*definition]
+
+// source says where the configuration is read from. It is never modified.
+var source = &workspace.Source[*definition]{Subject: "lsp", Schema: schema, Merge: merge}
 
 func newSnapshot(opts *Options, env []string) *snapshot {
 	s := &snapshot{
-		View: opts.view(env), opts: opts, read: time.Now(),
+		Config:  source.Read(opts, env),
 		markers: make(map[string]bool), specs: make(map[string]*lsp.Spec), wrapped: make(map[string]*lsp.Spec),
 	}
-	s.Trusts = func(root string) bool {
-		ws := s.projectAt(root)
-		return ws != nil && ws.ProgramsTrusted
-	}
-	seen := make(map[string]bool)
-	var user []*file
-	for _, p := range configfile.UserPlaces(opts.Home, opts.AgentDir) {
-		user = append(user, readPlace(p, seen)...)
-	}
-	s.addProblems(user)
-	for _, root := range opts.Roots {
-		var own []*file
-		for _, p := range configfile.ProjectPlaces(root) {
-			own = append(own, readPlace(p, seen)...)
-		}
-		s.addProblems(own)
-		ws := s.newProject(root, user, own)
-		s.projects = append(s.projects, ws)
-		for _, d := range ws.all {
+	for i, ws := range s.Projects {
+		for _, d := range ws.All {
 			s.watch(d.Strings("rootMarkers"))
 			s.watch(d.loads())
 		}
+		for _, f := range ws.Used {
+			if v, ok := f.Settings[keyIdle]; ok && i == 0 { // servers are shared among roots, so the first root decides
+				s.idle, _ = configfile.Milliseconds(v.Node)
+			}
+		}
 	}
 	return s
-}
-
-// view returns a view of the workspaces and the machine.
-func (o *Options) view(env []string) *workspace.View {
-	return &workspace.View{Roots: o.Roots, Home: o.Home, GOOS: o.GOOS, Env: env, LookPath: o.LookPath}
 }
 
 // watch records the names in root markers.
@@ -91,14 +66,14 @@ func (s *snapshot) watch(markers []string) {
 	}
 }
 
-// concerns reports whether the change of a file may invalidate the snapshot.
-func (s *snapshot) concerns(file string) bool {
+// Concerns implements [workspace.Snapshot].
+func (s *snapshot) Concerns(file string) bool {
 	file = filepath.Clean(file)
 	base := filepath.Base(file)
-	if slices.Contains(fileNames(), base) {
+	if slices.Contains(configfile.Names(source.Subject), base) {
 		return true
 	}
-	for _, ws := range s.projects {
+	for _, ws := range s.Projects {
 		rel, in := workspace.Within(ws.Root, file, s.GOOS)
 		if !in {
 			// The path may be a parent directory.
@@ -126,41 +101,6 @@ func (s *snapshot) concerns(file string) bool {
 	return s.Listed(file)
 }
 
-// addProblems adds the problems of files.
-func (s *snapshot) addProblems(files []*file) {
-	for _, f := range files {
-		s.problems = append(s.problems, f.Problems...)
-	}
-}
-
-func (s *snapshot) newProject(root string, user, own []*file) *project {
-	consent, err := workspace.NewConsent(root, configFiles(own), s.opts.Trust)
-	if err != nil {
-		s.trustError = err
-	}
-	ws := &project{Consent: consent}
-	var problems []string
-	ws.all, problems = merge(configFiles(slices.Concat(user, own)))
-	ws.defs = ws.all
-	used := consent.Usable(configFiles(own))
-	if !consent.FilesTrusted {
-		ws.defs, problems = merge(append(configFiles(user), used...))
-	}
-	for _, p := range problems {
-		if !slices.Contains(s.problems, p) { // the user's files are merged for each root
-			s.problems = append(s.problems, p)
-		}
-	}
-	if len(s.projects) == 0 { // servers are shared among roots, so the first root decides
-		for _, f := range slices.Concat(user, own) {
-			if f.idle != nil && !slices.Contains(consent.Ignored, f.File) {
-				s.idle = *f.idle
-			}
-		}
-	}
-	return ws
-}
-
 // usable is a server that can be used, and its root.
 type usable struct {
 	def  *definition
@@ -177,17 +117,7 @@ func linterOrder(u usable) int {
 }
 
 // projectOf returns the innermost root that contains a file, or nil.
-func (s *snapshot) projectOf(file string) *project { return s.projectAt(s.RootOf(file)) }
-
-// projectAt returns the project of a root, or nil.
-func (s *snapshot) projectAt(root string) *project {
-	for _, ws := range s.projects {
-		if ws.Root == root {
-			return ws
-		}
-	}
-	return nil
-}
+func (s *snapshot) projectOf(file string) *project { return s.ProjectAt(s.RootOf(file)) }
 
 // forFile returns the servers for a file, linters last.
 func (s *snapshot) forFile(file string) []usable {
@@ -242,13 +172,13 @@ func (s *snapshot) choose(ws *project, dir string, rootOf func(*definition) stri
 	var all []usable
 	if !ws.FilesTrusted {
 		// Record what the servers in the project's files would run, for the question.
-		for _, d := range ws.all {
+		for _, d := range ws.All {
 			if root := rootOf(d); root != "" && !d.disabled() {
-				s.noteProgram(s.find(d, root, ws))
+				s.NoteProgram(s.find(d, root, ws))
 			}
 		}
 	}
-	for _, d := range ws.defs {
+	for _, d := range ws.Defs {
 		root := rootOf(d)
 		if root == "" || d.disabled() || d.unsupported() != "" {
 			continue
@@ -265,7 +195,7 @@ func (s *snapshot) choose(ws *project, dir string, rootOf func(*definition) stri
 // matters reports whether trust would change the servers for a file.
 func (s *snapshot) matters(ws *project, file string) bool {
 	base := filepath.Base(file)
-	return slices.ContainsFunc(ws.all, func(d *definition) bool {
+	return slices.ContainsFunc(ws.All, func(d *definition) bool {
 		if d.disabled() || !lsp.Takes(d.Strings("fileTypes"), base) {
 			return false
 		}
@@ -300,14 +230,14 @@ func (d *definition) unsupported() string {
 // program returns the program of a server, or why there is none.
 func (s *snapshot) program(ws *project, d *definition, root string) (program, why string) {
 	f := s.find(d, root, ws)
-	s.noteProgram(f)
+	s.NoteProgram(f)
 	switch {
 	case f.Local != "" && s.Trusts(f.Of):
 		return f.Local, ""
 	case f.Path != "":
 		return f.Path, ""
 	case f.Local != "":
-		return "", fmt.Sprintf("%s is the project's own program and is not run, because %s", f.Local, s.projectAt(f.Of).Reason())
+		return "", fmt.Sprintf("%s is the project's own program and is not run, because %s", f.Local, s.ProjectAt(f.Of).Reason())
 	default:
 		return "", f.Why
 	}
@@ -316,17 +246,10 @@ func (s *snapshot) program(ws *project, d *definition, root string) (program, wh
 // find finds a server's program.
 func (s *snapshot) find(d *definition, root string, ws *project) workspace.Found {
 	f := s.Find(d.command(), root, ws.Root)
-	if how := install[d.command()]; f.Why != "" && how != "" {
+	if how := install()[d.command()]; f.Why != "" && how != "" {
 		f.Why += "; to get it: " + how
 	}
 	return f
-}
-
-// noteProgram records a program of a project for the question about trust.
-func (s *snapshot) noteProgram(f workspace.Found) {
-	if ws := s.projectAt(f.Of); f.Local != "" && ws != nil {
-		ws.AddProgram(f.Local, s.GOOS)
-	}
 }
 
 // loadsFrom returns the directory in which a server starts to search for files to load, for files in dir. For TypeScript it is the
@@ -367,9 +290,9 @@ func (s *snapshot) spec(ws *project, d *definition, root, dir string) (spec *lsp
 func (s *snapshot) unused(used []usable) []lsp.Unused {
 	var lists [5][]lsp.Unused
 	seen := make(map[string]bool)
-	for _, ws := range s.projects {
+	for _, ws := range s.Projects {
 		ready := s.forRoot(ws)
-		for _, d := range ws.defs {
+		for _, d := range ws.Defs {
 			if seen[d.Name] || slices.ContainsFunc(used, func(u usable) bool { return u.def.Name == d.Name }) {
 				continue
 			}

@@ -1,0 +1,160 @@
+package configfile
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gajae-code/gjc/internal/text"
+)
+
+// Schema describes a configuration file with named entries, such as language servers. It is never modified.
+type Schema struct {
+	// Section is the member that may wrap the entries ("servers"), Noun is an entry with its article ("a server").
+	Section, Noun string
+	// Fields are the fields of an entry. Rejected has the problem of a field that is rejected for its own reason; %s is the entry's
+	// name.
+	Fields   map[string]FieldType
+	Rejected map[string]string
+	// Settings are the other members at the top of the file.
+	Settings map[string]Setting
+	// Check returns what the value of a field must be, in addition to its type; "" if it is valid. May be nil.
+	Check func(field string, value *Node) string
+	// Runs describes what a field other than command, args and disabled has, if it can run something or can change which program is
+	// used; "" if it is harmless.
+	Runs func(field string, value *Node) string
+}
+
+// Setting validates a setting. It returns what the setting changes, for [File.Runs], or its problem.
+type Setting func(value *Node) (runs, problem string)
+
+// keySchema is the member that names the JSON schema of a file, for editors.
+const keySchema = "$schema"
+
+// Parse parses the data of a file. Invalid parts are added to the problems and left out.
+func (s *Schema) Parse(f *File) {
+	_, noun, _ := strings.Cut(s.Noun, " ")
+	top := f.Parse(noun + " names")
+	if top == nil {
+		return
+	}
+	settings := slices.Sorted(maps.Keys(s.Settings))
+	wrapped := top.Member(s.Section) != nil
+	for _, m := range top.Members {
+		setting, isSetting := s.Settings[m.Name]
+		switch {
+		case m.Name == keySchema:
+		case isSetting:
+			s.setting(f, m, setting)
+		case m.Name == s.Section:
+			if m.Value.Kind != Object {
+				f.Problem(m.Line, "%s must be a mapping of names to settings, not %s", s.Section, m.Value.Kind)
+				continue
+			}
+			for _, e := range m.Value.Members {
+				s.entry(f, noun, e)
+			}
+		case wrapped:
+			f.Problem(m.Line, "unknown field %s%s; %s belong below %q", Quote(m.Name), Meant(m.Name, append(settings, keySchema)), s.Section, s.Section)
+		case m.Value.Kind == Object && text.Near(m.Name, []string{s.Section}) != "" && onlyObjects(m.Value):
+			f.Problem(m.Line, "unknown field %s; did you mean %q?", Quote(m.Name), s.Section)
+		case m.Value.Kind != Object && text.Near(m.Name, settings) != "":
+			f.Problem(m.Line, "unknown field %s%s", Quote(m.Name), Meant(m.Name, settings))
+		default:
+			s.entry(f, noun, m)
+		}
+	}
+}
+
+func onlyObjects(n *Node) bool {
+	return len(n.Members) > 0 && !slices.ContainsFunc(n.Members, func(m Member) bool { return m.Value.Kind != Object })
+}
+
+func (s *Schema) setting(f *File, m Member, check Setting) {
+	runs, problem := check(m.Value)
+	if problem != "" {
+		f.Problem(m.Line, "%s %s; it is not used", m.Name, problem)
+		return
+	}
+	if f.Settings == nil {
+		f.Settings = make(map[string]Value)
+	}
+	f.Settings[m.Name] = Value{Node: m.Value, At: f.At(m.Line)}
+	f.Runs = append(f.Runs, runs)
+}
+
+// entry parses one entry.
+func (s *Schema) entry(f *File, noun string, m Member) {
+	if m.Value.Kind != Object {
+		f.Problem(m.Line, "%s %s must be a mapping, not %s; to turn %s off, set disabled: true in it", noun, Quote(m.Name), m.Value.Kind, s.Noun)
+		return
+	}
+	e := Entry{Name: m.Name, Line: m.Line, Fields: make(map[string]Value)}
+	for _, field := range m.Value.Members {
+		want, known := s.Fields[field.Name]
+		if problem := s.Rejected[field.Name]; problem != "" {
+			f.Problem(field.Line, "%s", strings.ReplaceAll(problem, "%s", Quote(m.Name)))
+			continue
+		}
+		if !known {
+			f.Problem(field.Line, "unknown field %s of %s %s%s", Quote(field.Name), noun, Quote(m.Name), Meant(field.Name, slices.Sorted(maps.Keys(s.Fields))))
+			continue
+		}
+		reason := want.Check(field.Value)
+		if reason == "" && s.Check != nil {
+			reason = s.Check(field.Name, field.Value)
+		}
+		if reason != "" {
+			f.Problem(field.Line, "%s of %s %s must be %s; it is not used", field.Name, noun, Quote(m.Name), reason)
+			continue
+		}
+		e.Fields[field.Name] = Value{Node: field.Value, At: f.At(field.Line)}
+		if runs := s.runs(field, m.Value); runs != "" {
+			f.Runs = append(f.Runs, noun+" "+Quote(m.Name)+" "+runs)
+		}
+	}
+	f.Entries = append(f.Entries, e)
+}
+
+// runs describes what a field can run, for the user; "" if it is harmless.
+func (s *Schema) runs(field Member, entry *Node) string {
+	valid := func(name string) *Node {
+		if n := entry.Member(name); n != nil && s.Fields[name].Check(n) == "" {
+			return n
+		}
+		return nil
+	}
+	switch field.Name {
+	case "command":
+		words := []string{field.Value.Text}
+		if args := valid("args"); args != nil {
+			words = append(words, args.Strings()...)
+		}
+		return "runs: " + strings.Join(words, " ")
+	case "args":
+		if valid("command") != nil { // it is shown with the arguments
+			return ""
+		}
+		return "has the arguments: " + strings.Join(field.Value.Strings(), " ")
+	case "disabled":
+		if field.Value.Text == "false" {
+			return "is turned on"
+		}
+		return ""
+	}
+	if value := s.Runs(field.Name, field.Value); value != "" {
+		return "has " + field.Name + ": " + value
+	}
+	return ""
+}
+
+// ReadPlace reads and parses the configuration files of a subject ("lsp") in a place (see [ReadPlace]).
+func (s *Schema) ReadPlace(subject string, p Place, seen map[string]bool) []*File {
+	files := ReadPlace(p, Names(subject), seen)
+	for _, f := range files {
+		if f.Data != nil {
+			s.Parse(f)
+		}
+	}
+	return files
+}
