@@ -14,16 +14,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-var target = providertest.Target{Open: anthropic.Open, Format: providertest.AnthropicMessages(), Signature: "sig"}
-
-var bedrockTarget = providertest.Target{
-	Open: anthropic.Bedrock{}.Open, Format: providertest.AnthropicBedrock(), Signature: "sig",
-}
-
-var vertexTarget = providertest.Target{
-	Open:   anthropic.Vertex{Getenv: env("GOOGLE_CLOUD_PROJECT", "p1", "GOOGLE_CLOUD_LOCATION", "us-east5")}.Open,
-	Format: providertest.AnthropicVertex(), Signature: "sig",
-}
+var target = providertest.Target{Open: anthropic.Open, Format: providertest.AnthropicMessages()}
 
 // env is an environment of names and values.
 func env(pairs ...string) func(string) string {
@@ -36,20 +27,6 @@ func env(pairs ...string) func(string) string {
 		return ""
 	}
 }
-
-func TestBedrock_Suite(t *testing.T) { providertest.Suite(t, bedrockTarget) }
-
-func TestVertex_Suite(t *testing.T) { providertest.Suite(t, vertexTarget) }
-
-func TestBedrock_Allocations(t *testing.T) { providertest.AllocBudget(t, bedrockTarget, 45) }
-
-func BenchmarkBedrock(b *testing.B) { providertest.Bench(b, bedrockTarget) }
-
-func TestSuite(t *testing.T) { providertest.Suite(t, target) }
-
-func TestModel_Allocations(t *testing.T) { providertest.AllocBudget(t, target, 2.2) }
-
-func BenchmarkModel(b *testing.B) { providertest.Bench(b, target) }
 
 // fake is a model that talks to server.
 func fake(t *testing.T, info providers.ModelInfo, steps ...providertest.Step) (*providertest.Server, providers.Model) {

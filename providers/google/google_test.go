@@ -17,15 +17,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-var target = providertest.Target{
-	Open: google.Open, Format: providertest.Gemini(), Signature: "sig", WholeCalls: true, NoCacheWrite: true,
-}
-
-func TestSuite(t *testing.T) { providertest.Suite(t, target) }
-
-func TestModel_Allocations(t *testing.T) { providertest.AllocBudget(t, target, 2.2) }
-
-func BenchmarkModel(b *testing.B) { providertest.Bench(b, target) }
+var target = providertest.Target{Open: google.Open, Format: providertest.Gemini()}
 
 func fake(t *testing.T, info providers.ModelInfo, steps ...providertest.Step) (*providertest.Server, providers.Model) {
 	t.Helper()

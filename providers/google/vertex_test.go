@@ -20,12 +20,6 @@ func env(values map[string]string) func(string) string {
 
 var place = map[string]string{"GOOGLE_CLOUD_PROJECT": "p1", "GOOGLE_CLOUD_LOCATION": "global"}
 
-var vertexTarget = providertest.Target{
-	Open: google.Vertex{Getenv: env(place)}.Open, Format: providertest.GeminiVertex(), Signature: "sig", WholeCalls: true, NoCacheWrite: true,
-}
-
-func TestVertex_Suite(t *testing.T) { providertest.Suite(t, vertexTarget) }
-
 func TestVertex_Address(t *testing.T) {
 	const path = "/publishers/google/models/m:streamGenerateContent?alt=sse"
 	for _, test := range []struct {

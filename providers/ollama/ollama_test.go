@@ -15,15 +15,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-var target = providertest.Target{
-	Open: ollama.Open, Format: providertest.OllamaChat(), WholeCalls: true, PlainUsage: true, BareImages: true, NoRefusals: true,
-}
-
-func TestSuite(t *testing.T) { providertest.Suite(t, target) }
-
-func TestModel_Allocations(t *testing.T) { providertest.AllocBudget(t, target, 2.2) }
-
-func BenchmarkModel(b *testing.B) { providertest.Bench(b, target) }
+var target = providertest.Target{Open: ollama.Open, Format: providertest.OllamaChat()}
 
 // answered holds the request of a model, and the message or error that it returns.
 type answered struct {

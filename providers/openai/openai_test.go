@@ -14,13 +14,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-var target = providertest.Target{Open: openai.Open, Format: providertest.OpenAICompletions(), Field: "reasoning_content"}
-
-func TestSuite(t *testing.T) { providertest.Suite(t, target) }
-
-func TestModel_Allocations(t *testing.T) { providertest.AllocBudget(t, target, 5.2) }
-
-func BenchmarkModel(b *testing.B) { providertest.Bench(b, target) }
+var target = providertest.Target{Open: openai.Open, Format: providertest.OpenAICompletions()}
 
 // fake is a model that talks to server.
 func fake(t *testing.T, info providers.ModelInfo, steps ...providertest.Step) (*providertest.Server, providers.Model) {

@@ -17,25 +17,6 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-var responses = providertest.Target{
-	Open: openai.OpenResponses, Format: providertest.OpenAIResponses(), TextSignature: "msg_1",
-	Signature: `{"id":"rs_0","type":"reasoning","summary":[{"type":"summary_text","text":"let me see"}],"encrypted_content":"sig"}`,
-}
-
-func azure() providertest.Target {
-	target := responses
-	target.Open, target.Format = openai.OpenAzure, providertest.AzureResponses()
-	return target
-}
-
-func TestResponses_Suite(t *testing.T) { providertest.Suite(t, responses) }
-
-func TestAzure_Suite(t *testing.T) { providertest.Suite(t, azure()) }
-
-func TestResponses_Allocations(t *testing.T) { providertest.AllocBudget(t, responses, 2.2) }
-
-func BenchmarkResponses(b *testing.B) { providertest.Bench(b, responses) }
-
 // answered holds the request of a model, and the message and events that it returns.
 type answered struct {
 	request *http.Request

@@ -1,6 +1,6 @@
-// Package providertest helps to test users and implementations of models: [Script] is a model that plays steps of a test,
-// [Server] plays the same steps over HTTP in the wire formats of all APIs, and every implementation of [providers.Model] must
-// pass [Suite].
+// Package providertest helps to test users and implementations of models: [Script] is a model that plays steps of a test, and
+// [Server] plays the same steps over HTTP in the wire formats of all APIs. The tests of the package run one suite over all
+// implementations of [providers.Model].
 //
 // Only tests, benchmarks and the commands that serve them import it.
 package providertest

@@ -11,7 +11,7 @@ import (
 )
 
 // rewritten returns the target with events that rewrite changes before they are sent.
-func (target Target) rewritten(rewrite func(events []byte) []byte) Target {
+func (target implementation) rewritten(rewrite func(events []byte) []byte) implementation {
 	frame := target.Format.frame
 	target.Format.frame = func(events []byte) []byte {
 		events = rewrite(events)
@@ -24,7 +24,7 @@ func (target Target) rewritten(rewrite func(events []byte) []byte) Target {
 }
 
 // answer returns the target's answer to step, read from memory.
-func (target Target) answer(t *testing.T, step Step) (m providers.Message, reported []providers.Usage, err error) {
+func (target implementation) answer(t *testing.T, step Step) (m providers.Message, reported []providers.Usage, err error) {
 	t.Helper()
 	for ev, err := range target.canned(t, step, nil).Stream(context.Background(), hello()) {
 		switch ev := ev.(type) {
@@ -47,7 +47,7 @@ var (
 )
 
 // testMalformedUsage reads complete answers whose usage is malformed.
-func testMalformedUsage(t *testing.T, target Target) {
+func testMalformedUsage(t *testing.T, target implementation) {
 	usage := target.usage(providers.Usage{Input: 12, Output: 34, CacheRead: 560, CacheWrite: 78, Thinking: 9})
 	step := Step{Text("an answer"), Use(usage)}
 	for with, want := range map[string]providers.Usage{
@@ -79,7 +79,7 @@ func testMalformedUsage(t *testing.T, target Target) {
 }
 
 // testLooseTypes reads answers of servers that use an API's names with other types.
-func testLooseTypes(t *testing.T, target Target) {
+func testLooseTypes(t *testing.T, target implementation) {
 	step := Step{Text("I "), Text("look"), Call("c1", "read", `{"a":1}`), Call("c2", "list", `{"b":2}`)}
 	check := func(name, first string, rewrite func([]byte) []byte) {
 		t.Helper()

@@ -18,33 +18,6 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// A Target is an implementation of [providers.Model] over HTTP.
-type Target struct {
-	// Open is the implementation's factory.
-	Open providers.Factory
-	// Format is the format of the API.
-	Format Format
-	// Signature is the signature of thinking that the server signed with "sig".
-	Signature string
-	// Field is the field of all thinking.
-	Field string
-	// TextSignature is the signature of the text that follows, for an API that requires one back.
-	TextSignature string
-	// WholeCalls reports that the API sends the input of a call as one object, which cannot arrive in pieces or break off.
-	WholeCalls bool
-	// NoCacheWrite reports that the API does not count tokens written to a cache.
-	NoCacheWrite bool
-	// PlainUsage reports that the API counts input and output, without breaking either down.
-	PlainUsage bool
-	// BareImages reports that the API takes images without their types.
-	BareImages bool
-	// NoRefusals reports that the API cannot express a refusal.
-	NoRefusals bool
-}
-
-// testKey is the API key in all tests of the suite; no error may show it.
-const testKey = "opaque.0123456789abcdef" // does not look like a key
-
 // A fixture is a server and a model that uses it.
 type fixture struct {
 	*testing.T
@@ -52,7 +25,7 @@ type fixture struct {
 	model  providers.Model
 }
 
-func (target Target) start(t *testing.T, change func(*providers.Config), steps ...Step) *fixture {
+func (target implementation) start(t *testing.T, change func(*providers.Config), steps ...Step) *fixture {
 	t.Helper()
 	testenv.NoLeaks(t)
 	server := NewServer(steps...)
@@ -127,11 +100,11 @@ func hello() *providers.Request {
 	return &providers.Request{System: "Be brief.", Messages: []providers.Message{User("hello")}}
 }
 
-// Suite tests what every model over HTTP must do.
-func Suite(t *testing.T, target Target) {
+// suite tests what every model over HTTP must do.
+func suite(t *testing.T, target implementation) {
 	for _, test := range []struct {
 		name string
-		fn   func(*testing.T, Target)
+		fn   func(*testing.T, implementation)
 	}{
 		{"Text", testText},
 		{"Thinking", testThinking},
@@ -174,7 +147,7 @@ func Suite(t *testing.T, target Target) {
 	}
 }
 
-func testText(t *testing.T, target Target) {
+func testText(t *testing.T, target implementation) {
 	f := target.start(t, nil, Step{Text("Hel"), Text("lo 🌍\n"), Text("\u2028\"</script>")})
 	m, events := f.must(hello())
 	want := []providers.Event{
@@ -191,7 +164,7 @@ func testText(t *testing.T, target Target) {
 	}
 }
 
-func testThinking(t *testing.T, target Target) {
+func testThinking(t *testing.T, target implementation) {
 	f := target.start(t, nil, Step{Think("let me "), SignedThink("see", "sig"), Text("42")}, Step{Text("yes")})
 	req := hello()
 	req.Thinking = providers.ThinkingHigh
@@ -203,7 +176,7 @@ func testThinking(t *testing.T, target Target) {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	parts := []providers.Part{
-		providers.Thinking{Text: "let me see", Signature: target.Signature, Field: target.Field}, providers.Text{Text: "42", Signature: target.TextSignature},
+		providers.Thinking{Text: "let me see", Signature: target.signature, Field: target.field}, providers.Text{Text: "42", Signature: target.textSignature},
 	}
 	if diff := cmp.Diff(parts, m.Parts); diff != "" {
 		t.Errorf("parts (-want +got):\n%s", diff)
@@ -222,7 +195,7 @@ func testThinking(t *testing.T, target Target) {
 	}
 }
 
-func testToolCalls(t *testing.T, target Target) {
+func testToolCalls(t *testing.T, target implementation) {
 	f := target.start(t, nil,
 		Step{Text("I look."), Call("c1", "read", `{"path"`, `:"a.go"}`), Call("c2", "search", `{"pattern":"x"}`), Call("c3", "list")},
 		Step{Text("done")})
@@ -238,7 +211,7 @@ func testToolCalls(t *testing.T, target Target) {
 		providers.ToolCallDelta{ID: "c2", Input: `{"pattern":"x"}`},
 		providers.ToolCallStart{ID: "c3", Name: "list"},
 	}
-	if target.WholeCalls {
+	if target.wholeCalls {
 		want = slices.Replace(want, 2, 4, providers.Event(providers.ToolCallDelta{ID: "c1", Input: `{"path":"a.go"}`}))
 	}
 	if diff := cmp.Diff(want, events); diff != "" {
@@ -270,12 +243,12 @@ func testToolCalls(t *testing.T, target Target) {
 	}
 }
 
-func testCutToolInput(t *testing.T, target Target) {
+func testCutToolInput(t *testing.T, target implementation) {
 	f := target.start(t, nil, Step{Call("c1", "write", `{"path":"a`), Stop(providers.StopLength)}, Step{Text("ok")})
 	req := hello()
 	req.Tools = []providers.Tool{Tool("write")}
 	m, _ := f.must(req)
-	if target.WholeCalls {
+	if target.wholeCalls {
 		// It must accept from other models what it cannot produce itself.
 		m.Parts = []providers.Part{providers.ToolCall{ID: "c1", Name: "write", Input: jsonx.Raw(`{"path":"a`)}}
 	}
@@ -291,7 +264,7 @@ func testCutToolInput(t *testing.T, target Target) {
 	}
 }
 
-func testImages(t *testing.T, target Target) {
+func testImages(t *testing.T, target implementation) {
 	f := target.start(t, nil, Step{Text("a cat")})
 	call := providers.ToolCall{ID: "c1", Name: "read", Input: jsonx.Raw(`{}`)}
 	result := ResultOf(call, "see")
@@ -304,7 +277,7 @@ func testImages(t *testing.T, target Target) {
 	f.must(req)
 	body := string(f.server.Requests()[0].Body)
 	sent := []string{"UE5HREFUQQ==", "SlBFR0RBVEE="}
-	if !target.BareImages {
+	if !target.bareImages {
 		sent = append(sent, "image/png", "image/jpeg")
 	}
 	for _, want := range sent {
@@ -320,9 +293,9 @@ func testImages(t *testing.T, target Target) {
 	}
 }
 
-func testStopReasons(t *testing.T, target Target) {
+func testStopReasons(t *testing.T, target implementation) {
 	for _, reason := range []providers.StopReason{providers.StopEnd, providers.StopLength, providers.StopRefusal} {
-		if reason == providers.StopRefusal && target.NoRefusals {
+		if reason == providers.StopRefusal && target.noRefusals {
 			continue
 		}
 		f := target.start(t, nil, Step{Text("so"), Stop(reason)})
@@ -335,7 +308,7 @@ func testStopReasons(t *testing.T, target Target) {
 var cacheMark = regexp.MustCompile(`"cache_control":\{[^}]*\},`)
 
 // testPrefix checks that a longer conversation repeats the shorter one byte for byte, except for cache marks.
-func testPrefix(t *testing.T, target Target) {
+func testPrefix(t *testing.T, target implementation) {
 	f := target.start(t, nil, Step{SignedThink("t", "sig"), Call("c1", "read", `{ "path": "<a&b>" }`)}, Step{Text("done")}, Step{Text("bye")})
 	req := hello()
 	req.Tools = []providers.Tool{{Name: "read", Schema: jsonx.Raw(`{"type":"object","z":1,"a":{"y":2,"b":3}}`)}, Tool("write")}
@@ -383,7 +356,7 @@ func testPrefix(t *testing.T, target Target) {
 	}
 }
 
-func testReuse(t *testing.T, target Target) {
+func testReuse(t *testing.T, target implementation) {
 	f := target.start(t, nil)
 	f.server.Else(func(Recorded) Step { return Step{Text("x")} })
 	for range 5 {
@@ -404,7 +377,7 @@ func testReuse(t *testing.T, target Target) {
 	}
 }
 
-func testErrors(t *testing.T, target Target) {
+func testErrors(t *testing.T, target implementation) {
 	resets := time.Now().Add(time.Hour).Truncate(time.Second).UTC()
 	for _, test := range []struct {
 		name string
@@ -445,7 +418,7 @@ func testErrors(t *testing.T, target Target) {
 	}
 }
 
-func testErrorInStream(t *testing.T, target Target) {
+func testErrorInStream(t *testing.T, target implementation) {
 	f := target.start(t, nil, Step{Text("so far"), Fail(&providers.Error{Kind: providers.KindOverloaded, Message: "busy"})})
 	_, events, err := f.ask(t.Context(), hello())
 	e, ok := errors.AsType[*providers.Error](err)
@@ -454,7 +427,7 @@ func testErrorInStream(t *testing.T, target Target) {
 	}
 }
 
-func testBroken(t *testing.T, target Target) {
+func testBroken(t *testing.T, target implementation) {
 	for _, test := range []struct {
 		name string
 		last Action
@@ -479,7 +452,7 @@ func testBroken(t *testing.T, target Target) {
 	}
 }
 
-func testStall(t *testing.T, target Target) {
+func testStall(t *testing.T, target implementation) {
 	gate := NewGate()
 	f := target.start(t, func(cfg *providers.Config) { cfg.StallTimeout = 2 * time.Second }, Step{Text("so far"), gate.Hold()})
 	defer gate.Open()
@@ -490,7 +463,7 @@ func testStall(t *testing.T, target Target) {
 	<-f.server.Disconnected()
 }
 
-func testHugeEvent(t *testing.T, target Target) {
+func testHugeEvent(t *testing.T, target implementation) {
 	huge := strings.Repeat("0123456789abcde\n", 512<<10) // 8 MiB
 	f := target.start(t, nil, Step{Text("a"), Text(huge), Text("b")})
 	if m, _ := f.must(hello()); m.Text() != "a"+huge+"b" {
@@ -498,7 +471,7 @@ func testHugeEvent(t *testing.T, target Target) {
 	}
 }
 
-func testInvalidUTF8(t *testing.T, target Target) {
+func testInvalidUTF8(t *testing.T, target implementation) {
 	f := target.start(t, nil, Step{RawText("a\xffb\xc3"), Text("c")}, Step{Text("d")})
 	m, _ := f.must(hello())
 	if s := m.Text(); !utf8.ValidString(s) || !strings.HasPrefix(s, "a\uFFFDb") || !strings.HasSuffix(s, "c") {
@@ -518,14 +491,14 @@ func script(gate *Gate) Step {
 }
 
 // events is the number of events in script.
-func (target Target) events() int {
-	if target.WholeCalls {
+func (target implementation) events() int {
+	if target.wholeCalls {
 		return 6
 	}
 	return 7
 }
 
-func testCancel(t *testing.T, target Target) {
+func testCancel(t *testing.T, target implementation) {
 	cause := errors.New("the user cancelled")
 	for at := range target.events() + 1 {
 		gate := NewGate()
@@ -571,7 +544,7 @@ func testCancel(t *testing.T, target Target) {
 	}
 }
 
-func testBreak(t *testing.T, target Target) {
+func testBreak(t *testing.T, target implementation) {
 	for at := 1; at <= target.events(); at++ {
 		gate := NewGate()
 		f := target.start(t, nil, script(gate))

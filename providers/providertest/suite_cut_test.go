@@ -17,7 +17,7 @@ import (
 
 // testCutAnywhere ends a whole answer at every byte, cleanly and with a broken connection. The result must be the whole answer,
 // or a retryable network error.
-func testCutAnywhere(t *testing.T, target Target) {
+func testCutAnywhere(t *testing.T, target implementation) {
 	step := Step{
 		Think("hm 🤔"), Text("Grüße\n"), Text("🌍"), Call("c1", "read", `{"path":`, `"ä.go"}`),
 		Use(providers.Usage{Input: 3, Output: 4, CacheRead: 5}),
@@ -37,7 +37,7 @@ func testCutAnywhere(t *testing.T, target Target) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, whole := target.Format.body(step), 0
+	body, whole := target.Format.Body(step), 0
 	for at := 1; at <= len(body); at++ {
 		if testenv.Race && at%7 != 0 && at != len(body) {
 			continue // the race detector makes each cut slow; the last one is the whole answer
@@ -69,7 +69,7 @@ type brokenReader struct{}
 func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 // testSplitCharacters reads characters whose halves are in two events.
-func testSplitCharacters(t *testing.T, target Target) {
+func testSplitCharacters(t *testing.T, target implementation) {
 	if target.Format.frame != nil {
 		return // frames with checksums
 	}
@@ -111,7 +111,7 @@ func testSplitCharacters(t *testing.T, target Target) {
 
 // testNameless reads a call without a name. It becomes a call like any other, so that the model learns what is wrong and the
 // conversation can continue.
-func testNameless(t *testing.T, target Target) {
+func testNameless(t *testing.T, target implementation) {
 	f := target.start(t, nil, Step{Text("I look."), Call("c1", "", `{"path":"a"}`), Call("c2", "re ad\u00fc", `{}`)}, Step{Text("ok")})
 	req := hello()
 	req.Tools = []providers.Tool{Tool("read")}
@@ -145,7 +145,7 @@ func inputOf(raw jsonx.Raw) jsonx.Raw {
 }
 
 // testStatusDecides reads errors whose body says less than their status.
-func testStatusDecides(t *testing.T, target Target) {
+func testStatusDecides(t *testing.T, target implementation) {
 	body := target.Format.writer().failBody("something went wrong", providers.KindServer)
 	for status, want := range map[int]providers.ErrorKind{
 		http.StatusBadRequest: providers.KindInvalid, http.StatusUnauthorized: providers.KindAuth, http.StatusForbidden: providers.KindAuth,

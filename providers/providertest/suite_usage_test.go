@@ -14,17 +14,17 @@ func isUsage(ev providers.Event) bool {
 }
 
 // usage returns the part of u that the API can report.
-func (target Target) usage(u providers.Usage) providers.Usage {
-	if target.NoCacheWrite {
+func (target implementation) usage(u providers.Usage) providers.Usage {
+	if target.noCacheWrite {
 		u.CacheWrite = 0
 	}
-	if target.PlainUsage {
+	if target.plainUsage {
 		u = providers.Usage{Input: u.Input, Output: u.Output}
 	}
 	return u
 }
 
-func testUsage(t *testing.T, target Target) {
+func testUsage(t *testing.T, target implementation) {
 	want := target.usage(providers.Usage{Input: 12, Output: 34, CacheRead: 560, CacheWrite: 78, Thinking: 9})
 	f := target.start(t, nil, Step{Text("x"), Use(want)})
 	if m, _ := f.must(hello()); m.Usage != want {
@@ -33,7 +33,7 @@ func testUsage(t *testing.T, target Target) {
 }
 
 // testCutOff checks the reported usage of answers with and without an end.
-func testCutOff(t *testing.T, target Target) {
+func testCutOff(t *testing.T, target implementation) {
 	first := target.usage(providers.Usage{Input: 12, Output: 3, CacheRead: 560, CacheWrite: 78, Thinking: 1})
 	then := target.usage(providers.Usage{Input: 12, Output: 34, CacheRead: 560, CacheWrite: 78, Thinking: 9})
 	never := providers.Usage{Input: -1}

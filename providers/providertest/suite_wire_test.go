@@ -18,7 +18,7 @@ import (
 )
 
 // testChunks reads an answer with all kinds of events in two pieces, split at every byte, and byte by byte.
-func testChunks(t *testing.T, target Target) {
+func testChunks(t *testing.T, target implementation) {
 	step := Step{
 		Think("hm 🤔"), Text("Grüße\n"), Text("🌍"), Call("c1", "read", `{"path":`, `"ä.go"}`), Call("c2", "list", `{}`),
 		Use(providers.Usage{Input: 3, Output: 4, CacheRead: 5}),
@@ -43,7 +43,7 @@ func testChunks(t *testing.T, target Target) {
 			t.Fatalf("split at %d: err %v, events (-want +got):\n%s", at, err, diff)
 		}
 	}
-	body := target.Format.body(step)
+	body := target.Format.Body(step)
 	for at := range len(body) {
 		if testenv.Race && at%7 != 0 {
 			continue
@@ -66,7 +66,7 @@ func testChunks(t *testing.T, target Target) {
 	}
 }
 
-func testUnreachable(t *testing.T, target Target) {
+func testUnreachable(t *testing.T, target implementation) {
 	f := target.start(t, nil)
 	f.server.Close()
 	if e := f.mustFail(hello()); e.Kind != providers.KindNetwork || !e.Retryable() || e.Err == nil {
@@ -74,7 +74,7 @@ func testUnreachable(t *testing.T, target Target) {
 	}
 }
 
-func testSilence(t *testing.T, target Target) {
+func testSilence(t *testing.T, target implementation) {
 	gate := NewGate()
 	f := target.start(t, func(cfg *providers.Config) { cfg.FirstByteTimeout = time.Second }, Step{gate.HoldAll()})
 	defer gate.Open()
@@ -84,7 +84,7 @@ func testSilence(t *testing.T, target Target) {
 	<-f.server.Disconnected()
 }
 
-func testEmptyAnswer(t *testing.T, target Target) {
+func testEmptyAnswer(t *testing.T, target implementation) {
 	f := target.start(t, nil, Step{})
 	m, events := f.must(hello())
 	if len(events) != 0 || m.Text() != "" || len(m.ToolCalls()) != 0 || m.StopReason != providers.StopEnd {
@@ -93,7 +93,7 @@ func testEmptyAnswer(t *testing.T, target Target) {
 }
 
 // testForeignHistory continues a conversation of other models.
-func testForeignHistory(t *testing.T, target Target) {
+func testForeignHistory(t *testing.T, target implementation) {
 	ids := []string{"call_1|fc_2", "toolu_ü", strings.Repeat("long", 40), strings.Repeat("long", 41), "0"}
 	answer := providers.Message{
 		Role: providers.RoleAssistant, API: "another", Provider: "other", Model: "m9",
@@ -128,7 +128,7 @@ func testForeignHistory(t *testing.T, target Target) {
 
 // testRepeatedIDs reads answers of a server that counts its calls from zero: every call of a conversation must get an id of its
 // own, or the next request is rejected.
-func testRepeatedIDs(t *testing.T, target Target) {
+func testRepeatedIDs(t *testing.T, target implementation) {
 	step := Step{Call("c1", "read", `{"path":"a"}`), Call("c1", "read", `{"path":"b"}`)}
 	f := target.start(t, nil, step, step, Step{Text("done")})
 	req := hello()
@@ -158,7 +158,7 @@ func testRepeatedIDs(t *testing.T, target Target) {
 }
 
 // testRedirect checks that the key and the conversation go only where the configuration says.
-func testRedirect(t *testing.T, target Target) {
+func testRedirect(t *testing.T, target implementation) {
 	strayed := 0
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { strayed++ }))
 	defer other.Close()
@@ -174,7 +174,7 @@ func testRedirect(t *testing.T, target Target) {
 }
 
 // testOtherServers asks servers that do not implement the API. The errors must not be retryable.
-func testOtherServers(t *testing.T, target Target) {
+func testOtherServers(t *testing.T, target implementation) {
 	const page = "<!doctype html><title>Log in</title>"
 	for name, test := range map[string]struct {
 		answer Action
@@ -201,7 +201,7 @@ func testOtherServers(t *testing.T, target Target) {
 }
 
 // testWrongPath asks a server that has another API, or has it at another path.
-func testWrongPath(t *testing.T, target Target) {
+func testWrongPath(t *testing.T, target implementation) {
 	for _, body := range []string{"404 page not found\n", "<html><body>No model here</body></html>", `{"detail":"Not Found"}`, `{"error":{"message":"Invalid URL (POST /x)"}}`, "", `{}`} {
 		f := target.start(t, func(cfg *providers.Config) {
 			cfg.BaseURL = strings.Replace(cfg.BaseURL, "http://", "http://user:pw-of-mine@", 1)
@@ -220,7 +220,7 @@ func testWrongPath(t *testing.T, target Target) {
 }
 
 // testHugeMessage reads errors that are long and contain terminal escapes.
-func testHugeMessage(t *testing.T, target Target) {
+func testHugeMessage(t *testing.T, target implementation) {
 	message := "\x1b[31mred\x1b[0m\x00\u009b \x1b]0;title\x07" + strings.Repeat("ä b ", 1<<20)
 	for _, before := range []Step{nil, {Text("x")}} {
 		e := target.start(t, nil, append(before, Fail(&providers.Error{Kind: providers.KindServer, Message: message}))).mustFail(hello())
@@ -233,7 +233,7 @@ func testHugeMessage(t *testing.T, target Target) {
 	}
 }
 
-func testNoKeyInErrors(t *testing.T, target Target) {
+func testNoKeyInErrors(t *testing.T, target implementation) {
 	const secret = "a-gateway-secret"
 	f := target.start(t, func(cfg *providers.Config) { cfg.Headers = map[string]string{"X-Gateway": secret} },
 		Step{Fail(&providers.Error{Kind: providers.KindAuth, Message: "bad key " + testKey + " and " + secret + " and sk-other_1234567890abcd"})},
@@ -255,7 +255,7 @@ func testNoKeyInErrors(t *testing.T, target Target) {
 }
 
 // testTricklingError reads an error whose endless body arrives a byte at a time: the error must be returned soon.
-func testTricklingError(t *testing.T, target Target) {
+func testTricklingError(t *testing.T, target implementation) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusTooManyRequests)
 		_, err := io.WriteString(w, "slow down")
