@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -18,22 +18,42 @@ import (
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
 	"github.com/gajae-code/gjc/sessions"
-	"github.com/gajae-code/gjc/sessions/sessionstest"
 )
 
-// realLog gives a session a log of package sessions, on a disk in memory that has the fault.
-func realLog(t *testing.T, fault sessionstest.Fault) (func(*agent.Options), *sessions.Store) {
+// realLog gives a session a log of package sessions. fsys may be nil.
+func realLog(t *testing.T, fsys sessions.FileSystem) (func(*agent.Options), *sessions.Store) {
 	t.Helper()
-	store := sessions.NewStore("/agent/sessions", &sessions.StoreOptions{
-		FS: sessionstest.NewDisk(time.Unix(0, 0)).Process(fault), NewID: func() string { return "s1" },
-	})
+	store := sessions.NewStore(t.TempDir(), &sessions.StoreOptions{FS: fsys, NewID: func() string { return "s1" }})
 	return func(o *agent.Options) {
-		log, err := store.Create(context.Background(), sessions.Header{Cwd: "/w"})
+		log, err := store.Create(context.Background(), sessions.Header{Cwd: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}
 		o.Log = log
 	}, store
+}
+
+// fillingDisk is the real file system, on which no write succeeds after the first ones.
+type fillingDisk struct {
+	sessions.FileSystem
+	writes *int // that still succeed
+}
+
+func (d fillingDisk) OpenFile(name string, flag int, perm fs.FileMode) (sessions.File, error) {
+	f, err := d.FileSystem.OpenFile(name, flag, perm)
+	return fillingFile{f, d.writes}, err
+}
+
+type fillingFile struct {
+	sessions.File
+	writes *int
+}
+
+func (f fillingFile) Write(b []byte) (int, error) {
+	if *f.writes--; *f.writes < 0 {
+		return 0, syscall.ENOSPC
+	}
+	return f.File.Write(b)
 }
 
 // said is a request's conversation, a message a line.
@@ -76,7 +96,7 @@ func (w *world) navigate(id string, opts agent.NavigateOptions) (agent.Navigatio
 }
 
 func TestNavigate_BehindAnAnswerAndBeforeAPrompt(t *testing.T) {
-	with, store := realLog(t, sessionstest.Fault{})
+	with, store := realLog(t, nil)
 	run(t, with, func(w *world) {
 		w.prompt("one")
 		w.prompt("three")
@@ -119,7 +139,7 @@ func TestNavigate_BehindAnAnswerAndBeforeAPrompt(t *testing.T) {
 }
 
 func TestNavigate_ToWhereItStandsOrNowhere(t *testing.T) {
-	with, store := realLog(t, sessionstest.Fault{})
+	with, store := realLog(t, nil)
 	run(t, with, func(w *world) {
 		w.prompt("one")
 		log, err := store.View(t.Context(), "s1")
@@ -151,7 +171,7 @@ func TestNavigate_ToWhereItStandsOrNowhere(t *testing.T) {
 
 // A summary that does not come leaves the conversation where it was.
 func TestNavigate_SummaryFails(t *testing.T) {
-	with, store := realLog(t, sessionstest.Fault{})
+	with, store := realLog(t, nil)
 	run(t, with, func(w *world) {
 		w.prompt("one")
 		w.prompt("three")
@@ -169,7 +189,7 @@ func TestNavigate_SummaryFails(t *testing.T) {
 }
 
 func TestUnsaved_IsToldOnce(t *testing.T) {
-	with, _ := realLog(t, sessionstest.Fault{At: 30, Err: syscall.ENOSPC, Lasting: true})
+	with, _ := realLog(t, fillingDisk{sessions.Disk(), new(20)})
 	run(t, with, func(w *world) {
 		w.script.Else(func(*providers.Request) providertest.Step { return providertest.Step{providertest.Text("fine")} })
 		failed := 0
@@ -252,7 +272,7 @@ func TestModelTitle_Loaded(t *testing.T) {
 func TestModelTitle_NotOverTheUsers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := providertest.NewGate()
-		with, store := realLog(t, sessionstest.Fault{})
+		with, store := realLog(t, nil)
 		script := providertest.NewScript(providers.ModelInfo{Provider: "test", ID: "script"},
 			providertest.Step{providertest.Text("done")}, providertest.Step{gate.Hold(), providertest.Text("Theirs")})
 		w := &world{t: t, script: script}
@@ -290,7 +310,7 @@ func TestModelTitle_NotOverTheUsers(t *testing.T) {
 
 // The use of the window changes with a navigation: it is not that of the last answer of the branch that was left.
 func TestNavigate_Usage(t *testing.T) {
-	with, store := realLog(t, sessionstest.Fault{})
+	with, store := realLog(t, nil)
 	run(t, func(o *agent.Options) { window(o, 100_000); with(o) }, func(w *world) {
 		w.prompt("go on")
 		w.prompt("go on")
@@ -310,7 +330,7 @@ func TestNavigate_Usage(t *testing.T) {
 
 // What people are shown of a result is on the disk; a session does not hold it.
 func TestSession_HoldsNoDetails(t *testing.T) {
-	with, store := realLog(t, sessionstest.Fault{})
+	with, store := realLog(t, nil)
 	run(t, with, func(w *world) {
 		w.prompt("go")
 		history, err := w.session.Context()

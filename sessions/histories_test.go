@@ -18,7 +18,6 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
-	"github.com/gajae-code/gjc/sessions/sessionstest"
 )
 
 // A history is a random sequence of operations on a few sessions, on a disk that fails once. After any failure, all
@@ -26,8 +25,8 @@ import (
 // them, and every session can be written to again.
 type history struct {
 	r       *rand.Rand
-	disk    *sessionstest.Disk
-	process *sessionstest.Process
+	disk    *memoryDisk
+	process *memoryProcess
 	store   *sessions.Store
 	clock   time.Time
 	ids     int
@@ -53,20 +52,20 @@ type known struct {
 
 const historyDir = "/agent/sessions"
 
-func newHistory(seed uint64, fault sessionstest.Fault) *history {
+func newHistory(seed uint64, fault diskFault) *history {
 	h := &history{
 		r: rand.New(rand.NewPCG(seed, 1)), clock: epoch,
 		known: make(map[string]*known), open: make(map[string]*sessions.Log),
 	}
-	h.disk = sessionstest.NewDisk(epoch)
-	h.boot(sessionstest.Fault{})
+	h.disk = newMemoryDisk(epoch)
+	h.boot(diskFault{})
 	h.seed()
 	h.boot(fault)
 	return h
 }
 
 // boot starts a process.
-func (h *history) boot(fault sessionstest.Fault) {
+func (h *history) boot(fault diskFault) {
 	h.process = h.disk.Process(fault)
 	h.store = sessions.NewStore(historyDir, &sessions.StoreOptions{
 		FS: h.process,
@@ -116,7 +115,7 @@ func (h *history) seed() {
 func (h *history) run(n int) (killed bool, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			if err, ok := v.(error); !ok || !errors.Is(err, sessionstest.ErrKilled) {
+			if err, ok := v.(error); !ok || !errors.Is(err, errKilled) {
 				panic(v)
 			}
 			killed = true
@@ -362,7 +361,7 @@ func shown(m *providers.Message) string {
 // check reads the disk as another process does, and then writes.
 func (h *history) check(powerCut bool) error {
 	doing := h.doing
-	h.boot(sessionstest.Fault{})
+	h.boot(diskFault{})
 	ids := make([]string, 0, len(h.known))
 	for id := range h.known {
 		ids = append(ids, id)
@@ -487,7 +486,7 @@ func compare(t *known, got []string, powerCut, doing bool) error {
 func live(seed uint64) (hit bool, err error) {
 	choose := rand.New(rand.NewPCG(seed, 2))
 	steps := 4 + choose.IntN(24)
-	fault := sessionstest.Fault{At: 1 + choose.IntN(3*steps), Rand: choose}
+	fault := diskFault{At: 1 + choose.IntN(3*steps), Rand: choose}
 	powerCut := false
 	switch choose.IntN(6) {
 	case 0:

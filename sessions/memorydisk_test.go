@@ -1,5 +1,4 @@
-// Package sessionstest provides an in-memory file system with fault injection, for tests of package sessions.
-package sessionstest
+package sessions_test
 
 import (
 	"cmp"
@@ -19,15 +18,15 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// Disk is a file system in memory. Several processes can use it: see [Disk.Process]. Written data is visible to all of
-// them at once, but survives [Disk.PowerCut] only if it was synced.
-type Disk struct {
+// memoryDisk is a file system in memory. Several processes can use it: see [memoryDisk.Process]. Written data is visible to all of
+// them at once, but survives [memoryDisk.PowerCut] only if it was synced.
+type memoryDisk struct {
 	mu    sync.Mutex // guards all below, and every node
 	names map[string]*node
 	// journal holds the changes of names since the last sync of a directory, in order.
 	journal []change
 	synced  map[string]*node
-	locks   map[string]*Process
+	locks   map[string]*memoryProcess
 	clock   time.Time
 }
 
@@ -43,30 +42,30 @@ type node struct {
 // change is an atomic step of the journal: the names that a node gets or loses.
 type change map[string]*node
 
-// NewDisk returns an empty disk. Its clock advances by a millisecond with each change.
-func NewDisk(start time.Time) *Disk {
-	return &Disk{
+// newMemoryDisk returns an empty disk. Its clock advances by a millisecond with each change.
+func newMemoryDisk(start time.Time) *memoryDisk {
+	return &memoryDisk{
 		names: map[string]*node{"/": {dir: true}}, synced: map[string]*node{"/": {dir: true}},
-		locks: make(map[string]*Process), clock: start,
+		locks: make(map[string]*memoryProcess), clock: start,
 	}
 }
 
-// Process is one process's use of a disk. It is a [sessions.FileSystem]. With the zero Fault nothing fails.
-type Process struct {
-	disk *Disk
+// memoryProcess is one process's use of a disk. It is a [sessions.FileSystem]. With the zero diskFault nothing fails.
+type memoryProcess struct {
+	disk *memoryDisk
 	// Steps returns the number of steps that change something.
 	Steps int
-	fault Fault
+	fault diskFault
 	dead  bool
 }
 
-var _ sessions.FileSystem = (*Process)(nil)
+var _ sessions.FileSystem = (*memoryProcess)(nil)
 
-// Fault describes a failure at one step.
-type Fault struct {
+// diskFault describes a failure at one step.
+type diskFault struct {
 	// At is the step, 1 for the first.
 	At int
-	// Kill makes the step end the process: it panics with [ErrKilled].
+	// Kill makes the step end the process: it panics with [errKilled].
 	Kill bool
 	// Err is the step's error if Kill is false. A failing write writes a part. With Lasting, all later steps that need
 	// room fail too.
@@ -77,27 +76,29 @@ type Fault struct {
 }
 
 // some returns a number below n.
-func (f *Fault) some(n int) int {
+func (f *diskFault) some(n int) int {
 	if f.Rand == nil {
 		return 0
 	}
 	return f.Rand.IntN(n)
 }
 
-// ErrKilled is the panic value of a process that a [Fault] has ended.
-var ErrKilled = errors.New("killed")
+// errKilled is the panic value of a process that a [diskFault] has ended.
+var errKilled = errors.New("killed")
 
-// Process starts a process. Its file descriptors and locks end with [Process.Kill], or with its fault.
-func (d *Disk) Process(fault Fault) *Process { return &Process{disk: d, fault: fault} }
+// Process starts a process. Its file descriptors and locks end with [memoryProcess.Kill], or with its fault.
+func (d *memoryDisk) Process(fault diskFault) *memoryProcess {
+	return &memoryProcess{disk: d, fault: fault}
+}
 
 // Kill ends the process: its later operations have no effect.
-func (p *Process) Kill() {
+func (p *memoryProcess) Kill() {
 	p.disk.mu.Lock()
 	defer p.disk.mu.Unlock()
 	p.kill()
 }
 
-func (p *Process) kill() {
+func (p *memoryProcess) kill() {
 	p.dead = true
 	for name, owner := range p.disk.locks {
 		if owner == p {
@@ -108,7 +109,7 @@ func (p *Process) kill() {
 
 // PowerCut keeps what was synced and a random part of the rest: a prefix of the changes of names, and a prefix of each
 // file's data, perhaps followed by zero bytes. No process may be alive.
-func (d *Disk) PowerCut(r *rand.Rand) {
+func (d *memoryDisk) PowerCut(r *rand.Rand) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, c := range d.journal[:r.IntN(len(d.journal)+1)] {
@@ -145,7 +146,7 @@ func (c change) apply(names map[string]*node) {
 }
 
 // Names returns the paths of all files, sorted.
-func (d *Disk) Names() []string {
+func (d *memoryDisk) Names() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var all []string
@@ -160,7 +161,7 @@ func (d *Disk) Names() []string {
 
 // step starts a change by the process. On an error the caller must not continue; if part is set, it first does a part
 // of the step. It calls finish at the end.
-func (p *Process) step() (part bool, finish func(), err error) {
+func (p *memoryProcess) step() (part bool, finish func(), err error) {
 	none := func() {}
 	if p.dead {
 		return false, none, os.ErrClosed
@@ -175,13 +176,13 @@ func (p *Process) step() (part bool, finish func(), err error) {
 		return true, none, p.fault.Err
 	}
 	p.kill()
-	return true, func() { panic(ErrKilled) }, ErrKilled
+	return true, func() { panic(errKilled) }, errKilled
 }
 
 // change changes names, as one step.
-func (p *Process) change(c change) error {
+func (p *memoryProcess) change(c change) error {
 	_, finish, err := p.step()
-	if err == nil || errors.Is(err, ErrKilled) && p.fault.some(2) == 1 {
+	if err == nil || errors.Is(err, errKilled) && p.fault.some(2) == 1 {
 		p.disk.journal = append(p.disk.journal, c)
 		c.apply(p.disk.names)
 		for name := range c {
@@ -202,7 +203,7 @@ func pathError(op, name string, err error) error {
 }
 
 // find returns the node with a name.
-func (p *Process) find(op, name string) (*node, error) {
+func (p *memoryProcess) find(op, name string) (*node, error) {
 	if p.dead {
 		return nil, pathError(op, name, os.ErrClosed)
 	}
@@ -214,7 +215,7 @@ func (p *Process) find(op, name string) (*node, error) {
 }
 
 // OpenFile implements [sessions.FileSystem].
-func (p *Process) OpenFile(name string, flag int, _ fs.FileMode) (sessions.File, error) {
+func (p *memoryProcess) OpenFile(name string, flag int, _ fs.FileMode) (sessions.File, error) {
 	p.disk.mu.Lock()
 	defer p.disk.mu.Unlock()
 	name = filepath.ToSlash(name)
@@ -244,7 +245,7 @@ func (p *Process) OpenFile(name string, flag int, _ fs.FileMode) (sessions.File,
 func parentOf(name string) string { return name[:max(1, strings.LastIndexByte(name, '/'))] }
 
 type file struct {
-	process *Process
+	process *memoryProcess
 	node    *node
 	name    string
 	appends bool
@@ -344,7 +345,7 @@ func (f *file) Close() error {
 }
 
 // ReadFile implements [sessions.FileSystem].
-func (p *Process) ReadFile(name string) ([]byte, error) {
+func (p *memoryProcess) ReadFile(name string) ([]byte, error) {
 	p.disk.mu.Lock()
 	defer p.disk.mu.Unlock()
 	n, err := p.find("open", name)
@@ -358,7 +359,7 @@ func (p *Process) ReadFile(name string) ([]byte, error) {
 }
 
 // ReadDir implements [sessions.FileSystem].
-func (p *Process) ReadDir(name string) ([]fs.DirEntry, error) {
+func (p *memoryProcess) ReadDir(name string) ([]fs.DirEntry, error) {
 	p.disk.mu.Lock()
 	defer p.disk.mu.Unlock()
 	n, err := p.find("open", name)
@@ -380,7 +381,7 @@ func (p *Process) ReadDir(name string) ([]fs.DirEntry, error) {
 }
 
 // Stat implements [sessions.FileSystem].
-func (p *Process) Stat(name string) (fs.FileInfo, error) {
+func (p *memoryProcess) Stat(name string) (fs.FileInfo, error) {
 	p.disk.mu.Lock()
 	defer p.disk.mu.Unlock()
 	n, err := p.find("stat", name)
@@ -391,10 +392,10 @@ func (p *Process) Stat(name string) (fs.FileInfo, error) {
 }
 
 // Lstat implements [sessions.FileSystem]. There are no links.
-func (p *Process) Lstat(name string) (fs.FileInfo, error) { return p.Stat(name) }
+func (p *memoryProcess) Lstat(name string) (fs.FileInfo, error) { return p.Stat(name) }
 
 // MkdirAll implements [sessions.FileSystem].
-func (p *Process) MkdirAll(name string, _ fs.FileMode) error {
+func (p *memoryProcess) MkdirAll(name string, _ fs.FileMode) error {
 	p.disk.mu.Lock()
 	defer p.disk.mu.Unlock()
 	var missing []string
@@ -420,7 +421,7 @@ func (p *Process) MkdirAll(name string, _ fs.FileMode) error {
 }
 
 // Rename implements [sessions.FileSystem].
-func (p *Process) Rename(from, to string) error {
+func (p *memoryProcess) Rename(from, to string) error {
 	p.disk.mu.Lock()
 	defer p.disk.mu.Unlock()
 	from, to = filepath.ToSlash(from), filepath.ToSlash(to)
@@ -446,7 +447,7 @@ func (p *Process) Rename(from, to string) error {
 }
 
 // Link implements [sessions.FileSystem].
-func (p *Process) Link(from, to string) error {
+func (p *memoryProcess) Link(from, to string) error {
 	p.disk.mu.Lock()
 	defer p.disk.mu.Unlock()
 	to = filepath.ToSlash(to)
@@ -461,7 +462,7 @@ func (p *Process) Link(from, to string) error {
 }
 
 // Remove implements [sessions.FileSystem].
-func (p *Process) Remove(name string) error {
+func (p *memoryProcess) Remove(name string) error {
 	p.disk.mu.Lock()
 	defer p.disk.mu.Unlock()
 	name = filepath.ToSlash(name)
@@ -480,7 +481,7 @@ func (p *Process) Remove(name string) error {
 }
 
 // RemoveAll implements [sessions.FileSystem], one step for each name.
-func (p *Process) RemoveAll(name string) error {
+func (p *memoryProcess) RemoveAll(name string) error {
 	p.disk.mu.Lock()
 	defer p.disk.mu.Unlock()
 	name = filepath.ToSlash(name)
@@ -501,7 +502,7 @@ func (p *Process) RemoveAll(name string) error {
 
 // SyncDir implements [sessions.FileSystem]. As in real journaling file systems, it makes all earlier changes of names
 // durable.
-func (p *Process) SyncDir(name string) error {
+func (p *memoryProcess) SyncDir(name string) error {
 	p.disk.mu.Lock()
 	defer p.disk.mu.Unlock()
 	if _, err := p.find("sync", name); err != nil {
@@ -519,7 +520,7 @@ func (p *Process) SyncDir(name string) error {
 }
 
 // Lock implements [sessions.FileSystem].
-func (p *Process) Lock(name string) (func(), error) {
+func (p *memoryProcess) Lock(name string) (func(), error) {
 	p.disk.mu.Lock()
 	defer p.disk.mu.Unlock()
 	name = filepath.ToSlash(name)

@@ -1,4 +1,4 @@
-package sessionstest
+package sessions_test
 
 import (
 	"errors"
@@ -8,12 +8,19 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// FileSystem tests that a file system behaves as package sessions requires, in the empty directory dir.
-func FileSystem(t *testing.T, fsys sessions.FileSystem, dir string) {
+func TestFileSystem_Real(t *testing.T) { testFileSystem(t, sessions.Disk(), t.TempDir()) }
+
+func TestFileSystem_InMemory(t *testing.T) {
+	testFileSystem(t, newMemoryDisk(time.Unix(0, 0)).Process(diskFault{}), "/")
+}
+
+// testFileSystem checks that a file system behaves as package sessions requires, in the empty directory dir.
+func testFileSystem(t *testing.T, fsys sessions.FileSystem, dir string) {
 	t.Helper()
 	at := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
 	must := func(err error) {
