@@ -102,13 +102,13 @@ var layers = map[string][]string{
 	"acp/acptest":                {"acp", "internal/jsonx", "internal/proc"},
 	"conformance":                {"internal/jsonx", "internal/proc"},
 	"cmd/gjc":                    {"*"},
+	"cmd/gjc/bench":              {},
 	"cmd/gjc/internal/demo":      {"acp", "acp/acptest", "internal/proc"},
 	"cmd/gjc/internal/gitconfig": {},
 	"cmd/gjc/internal/manpage":   {},
 	"cmd/gjc/internal/redact":    {"internal/jsonx"},
 	"cmd/gjc/internal/system":    {},
 	"cmd/gjc-conformance":        {"*"},
-	"cmd/bench":                  {"*"},
 	"cmd/checksize":              {},
 	"cmd/sample":                 {"internal/prose"},
 	"cmd/stress":                 {"internal/jsonx", "internal/testenv"},
@@ -202,7 +202,7 @@ var forbidden = []struct {
 	except []string
 	why    string
 }{
-	{"os/exec", []string{"internal/proc", "cmd/gjc", "cmd/gjc/internal/demo", "cmd/bench", "cmd/checksize", "cmd/stress", "acp/acptest", "internal/testenv", "acp/generate", "dap/daptest"}, "children belong to internal/proc"},
+	{"os/exec", []string{"internal/proc", "cmd/gjc", "cmd/gjc/internal/demo", "cmd/checksize", "cmd/stress", "acp/acptest", "internal/testenv", "acp/generate", "dap/daptest"}, "children belong to internal/proc"},
 	{"text/template", nil, "it switches off the linker's dead-code elimination"},
 	{"html/template", nil, "it switches off the linker's dead-code elimination"},
 	{"testing", []string{"internal/testenv", "providers/providertest", "agent/tools/toolstest", "dap/daptest"}, "the product does not link the test framework"},
