@@ -105,7 +105,7 @@ type agent struct {
 	work string
 }
 
-// options are what a benchmark needs beyond the offline model.
+// options holds the editor of a benchmark, the model and the environment; without a model it is the offline one.
 type options struct {
 	acptest.EditorOptions
 	model string
