@@ -80,7 +80,7 @@ func (r *toolRun) approveEffect(ctx context.Context, e *approval.Effect, answere
 		sc.Special = len(known[i].Special) > 0
 		sc.Name = sc.Label(roots.Display)
 		scopes[i] = sc
-		r.leave.Give(s.opts.FS, paths, &parts[i], sc.Path)
+		r.permit.Give(s.opts.FS, paths, &parts[i], sc.Path)
 		real[i] = sc.Path
 	}
 	if answered.yes && !slices.Equal(real, answered.paths) {

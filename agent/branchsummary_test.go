@@ -71,7 +71,7 @@ func TestSummarizeBranch(t *testing.T) {
 		}
 		for _, ev := range w.events[before:] {
 			if _, ok := ev.(agent.CompactionChanged); ok {
-				t.Error("a compaction was told")
+				t.Error("a compaction was reported")
 			}
 		}
 		if _, err := summarizeBranch(w, entries, "Only the tests."); err != nil {

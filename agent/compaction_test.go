@@ -270,7 +270,7 @@ func TestCompact_SplitTurn(t *testing.T) {
 		want   string
 		short  string
 	}{
-		{"behind others", []providers.Message{user("before", 100), agentSays("ok", 10)}, []string{"HISTORY", "TURN"}, "HISTORY" + heading + "TURN", "HISTORY"},
+		{"after others", []providers.Message{user("before", 100), agentSays("ok", 10)}, []string{"HISTORY", "TURN"}, "HISTORY" + heading + "TURN", "HISTORY"},
 		{"first of all", nil, []string{"TURN"}, "Nothing was before this turn." + heading + "TURN", "TURN"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -300,14 +300,14 @@ func TestCompact_SplitTurn(t *testing.T) {
 				if !strings.Contains(last, "[User]: long turn") || strings.Contains(last, "before") && tt.before != nil && strings.Contains(last, "[User]: before") || !strings.Contains(last, "one long turn") {
 					t.Errorf("the turn is asked about with %s", last)
 				}
-				var told strings.Builder
+				var streamed strings.Builder
 				for _, ev := range w.events {
 					if d, ok := ev.(agent.CompactionDelta); ok {
-						told.WriteString(d.Text)
+						streamed.WriteString(d.Text)
 					}
 				}
-				if told.String() != want {
-					t.Errorf("told %q", told.String())
+				if streamed.String() != want {
+					t.Errorf("got %q", streamed.String())
 				}
 			}, steps...)
 		})
@@ -410,7 +410,7 @@ func TestCompact_FailureChangesNothing(t *testing.T) {
 					t.Errorf("the conversation has changed:\n%s", d)
 				}
 				if got := ended(w); !slices.Equal(got, []string{"manual failed"}) {
-					t.Errorf("told %q", got)
+					t.Errorf("got %q", got)
 				}
 			}, tt.step)
 		})
@@ -472,7 +472,7 @@ func TestCompact_CancelledAnywhere(t *testing.T) {
 					t.Errorf("the conversation has changed:\n%s", d)
 				}
 				if got := ended(w); len(got) == 0 || got[len(got)-1] != "manual cancelled" {
-					t.Errorf("told %q", got)
+					t.Errorf("got %q", got)
 				}
 				gate.Open()
 				w.speak(providertest.Step{providertest.Text("fine")})

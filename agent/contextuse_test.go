@@ -33,7 +33,7 @@ func TestContextUse_Next(t *testing.T) {
 		{"a picture", []providers.Message{picture}, true, 0, 1200},
 		{"a picture that is not sent", []providers.Message{picture}, false, 0, 0},
 		{"measured before a compaction", []providers.Message{timed(user("Summary", 10), time.Hour), timed(user("go", 10), 0), timed(measured, time.Minute)}, false, 0, 30},
-		{"measured behind a compaction", []providers.Message{timed(user("Summary", 10), time.Hour), timed(user("go", 10), 0), timed(measured, 2*time.Hour)}, false, 1730, 1730},
+		{"measured after a compaction", []providers.Message{timed(user("Summary", 10), time.Hour), timed(user("go", 10), 0), timed(measured, 2*time.Hour)}, false, 1730, 1730},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			run(t, func(o *agent.Options) {

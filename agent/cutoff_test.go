@@ -16,13 +16,13 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-func told(input, output int) providertest.Action {
+func reportUsage(input, output int) providertest.Action {
 	return providertest.ReportUsage(providers.Usage{Input: input, Output: output})
 }
 
 // spent checks the sums of the session, of the log, and of a session made from the log: the number of answers, their
 // usage and cost, and the number of those with unknown usage. It returns how many of the others were interrupted.
-func (w *world) spent(requests, input, output, untold int) (cut int) {
+func (w *world) spent(requests, input, output, unreported int) (cut int) {
 	w.t.Helper()
 	check := func(who string, s *agent.Session) {
 		w.t.Helper()
@@ -37,7 +37,7 @@ func (w *world) spent(requests, input, output, untold int) (cut int) {
 		if requests > 0 {
 			price := float64(input + 10*output)
 			want = []sessions.Use{{
-				Provider: "test", Model: w.script.Info().ID, Requests: requests, Unreported: untold, Cut: cut, Usage: providers.Usage{Input: input, Output: output},
+				Provider: "test", Model: w.script.Info().ID, Requests: requests, Unreported: unreported, Cut: cut, Usage: providers.Usage{Input: input, Output: output},
 				Price: providers.Price{Input: float64(input), Output: 10 * float64(output), Total: price},
 			}}
 		}
@@ -106,48 +106,48 @@ func TestCutOff_Counts(t *testing.T) {
 		return append(begin, loop("", "I will do it.\n")...)
 	}
 	for _, tt := range []struct {
-		name                            string
-		steps                           []providertest.Step
-		requests, input, output, untold int
-		cut                             int
-		failed                          bool
+		name                                string
+		steps                               []providertest.Step
+		requests, input, output, unreported int
+		cut                                 int
+		failed                              bool
 	}{
 		{
 			"broken and asked for again",
-			[]providertest.Step{{told(3, 0), providertest.Text("half"), told(3, 2), fail(providers.KindNetwork)}, whole},
+			[]providertest.Step{{reportUsage(3, 0), providertest.Text("half"), reportUsage(3, 2), fail(providers.KindNetwork)}, whole},
 			2, 3 + 4, 2 + 1, 0, 1, false,
 		},
 		{
 			"broken twice, the first time before it began",
-			[]providertest.Step{{fail(providers.KindOverloaded)}, {told(3, 1), fail(providers.KindServer)}, whole},
+			[]providertest.Step{{fail(providers.KindOverloaded)}, {reportUsage(3, 1), fail(providers.KindServer)}, whole},
 			2, 3 + 4, 1 + 1, 0, 1, false,
 		},
 		{"refused", []providertest.Step{{fail(providers.KindAuth)}}, 0, 0, 0, 0, 0, true},
 		{"never reached", slices.Repeat([]providertest.Step{{fail(providers.KindNetwork)}}, 4), 0, 0, 0, 0, 0, true},
 		{
 			"broken each time",
-			slices.Repeat([]providertest.Step{{told(3, 1), providertest.Text("half"), fail(providers.KindNetwork)}}, 4),
+			slices.Repeat([]providertest.Step{{reportUsage(3, 1), providertest.Text("half"), fail(providers.KindNetwork)}}, 4),
 			4, 4 * 3, 4 * 1, 0, 4, true,
 		},
-		{"failed for good with nothing said", []providertest.Step{{told(3, 1), fail(providers.KindInvalid)}}, 1, 3, 1, 0, 1, true},
+		{"failed for good with nothing said", []providertest.Step{{reportUsage(3, 1), fail(providers.KindInvalid)}}, 1, 3, 1, 0, 1, true},
 		{
 			"failed for good in a call",
-			[]providertest.Step{{told(3, 1), providertest.Call("c", "echo", `{"a`), fail(providers.KindInvalid)}},
+			[]providertest.Step{{reportUsage(3, 1), providertest.Call("c", "echo", `{"a`), fail(providers.KindInvalid)}},
 			1, 3, 1, 0, 1, true,
 		},
-		{"the end has the last word", []providertest.Step{{told(9, 9), providertest.Text("a"), told(8, 8), using(4, 1)}}, 1, 4, 1, 0, 0, false},
-		{"repeated", []providertest.Step{repeated(told(3, 2)), whole}, 2, 3 + 4, 2 + 1, 0, 1, false},
-		{"repeated twice", []providertest.Step{repeated(told(3, 2)), repeated(told(5, 2))}, 2, 8, 4, 0, 2, true},
+		{"the end has the last word", []providertest.Step{{reportUsage(9, 9), providertest.Text("a"), reportUsage(8, 8), using(4, 1)}}, 1, 4, 1, 0, 0, false},
+		{"repeated", []providertest.Step{repeated(reportUsage(3, 2)), whole}, 2, 3 + 4, 2 + 1, 0, 1, false},
+		{"repeated twice", []providertest.Step{repeated(reportUsage(3, 2)), repeated(reportUsage(5, 2))}, 2, 8, 4, 0, 2, true},
 		{
 			"repeated in a call",
-			[]providertest.Step{{told(3, 2), providertest.Call("c", "echo", slices.Repeat([]string{"\n\n  "}, 100_000)...)}, whole},
+			[]providertest.Step{{reportUsage(3, 2), providertest.Call("c", "echo", slices.Repeat([]string{"\n\n  "}, 100_000)...)}, whole},
 			2, 3 + 4, 2 + 1, 0, 1, false,
 		},
 		{
-			"empty each time", slices.Repeat([]providertest.Step{{told(9, 9), providertest.Text(" "), using(3, 1)}}, 3),
+			"empty each time", slices.Repeat([]providertest.Step{{reportUsage(9, 9), providertest.Text(" "), using(3, 1)}}, 3),
 			3, 9, 3, 0, 0, true,
 		},
-		{"begun, and no word of the usage", []providertest.Step{{told(0, 0), fail(providers.KindNetwork)}, whole}, 2, 4, 1, 1, 0, false},
+		{"begun, and no word of the usage", []providertest.Step{{reportUsage(0, 0), fail(providers.KindNetwork)}, whole}, 2, 4, 1, 1, 0, false},
 		{"something said, and no word of the usage", []providertest.Step{{providertest.Think("hm"), fail(providers.KindInvalid)}}, 1, 0, 0, 1, 0, true},
 		{"repeated, and no word of the usage", []providertest.Step{repeated(), whole}, 2, 4, 1, 1, 0, false},
 	} {
@@ -157,7 +157,7 @@ func TestCutOff_Counts(t *testing.T) {
 				if (r.Err != nil) != tt.failed || r.Usage != (providers.Usage{Input: tt.input, Output: tt.output}) {
 					t.Errorf("the turn: %+v", r)
 				}
-				if cut := w.spent(tt.requests, tt.input, tt.output, tt.untold); cut != tt.cut {
+				if cut := w.spent(tt.requests, tt.input, tt.output, tt.unreported); cut != tt.cut {
 					t.Errorf("%d answers were cut off, want %d", cut, tt.cut)
 				}
 			}, tt.steps...)
@@ -172,8 +172,8 @@ func TestCutOff_Leak(t *testing.T) {
 		t, func(o *agent.Options) { priced(o); o.Model.ID = "gpt-5.4" }, func(w *world) {
 			w.script = providertest.NewScript(
 				providers.ModelInfo{Provider: "test", ID: "gpt-5.4"},
-				providertest.Step{told(3, 1), providertest.Text("analysis to=functions.echo code 大发时时彩"), using(3, 5)},
-				providertest.Step{told(4, 0), providertest.Text("ok"), using(4, 1)},
+				providertest.Step{reportUsage(3, 1), providertest.Text("analysis to=functions.echo code 大发时时彩"), using(3, 5)},
+				providertest.Step{reportUsage(4, 0), providertest.Text("ok"), using(4, 1)},
 			)
 			if r := w.prompt("go"); r.Err != nil || r.Usage != (providers.Usage{Input: 7, Output: 6}) {
 				t.Errorf("%+v", r)
@@ -187,15 +187,15 @@ func TestCutOff_Leak(t *testing.T) {
 // the use of the window stays as of the last whole answer.
 func TestCutOff_Cancelled(t *testing.T) {
 	for _, tt := range []struct {
-		name                  string
-		step                  providertest.Step
-		input, output, untold int
-		kept                  bool
+		name                      string
+		step                      providertest.Step
+		input, output, unreported int
+		kept                      bool
 	}{
-		{"in a text", providertest.Step{told(3, 0), providertest.Text("half"), told(3, 2)}, 3, 2, 0, true},
-		{"before a word", providertest.Step{told(3, 0)}, 3, 0, 0, false},
+		{"in a text", providertest.Step{reportUsage(3, 0), providertest.Text("half"), reportUsage(3, 2)}, 3, 2, 0, true},
+		{"before a word", providertest.Step{reportUsage(3, 0)}, 3, 0, 0, false},
 		{"nothing known", providertest.Step{providertest.Text("half")}, 0, 0, 1, true},
-		{"begun, nothing known", providertest.Step{told(0, 0)}, 0, 0, 1, false},
+		{"begun, nothing known", providertest.Step{reportUsage(0, 0)}, 0, 0, 1, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			run(t, priced, func(w *world) {
@@ -212,7 +212,7 @@ func TestCutOff_Cancelled(t *testing.T) {
 				if r.Stop != agent.StopCancelled || r.Usage != (providers.Usage{Input: tt.input, Output: tt.output}) {
 					t.Errorf("the turn: %+v", r)
 				}
-				w.spent(2, 10+tt.input, 1+tt.output, tt.untold)
+				w.spent(2, 10+tt.input, 1+tt.output, tt.unreported)
 				snap, err := w.session.Snapshot()
 				if err != nil || snap.Usage != (providers.Usage{Input: 10, Output: 1}) {
 					t.Errorf("the window is filled by %+v; %v", snap.Usage, err)
@@ -222,7 +222,7 @@ func TestCutOff_Cancelled(t *testing.T) {
 					want = append(want, agent.UsageChanged{Used: 11, Size: 1000, CostUSD: snap.CostUSD})
 				}
 				if d := cmp.Diff(want, usages(w)); d != "" {
-					t.Errorf("told (-want +got):\n%s", d)
+					t.Errorf("got (-want +got):\n%s", d)
 				}
 				if history, _ := w.log.Messages(); (len(history) == 4) != tt.kept {
 					t.Errorf("%d messages", len(history))
@@ -245,7 +245,7 @@ func TestCutOff_NothingBegan(t *testing.T) {
 		}
 		w.spent(0, 0, 0, 0)
 		if all := usages(w); len(all) != 0 {
-			t.Errorf("told %+v", all)
+			t.Errorf("got %+v", all)
 		}
 	})
 }
@@ -263,7 +263,7 @@ func (s stubborn) Stream(context.Context, *providers.Request) iter.Seq2[provider
 		}
 		<-s.release
 		if yield(providers.UsageSoFar{Usage: providers.Usage{Input: 3, Output: 2}}, nil) {
-			yield(nil, errors.New("the answer goes on behind its end"))
+			yield(nil, errors.New("the answer goes on after its end"))
 		}
 	}
 }
@@ -303,7 +303,7 @@ func TestCutOff_OfATurnThatIsOver(t *testing.T) {
 		synctest.Wait()
 		w.spent(1, 3, 2, 0)
 		if all := usages(w); len(all) != 1 || all[0].CostUSD != 3+10*2 {
-			t.Errorf("told %+v", all)
+			t.Errorf("got %+v", all)
 		}
 		if err := w.session.Close(t.Context()); err != nil {
 			t.Error(err)
@@ -312,7 +312,7 @@ func TestCutOff_OfATurnThatIsOver(t *testing.T) {
 }
 
 // Titles and helper agents are cut off too.
-func TestCutOff_Beside(t *testing.T) {
+func TestCutOff_TitlesAndHelpers(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		priced(o)
 		o.TitleModel = func(m providers.ModelInfo) (providers.ModelInfo, bool) { return m, true }
@@ -322,7 +322,7 @@ func TestCutOff_Beside(t *testing.T) {
 		}
 		synctest.Wait() // for the title
 		w.spent(2, 4+3, 1+2, 0)
-	}, providertest.Step{providertest.Text("ok"), using(4, 1)}, providertest.Step{told(3, 2), providertest.Fail(busy())})
+	}, providertest.Step{providertest.Text("ok"), using(4, 1)}, providertest.Step{reportUsage(3, 2), providertest.Fail(busy())})
 
 	helper := agent.NewTool(agent.ToolFuncs[input]{
 		Name: "helper", Kind: agent.KindOther,
@@ -333,18 +333,18 @@ func TestCutOff_Beside(t *testing.T) {
 	})
 	invalid := providertest.Fail(&providers.Error{Kind: providers.KindInvalid, Provider: "test", Message: "no"})
 	for _, tt := range []struct {
-		broken                   []providertest.Step
-		n, input, output, untold int
+		broken                       []providertest.Step
+		n, input, output, unreported int
 	}{
-		{[]providertest.Step{{told(3, 2), providertest.Text("half"), invalid}}, 1, 3, 2, 0},
-		{[]providertest.Step{{told(3, 2), providertest.Fail(busy())}, {providertest.Text("half"), invalid}}, 2, 3, 2, 1},
+		{[]providertest.Step{{reportUsage(3, 2), providertest.Text("half"), invalid}}, 1, 3, 2, 0},
+		{[]providertest.Step{{reportUsage(3, 2), providertest.Fail(busy())}, {providertest.Text("half"), invalid}}, 2, 3, 2, 1},
 	} {
 		steps := append([]providertest.Step{{providertest.Call("c", "helper", `{}`), using(1, 1)}}, tt.broken...)
 		run(t, func(o *agent.Options) { priced(o); o.Tools = agent.Tools{helper} }, func(w *world) {
 			if r := w.prompt("go"); r.Err != nil || r.Usage != (providers.Usage{Input: 5 + tt.input, Output: 2 + tt.output}) {
 				t.Errorf("%+v", r)
 			}
-			if cut := w.spent(2+tt.n, 5+tt.input, 2+tt.output, tt.untold); cut != 1 {
+			if cut := w.spent(2+tt.n, 5+tt.input, 2+tt.output, tt.unreported); cut != 1 {
 				t.Errorf("%d answers were cut off", cut)
 			}
 		}, append(steps, providertest.Step{providertest.Text("ok"), using(4, 1)})...)

@@ -185,6 +185,6 @@ func TestToolRun_ProgressHasLocations(t *testing.T) {
 				return
 			}
 		}
-		t.Errorf("not told:\n%s", strings.Join(w.story(), "\n"))
+		t.Errorf("not reported:\n%s", strings.Join(w.story(), "\n"))
 	}, providertest.Step{providertest.Call("c1", "debug", `{}`)}, providertest.Step{providertest.Text("ok")})
 }

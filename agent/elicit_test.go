@@ -54,7 +54,7 @@ func TestElicitor_StopEndsTheTurn(t *testing.T) {
 					t.Errorf("result %+v", r)
 				}
 				if acted != agent.ElicitStop {
-					t.Errorf("the tool was told %v", acted)
+					t.Errorf("the tool got %v", acted)
 				}
 				found := false
 				for _, line := range w.story() {

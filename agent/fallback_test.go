@@ -62,15 +62,15 @@ func (c *chain) Open(ctx context.Context, info providers.ModelInfo) (providers.M
 func (c *chain) Fallback(
 	info providers.ModelInfo, err error, tried map[string]bool,
 ) (providers.ModelInfo, providers.ThinkingLevel, bool) {
-	behind := c.infos[c.at(info.Ref())+1:]
+	rest := c.infos[c.at(info.Ref())+1:]
 	if c.round {
-		behind = slices.Concat(behind, c.infos)
+		rest = slices.Concat(rest, c.infos)
 	}
-	i := slices.IndexFunc(behind, func(m providers.ModelInfo) bool { return !tried[m.Ref()] })
+	i := slices.IndexFunc(rest, func(m providers.ModelInfo) bool { return !tried[m.Ref()] })
 	if e, ok := errors.AsType[*providers.Error](err); !ok || !e.Unavailable() || i < 0 {
 		return providers.ModelInfo{}, "", false
 	}
-	return behind[i], c.level, true
+	return rest[i], c.level, true
 }
 
 func failing(kind providers.ErrorKind) providertest.Step {
@@ -162,7 +162,7 @@ func TestFallback_Ends(t *testing.T) {
 				}
 				snap, _ := w.session.Snapshot()
 				if n := len(c.scripts["a"].Requests()) + len(c.scripts["b"].Requests()); snap.Model.ID != tt.model || n != tt.requests {
-					t.Errorf("%s behind %d requests", snap.Model.ID, n)
+					t.Errorf("%s after %d requests", snap.Model.ID, n)
 				}
 			})
 		})

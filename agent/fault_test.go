@@ -40,7 +40,7 @@ func TestEmptyResponse(t *testing.T) {
 	}, nothing, thought, providertest.Step{providertest.Text("ok")})
 	run(t, nil, func(w *world) {
 		if r := w.prompt("go"); kindOf(r.Err) != agent.ErrorEmptyResponse || len(w.script.Requests()) != 3 {
-			t.Errorf("%+v behind %d requests", r, len(w.script.Requests()))
+			t.Errorf("%+v after %d requests", r, len(w.script.Requests()))
 		}
 		if r := w.prompt("again"); r.Err != nil { // the count is the turn's
 			t.Errorf("%+v", r)
@@ -68,7 +68,7 @@ func TestRepetition(t *testing.T) {
 			t.Errorf("kept %q", got)
 		}
 		if got := reqs[1].Messages[2].Text(); !strings.Contains(got, "over and over") {
-			t.Errorf("told the model %q", got)
+			t.Errorf("the model got %q", got)
 		}
 		if got := notices(w); len(got) != 1 || !strings.Contains(got[0], "repeated itself") {
 			t.Errorf("noticed %q", got)
@@ -77,7 +77,7 @@ func TestRepetition(t *testing.T) {
 	run(t, nil, func(w *world) {
 		r := w.prompt("go")
 		if kindOf(r.Err) != agent.ErrorRepetition || len(w.script.Requests()) != 2 {
-			t.Errorf("%+v behind %d requests", r, len(w.script.Requests()))
+			t.Errorf("%+v after %d requests", r, len(w.script.Requests()))
 		}
 	}, loop("", "ha"), providertest.Step{providertest.Think("x"), providertest.Call("c", "echo", slices.Repeat([]string{"\n\n  "}, 100_000)...)})
 }
@@ -106,7 +106,7 @@ func TestRepetition_NearMisses(t *testing.T) {
 		text = strings.ToValidUTF8(text, "?")
 		run(t, nil, func(w *world) {
 			if r := w.prompt("go"); r.Err != nil || len(w.script.Requests()) != 1 {
-				t.Errorf("%s: %+v behind %d requests", name, r, len(w.script.Requests()))
+				t.Errorf("%s: %+v after %d requests", name, r, len(w.script.Requests()))
 			}
 		}, providertest.Step{providertest.Text(text)})
 	}
@@ -137,7 +137,7 @@ func TestLeak(t *testing.T) {
 	}, dirty, clean, done)
 	run(t, asGPT, func(w *world) {
 		if r := w.prompt("go"); kindOf(r.Err) != agent.ErrorProtocolLeak || len(w.script.Requests()) != 3 {
-			t.Errorf("%+v behind %d requests", r, len(w.script.Requests()))
+			t.Errorf("%+v after %d requests", r, len(w.script.Requests()))
 		}
 	}, dirty, dirty, dirty)
 	run(t, asGPT, func(w *world) {

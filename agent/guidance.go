@@ -313,7 +313,7 @@ type RuleSettings struct {
 	// Discard leaves out of the conversation what the model has said of an answer that was broken off. Without it the model sees
 	// it, as the user did.
 	Discard bool
-	// Repeat selects whether a rule that the model has received applies again in the same conversation: with [RepeatAfterGap] behind
+	// Repeat selects whether a rule that the model has received applies again in the same conversation: with [RepeatAfterGap] after
 	// RepeatGap turns, at least one.
 	Repeat    RepeatMode
 	RepeatGap int

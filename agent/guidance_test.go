@@ -175,7 +175,7 @@ func TestRules(t *testing.T) {
 			if err := w.session.Prompt(agent.Prompt{Answer: func(_ context.Context, t *agent.RunningTurn) error { return t.Clear() }}).Wait(w.t.Context()).Err; err != nil {
 				t.Fatal(err)
 			}
-			w.prompt("anew")
+			w.prompt("once more")
 			reqs := w.script.Requests()
 			prompt := reqs[0].System
 			for _, want := range []string{"Be kind.", "- go (files: *.go): Go code\n", "- ship: Releases\n", "- pdf: How PDFs are made", "rule://NAME", "skill://NAME"} {
@@ -209,7 +209,7 @@ func TestRules(t *testing.T) {
 			// A new conversation has not seen the rule.
 			last := reqs[4].Messages
 			if text := last[len(last)-1].Text(); !strings.Contains(text, "Use gofumpt.") {
-				t.Errorf("behind the clear the result is %q", text)
+				t.Errorf("after the clear the result is %q", text)
 			}
 		},
 		providertest.Step{call("1", "/w/fail.go"), call("2", "/w/a.go"), call("3", "/w/b.go")},
@@ -244,7 +244,7 @@ func TestStreamRule(t *testing.T) {
 				}
 				last := reqs[1].Messages[len(reqs[1].Messages)-1]
 				if last.Role != providers.RoleUser || !strings.Contains(last.Text(), `<system-interrupt reason="rule_violation" rule="no-log"`) || !strings.Contains(last.Text(), "Use the logger.") {
-					t.Errorf("the model is told %q", last.Text())
+					t.Errorf("the model got %q", last.Text())
 				}
 				for _, m := range reqs[1].Messages {
 					if len(m.ToolCalls()) > 0 || m.Role == providers.RoleTool {
@@ -300,7 +300,7 @@ func TestStreamRule_Settings(t *testing.T) {
 		o.MaxRequests, o.Guidance = 2, guidance
 	}, func(w *world) {
 		if r := w.prompt("go"); r.Stop != agent.StopEndTurn || r.Err != nil || len(w.script.Requests()) != 2 {
-			t.Errorf("%+v behind %d requests", r, len(w.script.Requests()))
+			t.Errorf("%+v after %d requests", r, len(w.script.Requests()))
 		}
 	}, providertest.Step{providertest.Text("aaa ")}, providertest.Step{providertest.Text("bbb ")})
 }

@@ -156,7 +156,7 @@ func TestStrategyHandoff(t *testing.T) {
 				t.Errorf("what was said before is gone: the branch begins with %+v", branch[0])
 			}
 			if got := ended(w); !slices.Equal(got, []string{"threshold completed"}) {
-				t.Errorf("told %q", got)
+				t.Errorf("got %q", got)
 			}
 			if !slices.Equal(kept.put, []string{"handoff: THE DOCUMENT\n"}) {
 				t.Errorf("kept %q", kept.put)
@@ -185,7 +185,7 @@ func TestStrategyHandoff(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 			if got := ended(w); !slices.Equal(got, []string{"threshold failed", "threshold completed"}) {
-				t.Errorf("told %q", got)
+				t.Errorf("got %q", got)
 			}
 			reqs := w.script.Requests()
 			if got := heads(reqs[len(reqs)-1].Messages); got[0] != "Summary: SUM" {

@@ -190,20 +190,20 @@ type lineage struct {
 type taskTree struct {
 	slots chan struct{} // holds a token for each child that works
 
-	mu   sync.Mutex // guards told
-	told map[string]bool
+	mu       sync.Mutex // guards reported
+	reported map[string]bool
 }
 
 func newTaskTree(set *TaskSettings) *taskTree {
-	return &taskTree{slots: make(chan struct{}, cmp.Or(set.MaxConcurrency, defaultTaskConcurrency)), told: make(map[string]bool)}
+	return &taskTree{slots: make(chan struct{}, cmp.Or(set.MaxConcurrency, defaultTaskConcurrency)), reported: make(map[string]bool)}
 }
 
 // first reports whether text has not been reported yet.
 func (t *taskTree) first(text string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	first := !t.told[text]
-	t.told[text] = true
+	first := !t.reported[text]
+	t.reported[text] = true
 	return first
 }
 

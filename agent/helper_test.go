@@ -58,21 +58,21 @@ type below struct {
 }
 
 // runBelow is run with children that can have children.
-func runBelow(t *testing.T, told *below, change func(*agent.Options), fn func(*world)) {
+func runBelow(t *testing.T, seen *below, change func(*agent.Options), fn func(*world)) {
 	run(t, func(o *agent.Options) {
 		w, _ := o.Approver.(*world)
-		o.Subagent = deep(w, told)
+		o.Subagent = deep(w, seen)
 		change(o)
 	}, fn)
 }
 
 // deep is surroundings with children of their own.
-func deep(w *world, told *below) func(agent.Subagent) agent.Surroundings {
+func deep(w *world, seen *below) func(agent.Subagent) agent.Surroundings {
 	var under func(prefix string) func(agent.Subagent) agent.Surroundings
 	under = func(prefix string) func(agent.Subagent) agent.Surroundings {
 		return func(about agent.Subagent) agent.Surroundings {
 			w.mu.Lock()
-			told.newest = about.ID
+			seen.newest = about.ID
 			w.mu.Unlock()
 			id := prefix + about.CallID + "/" + about.Name + "/"
 			return agent.Surroundings{
@@ -82,11 +82,11 @@ func deep(w *world, told *below) func(agent.Subagent) agent.Surroundings {
 					defer w.mu.Unlock()
 					switch ev := ev.(type) {
 					case agent.ToolStarted:
-						told.lines = append(told.lines, "start "+id+ev.CallID)
+						seen.lines = append(seen.lines, "start "+id+ev.CallID)
 					case agent.ToolEnded:
-						told.lines = append(told.lines, "end "+id+ev.CallID)
+						seen.lines = append(seen.lines, "end "+id+ev.CallID)
 					case agent.SubagentChanged:
-						told.lines = append(told.lines, fmt.Sprintf("child %s%s %v", id, ev.Name, ev.Running))
+						seen.lines = append(seen.lines, fmt.Sprintf("child %s%s %v", id, ev.Name, ev.Running))
 					}
 				},
 			}
@@ -136,8 +136,8 @@ func TestHelper_Tools(t *testing.T) {
 		{"too deep", "executor", approval.ModeDefault, "limited", []string{"task look change apply_patch think", "task look change apply_patch think", "look apply_patch"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var told below
-			runBelow(t, &told, func(o *agent.Options) {
+			var seen below
+			runBelow(t, &seen, func(o *agent.Options) {
 				kinds(o)
 				o.Mode = tt.mode
 				o.Tools = agent.Tools{
@@ -167,9 +167,9 @@ func TestHelper_Tools(t *testing.T) {
 }
 
 // A model sees the helpers that it may start, and a helper its own prompt.
-func TestHelper_Told(t *testing.T) {
-	var told below
-	runBelow(t, &told, func(o *agent.Options) {
+func TestHelper_Prompts(t *testing.T) {
+	var seen below
+	runBelow(t, &seen, func(o *agent.Options) {
 		kinds(o)
 		o.Tools = agent.Tools{tasksTool()}
 		set := agent.DefaultSettings()
@@ -186,10 +186,10 @@ func TestHelper_Told(t *testing.T) {
 		reqs := w.script.Requests()
 		parent, child := reqs[0], reqs[1]
 		if d := parent.Tools[0].Description; !strings.Contains(d, "- executor: does\n- reader: reads (only reads)\n- chief: starts readers") || strings.Contains(d, "limited") {
-			t.Errorf("the parent is told %q", d)
+			t.Errorf("the parent got %q", d)
 		}
 		if d := child.Tools[0].Description; !strings.Contains(d, "- executor: does") || strings.Contains(d, "reader") {
-			t.Errorf("the child is told %q", d)
+			t.Errorf("the child got %q", d)
 		}
 		if !strings.HasSuffix(child.System, "\n\nYou only read.") || strings.Contains(parent.System, "You only read.") {
 			t.Errorf("the child's prompt is %q", child.System)
@@ -206,8 +206,8 @@ func TestHelper_Told(t *testing.T) {
 // Children of one call and their children are distinguished, and each change of the mode reaches all of them except
 // read-only ones.
 func TestHelper_Below(t *testing.T) {
-	var told below
-	runBelow(t, &told, func(o *agent.Options) {
+	var seen below
+	runBelow(t, &seen, func(o *agent.Options) {
 		kinds(o)
 		o.Tools = agent.Tools{tasksTool(), testTool("touch", true, []approval.Effect{{Action: approval.ActionMCP, Title: "touch"}}, func(context.Context, *input) (*agent.Result, error) {
 			return &agent.Result{Text: "touched"}, nil
@@ -252,7 +252,7 @@ func TestHelper_Below(t *testing.T) {
 		want := []string{
 			"start c/a/c", "child c/a/b true", "start c/a/c/b/c", "end c/a/c/b/c", "start c/a/c/b/d", "end c/a/c/b/d", "child c/a/b false", "end c/a/c",
 		}
-		if d := cmp.Diff(want, told.lines); d != "" {
+		if d := cmp.Diff(want, seen.lines); d != "" {
 			t.Errorf("-want +got:\n%s", d)
 		}
 	})
@@ -261,10 +261,10 @@ func TestHelper_Below(t *testing.T) {
 // No more than so many children work at the same time, at whatever depth, and those that wait for their own do not count: with
 // one place a grandchild gets to work.
 func TestHelper_Concurrency(t *testing.T) {
-	var told below
+	var seen below
 	running, most, ran := 0, 0, 0
 	var mu sync.Mutex
-	runBelow(t, &told, func(o *agent.Options) {
+	runBelow(t, &seen, func(o *agent.Options) {
 		kinds(o)
 		set := agent.DefaultSettings()
 		set.Tasks.MaxConcurrency = 2
@@ -309,8 +309,8 @@ func TestHelper_Concurrency(t *testing.T) {
 func TestHelper_Cancelled(t *testing.T) {
 	for _, how := range []string{"session", "question", "grandchild"} {
 		t.Run(how, func(t *testing.T) {
-			var told below
-			runBelow(t, &told, func(o *agent.Options) {
+			var seen below
+			runBelow(t, &seen, func(o *agent.Options) {
 				kinds(o)
 				set := agent.DefaultSettings()
 				set.Tasks.MaxConcurrency = 1
@@ -344,7 +344,7 @@ func TestHelper_Cancelled(t *testing.T) {
 					w.session.Cancel()
 				case "grandchild":
 					w.mu.Lock()
-					id := told.newest
+					id := seen.newest
 					w.mu.Unlock()
 					w.session.CancelChild(id)
 				}
@@ -369,9 +369,9 @@ func TestHelper_Cancelled(t *testing.T) {
 }
 
 // A grandchild that does not stop is reported as ended with the turn above, and none of its later events are emitted.
-func TestHelper_GrandchildLeftBehind(t *testing.T) {
-	var told below
-	runBelow(t, &told, func(o *agent.Options) {
+func TestHelper_GrandchildOutlivesTurn(t *testing.T) {
+	var seen below
+	runBelow(t, &seen, func(o *agent.Options) {
 		kinds(o)
 		o.Tools = agent.Tools{tasksTool(), testTool("stuck", true, nil, func(context.Context, *input) (*agent.Result, error) {
 			time.Sleep(time.Hour) // fake time; deaf to its context
@@ -390,7 +390,7 @@ func TestHelper_GrandchildLeftBehind(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 		w.mu.Lock()
-		ended := slices.Clone(told.lines)
+		ended := slices.Clone(seen.lines)
 		w.mu.Unlock()
 		want := []string{"start c1/a/c2", "child c1/a/b true", "start c1/a/c2/b/c3", "end c1/a/c2/b/c3", "child c1/a/b false", "end c1/a/c2"}
 		if d := cmp.Diff(want, ended); d != "" {
@@ -399,8 +399,8 @@ func TestHelper_GrandchildLeftBehind(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if d := cmp.Diff(ended, told.lines); d != "" {
-			t.Errorf("told later:\n%s", d)
+		if d := cmp.Diff(ended, seen.lines); d != "" {
+			t.Errorf("emitted later:\n%s", d)
 		}
 	})
 }
@@ -438,7 +438,7 @@ func TestHelper_Budget(t *testing.T) {
 				reqs := w.script.Requests()
 				m := reqs[3].Messages
 				if !strings.Contains(m[len(m)-1].Text(), "used your budget of 1500 tokens") {
-					t.Errorf("the child was told %q", m[len(m)-1].Text())
+					t.Errorf("the child got %q", m[len(m)-1].Text())
 				}
 				if len(reqs) != tt.request+1 {
 					t.Errorf("%d requests", len(reqs))
@@ -488,7 +488,7 @@ func TestHelper_Model(t *testing.T) {
 			}
 		}
 		if notices != 1 {
-			t.Errorf("told %d times", notices)
+			t.Errorf("reported %d times", notices)
 		}
 	})
 }

@@ -99,10 +99,10 @@ func TestSecrets(t *testing.T) {
 		}
 		result := reqs[2].Messages[2].Text()
 		if !strings.HasPrefix(result, "used x "+token+", #") || strings.Count(result, token) != 1 {
-			t.Errorf("the model was told %q", result) // its own placeholder, and another one for the text
+			t.Errorf("the model got %q", result) // its own placeholder, and another one for the text
 		}
 		if got := reqs[2].Messages[3].Text(); got != "the helper says "+token {
-			t.Errorf("the model was told of its helper %q", got)
+			t.Errorf("the model learned of its helper %q", got)
 		}
 		if len(ran) != 2 || ran[0] != "x "+hush || ran[1] != "the helper says "+hush {
 			t.Errorf("the tools got %q", ran)
@@ -114,7 +114,7 @@ func TestSecrets(t *testing.T) {
 				if info, ok := ev.(agent.InfoChanged); ok && strings.HasPrefix(info.Title, "my key") {
 					continue // the user's own words
 				}
-				t.Errorf("the editor was told %+v", ev)
+				t.Errorf("the editor got %+v", ev)
 			}
 		}
 		q := fmt.Sprintf("%+v %s", w.asked[0], w.asked[0].Input)
@@ -147,7 +147,7 @@ func TestSecrets_Loaded(t *testing.T) {
 
 // A placeholder of what an expression has found means the same in the next process, also where a summary stands for the
 // message that had the value.
-func TestSecrets_LoadedBehindSummary(t *testing.T) {
+func TestSecrets_LoadedWithSummary(t *testing.T) {
 	token, ran := "", ""
 	keys := func() *secrets.Set {
 		set, err := secrets.New([]secrets.Entry{{Regexp: regexp.MustCompile(`sk-[a-z]{12}`)}}, []byte("key"))

@@ -88,7 +88,7 @@ func TestHooks_Order(t *testing.T) {
 		w.prompt("on")
 		reqs := w.script.Requests()
 		if got := reqs[0].Messages[1].Text(); !strings.Contains(got, "said at session_start\n</hook>") || !strings.Contains(got, `<hook name="all" event="prompt">`) {
-			t.Errorf("behind the prompt stands %q", got)
+			t.Errorf("after the prompt stands %q", got)
 		}
 		if got := reqs[1].Messages[3].Text(); !strings.HasPrefix(got, "hi<hook") || !strings.Contains(got, "said at tool_call") || !strings.Contains(got, "said at tool_result") {
 			t.Errorf("the result is %q", got)
@@ -149,7 +149,7 @@ func TestHooks_Block(t *testing.T) {
 
 // A hook runs after the permissions: it is not asked about refused calls, and its yes allows nothing. A change to plan
 // mode while it runs counts.
-func TestHooks_BehindThePolicy(t *testing.T) {
+func TestHooks_AfterPermissions(t *testing.T) {
 	gate := make(chan func(), 1)
 	p := &hookPrograms{play: func(in *hooks.Input) (string, int, error) {
 		if in.Event == hooks.ToolCall {

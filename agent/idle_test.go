@@ -38,7 +38,7 @@ func TestIdle(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if got := ended(w); !slices.Equal(got, []string{"idle completed"}) {
-			t.Errorf("told %q", got)
+			t.Errorf("got %q", got)
 		}
 		if got := w.log.all()[n:]; !slices.Equal(got, []string{"compaction"}) {
 			t.Errorf("the log has %q", got)
@@ -46,7 +46,7 @@ func TestIdle(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if got := ended(w); len(got) != 1 {
-			t.Errorf("told %q", got)
+			t.Errorf("got %q", got)
 		}
 	})
 }
@@ -112,7 +112,7 @@ func TestIdle_WaitsAnew(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		if got := ended(w); !slices.Equal(got, []string{"idle completed"}) {
-			t.Errorf("told %q", got)
+			t.Errorf("got %q", got)
 		}
 	})
 }
@@ -131,7 +131,7 @@ func TestIdle_GivesWay(t *testing.T) {
 			t.Errorf("%+v after %s", r, time.Since(start))
 		}
 		if got := ended(w); !slices.Equal(got, []string{"idle cancelled"}) || len(stored(t, w.log)) > 0 {
-			t.Errorf("told %q", got)
+			t.Errorf("got %q", got)
 		}
 	})
 	// Closing ends it too.

@@ -53,7 +53,7 @@ func (st *state) nameByModel() {
 		title, err := askTitle(s.ctx, s, info, said, answered, &used)
 		s.do(func(st *state) error {
 			if used.Begun {
-				st.chargeBeside(nil, sideUsage("a title", &info, &used, ""))
+				st.chargeSideUsage(nil, sideUsage("a title", &info, &used, ""))
 			}
 			if err != nil || title == st.title || s.opts.Log.SetTitle(title, "auto") != nil {
 				return nil // the present title stays

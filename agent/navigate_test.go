@@ -95,7 +95,7 @@ func (w *world) navigate(id string, opts agent.NavigateOptions) (agent.Navigatio
 	return done, r.Err
 }
 
-func TestNavigate_BehindAnAnswerAndBeforeAPrompt(t *testing.T) {
+func TestNavigate_AfterAnAnswerAndBeforeAPrompt(t *testing.T) {
 	with, store := realLog(t, nil)
 	run(t, with, func(w *world) {
 		w.prompt("one")
@@ -200,7 +200,7 @@ func TestUnsaved_IsToldOnce(t *testing.T) {
 					t.Errorf("err = %v", r.Err)
 				}
 			} else if failed > 0 {
-				t.Error("a prompt was answered behind one that could not be saved")
+				t.Error("a prompt was answered after one that could not be saved")
 			}
 		}
 		notices := 0

@@ -44,7 +44,7 @@ func TestPlanIn(t *testing.T) {
 	}{
 		{"whole, without a plan", []providers.Message{said}, false, 0, true},
 		{"whole, with one", planned, false, 1, true},
-		{"compacted, with one behind", planned, true, 1, true},
+		{"compacted, with one after", planned, true, 1, true},
 		{"compacted, without", []providers.Message{said}, true, 0, false},
 		{"another program's", foreign, false, 0, false},
 	} {
@@ -161,7 +161,7 @@ func TestTurn_RefusalTakesThePlanBack(t *testing.T) {
 			t.Errorf("plan %v, %v", snap.Plan, err)
 		}
 		if story := w.story(); story[len(story)-2] != "plan 1" {
-			t.Errorf("the client was told last:\n%s", strings.Join(story, "\n"))
+			t.Errorf("the client got last:\n%s", strings.Join(story, "\n"))
 		}
 	},
 		providertest.Step{providertest.Call("1", "todo_write", `{"todos":[{"content":"first"}]}`)},

@@ -128,7 +128,7 @@ func TestPreview(t *testing.T) {
 	}
 }
 
-// A preview that a turn leaves behind stays: the user is notified once, and the next turn begins with a reminder and forces
+// A preview that is pending at the end of a turn stays: the user is notified once, and the next turn begins with a reminder and forces
 // nothing, because the user may want something else.
 func TestPreview_Left(t *testing.T) {
 	run(t, previewTools, func(w *world) {

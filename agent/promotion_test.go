@@ -81,7 +81,7 @@ func TestPromotion(t *testing.T) {
 					t.Fatal(err)
 				}
 				var changes []sessions.ModelChange
-				told := 0
+				notified := 0
 				for _, e := range branchOf(t, w.log) {
 					if c, ok := e.(sessions.ModelChange); ok {
 						changes = append(changes, c)
@@ -89,17 +89,17 @@ func TestPromotion(t *testing.T) {
 				}
 				for _, ev := range w.events {
 					if _, ok := ev.(agent.ConfigChanged); ok {
-						told++
+						notified++
 					}
 				}
 				if tt.want == "" {
-					if snap.Model.Ref() != "test/script" || len(changes) > 0 || told > 0 || len(stored(t, w.log)) != 1 {
+					if snap.Model.Ref() != "test/script" || len(changes) > 0 || notified > 0 || len(stored(t, w.log)) != 1 {
 						t.Errorf("the model is %s, %+v, %q", snap.Model.Ref(), changes, ended(w))
 					}
 					return
 				}
-				if snap.Model.Ref() != tt.want || told != 1 || len(ended(w)) > 0 {
-					t.Errorf("the model is %s; told %d times, %q", snap.Model.Ref(), told, ended(w))
+				if snap.Model.Ref() != tt.want || notified != 1 || len(ended(w)) > 0 {
+					t.Errorf("the model is %s; notified %d times, %q", snap.Model.Ref(), notified, ended(w))
 				}
 				if len(changes) != 1 || changes[0].Model != tt.want || changes[0].PreviousModel != "test/script" || changes[0].Reason != "context-promotion" {
 					t.Errorf("stored %+v", changes)

@@ -41,18 +41,18 @@ func TestThreshold(t *testing.T) {
 		long(t, o, 8000)
 	}
 	summary := providertest.Step{providertest.Text("SUM")}
-	t.Run("behind a turn", func(t *testing.T) {
+	t.Run("after a turn", func(t *testing.T) {
 		run(t, settings, func(w *world) {
 			if r := w.prompt("go"); r.Stop != agent.StopEndTurn || r.Err != nil || r.Usage.Output != 10 {
 				t.Errorf("%+v", r)
 			}
 			if got := ended(w); !slices.Equal(got, []string{"threshold completed"}) {
-				t.Errorf("told %q", got)
+				t.Errorf("got %q", got)
 			}
 			w.usage = true
 			story := slices.DeleteFunc(w.story(), func(line string) bool { return !strings.HasPrefix(line, "usage ") })
 			if len(story) != 2 || story[0] != "usage 12005/40000" || story[1] == story[0] {
-				t.Errorf("told %q", story)
+				t.Errorf("got %q", story)
 			}
 			use, err := w.session.ContextUse(w.t.Context())
 			if err != nil || use.Used >= 10_000 || use.Used < 2000 || use.Next != use.Used {
@@ -117,7 +117,7 @@ func TestThreshold(t *testing.T) {
 	}
 }
 
-// A compaction that came before the plan was done does not end the work; one behind a finished plan, or where the
+// A compaction that came before the plan was done does not end the work; one after a finished plan, or where the
 // settings say no, does.
 func TestThreshold_AutoContinue(t *testing.T) {
 	open := agent.PlanEntry{Content: "more", Status: agent.PlanPending}
@@ -152,7 +152,7 @@ func TestThreshold_AutoContinue(t *testing.T) {
 					return
 				}
 				if last := reqs[2].Messages[len(reqs[2].Messages)-1]; last.Role != providers.RoleUser || !strings.Contains(last.Text(), "the plan has open items") {
-					t.Errorf("told to go on with %q", last.Text())
+					t.Errorf("asked to continue with %q", last.Text())
 				}
 				for _, e := range branchOf(t, w.log) {
 					if c, ok := e.(sessions.CustomMessage); ok && (c.Display || c.Attribution != "agent" || c.CustomType != "auto-continue") {
@@ -165,7 +165,7 @@ func TestThreshold_AutoContinue(t *testing.T) {
 }
 
 // A tool that has ended the turn has done so, regardless of compactions.
-func TestThreshold_BehindATurnThatWasEnded(t *testing.T) {
+func TestThreshold_AfterATurnThatWasEnded(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		window(o, 40_000)
 		o.Plan = []agent.PlanEntry{{Content: "more", Status: agent.PlanPending}}
@@ -176,7 +176,7 @@ func TestThreshold_BehindATurnThatWasEnded(t *testing.T) {
 		long(t, o, 8000)
 	}, func(w *world) {
 		if r := w.prompt("go"); r.Err != nil || r.Stop != agent.StopEndTurn || len(w.script.Requests()) != 1 {
-			t.Errorf("%+v behind %d requests", r, len(w.script.Requests()))
+			t.Errorf("%+v after %d requests", r, len(w.script.Requests()))
 		}
 	}, providertest.Step{providertest.Call("c", "end", `{}`), full(12_000)})
 }
@@ -224,7 +224,7 @@ func TestOverflow(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 		if got := ended(w); !slices.Equal(got, []string{"overflow completed"}) {
-			t.Errorf("told %q", got)
+			t.Errorf("got %q", got)
 		}
 		reqs := w.script.Requests()
 		got := heads(reqs[2].Messages)
@@ -295,7 +295,7 @@ func TestOverflow_IsBounded(t *testing.T) {
 			t.Errorf("sent requests of %d messages", sent)
 		}
 		if got := ended(w); !slices.Equal(got, []string{"overflow completed", "overflow completed", "overflow completed", "overflow completed"}) {
-			t.Errorf("told %q", got)
+			t.Errorf("got %q", got)
 		}
 	})
 	broken := &providers.Error{Kind: providers.KindInvalid, Provider: "test", Message: "no"}
@@ -442,7 +442,7 @@ func TestRecovery_Cancelled(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 			if got := ended(w); len(got) != 1 || !strings.HasSuffix(got[0], "cancelled") || len(stored(t, w.log)) > 0 {
-				t.Errorf("told %q", got)
+				t.Errorf("got %q", got)
 			}
 			if n := notices(w); len(n) > 0 {
 				t.Errorf("noticed %q", n)
@@ -490,7 +490,7 @@ func TestThreshold_NothingToTake(t *testing.T) {
 			return providertest.Step{providertest.Text("done"), full(12_100)}
 		})
 		if r := w.prompt("go"); r.Err != nil || n != 50 || len(ended(w)) > 0 {
-			t.Errorf("%+v behind %d requests, %q", r, n, ended(w))
+			t.Errorf("%+v after %d requests, %q", r, n, ended(w))
 		}
 		if counted.branches > 4 {
 			t.Errorf("the log was read %d times", counted.branches)

@@ -91,7 +91,7 @@ func TestReplay_Stored(t *testing.T) {
 		"an error alone":                    {entries("hi", aborted("the network is gone")), []string{"user: hi", "agent: the network is gone"}},
 		"a silent abort":                    {entries("hi", aborted(silent)), []string{"user: hi"}},
 		"a prompt without an answer":        {entries("hi"), []string{"user: hi", "notice The turn was interrupted."}},
-		"what is no message stands behind":  {entries("hi", sessions.Custom{CustomType: "x"}), []string{"user: hi", "notice The turn was interrupted."}},
+		"what is no message stands after":   {entries("hi", sessions.Custom{CustomType: "x"}), []string{"user: hi", "notice The turn was interrupted."}},
 		"a prompt in the middle":            {entries("hi", "there", spoken(providers.Text{Text: "yo"})), []string{"user: hi", "user: there", "agent: yo"}},
 		"another program's command, hidden": {entries(sessions.MessageEntry{Role: "bashExecution", Hidden: true, Message: providers.Message{Role: providers.RoleUser, Parts: spoken(providers.Text{Text: "I ran ls"})}}), []string{"user: I ran ls"}},
 		"an open call": {

@@ -70,7 +70,7 @@ func TestReplay_OfRunningCalls(t *testing.T) {
 		turn.Wait(w.t.Context())
 		want = append(want[:6:6], "end c2: slow a", "start c3 reports", "end c3: whole", "start c4 alone b", "end c4: slow b", "agent: done")
 		if diff := cmp.Diff(want, replayed(w)); diff != "" {
-			t.Errorf("behind the turn (-want +got):\n%s", diff)
+			t.Errorf("after the turn (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -92,25 +92,25 @@ func TestReplay_HoldsTheSessionStill(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var told []string
+		var steps []string
 		for ev := range unfailing(events) {
 			switch ev.(type) {
 			case agent.ToolStarted:
 				close(release)
 				synctest.Wait() // the tool has returned
-				told = append(told, "start")
+				steps = append(steps, "start")
 			case agent.ToolProgress:
-				told = append(told, "run")
+				steps = append(steps, "run")
 			case agent.ToolEnded:
-				told = append(told, "end")
+				steps = append(steps, "end")
 			default:
 				continue
 			}
 			if slices.Contains(w.story(), "end c1: done") {
-				t.Errorf("the call's end is told before the replay's %v", told)
+				t.Errorf("the call's end is reported before the replay's %v", steps)
 			}
 		}
-		if diff := cmp.Diff([]string{"start", "run"}, told); diff != "" {
+		if diff := cmp.Diff([]string{"start", "run"}, steps); diff != "" {
 			t.Errorf("replayed (-want +got):\n%s", diff)
 		}
 		turn.Wait(w.t.Context())
@@ -185,7 +185,7 @@ func TestReplay_OfChildren(t *testing.T) {
 						t.Errorf("%d lines: %s", n, end)
 					}
 				} else if diff := cmp.Diff(tt.want, live); diff != "" {
-					t.Errorf("told (-want +got):\n%s", diff)
+					t.Errorf("got (-want +got):\n%s", diff)
 				}
 			})
 		})

@@ -49,7 +49,7 @@ func TestRetry_GivesUp(t *testing.T) {
 }
 
 // The count restarts with each answer.
-func TestRetry_CountsAnew(t *testing.T) {
+func TestRetry_CountsFromZeroAgain(t *testing.T) {
 	fail := providertest.Step{providertest.Fail(busy())}
 	run(t, noJitter, func(w *world) {
 		if r := w.prompt("go"); r.Err != nil {

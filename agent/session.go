@@ -261,7 +261,7 @@ func New(opts Options) *Session {
 	if opts.Values == nil {
 		opts.Values = NewValues(nil)
 	}
-	opts.Workspace.settle(opts.FS)
+	opts.Workspace.resolve(opts.FS)
 	if opts.MaxRequests == 0 {
 		opts.MaxRequests = defaultMaxRequests
 	}
@@ -289,7 +289,7 @@ func New(opts Options) *Session {
 		s.settings = DefaultSettings()
 	}
 	s.tree = newTaskTree(&s.settings.Tasks)
-	// A loaded session has been named behind its first answer.
+	// A loaded session was named after its first answer.
 	_, answered := firstExchange(opts.History)
 	st.named = opts.Title != "" && answered != ""
 	uses := opts.Uses

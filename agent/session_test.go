@@ -447,7 +447,7 @@ func TestPlanMode(t *testing.T) {
 		providertest.Step{
 			providertest.Check(func(req *providers.Request) {
 				if !strings.Contains(req.System, "You are in plan mode") {
-					t.Error("the model is not told of plan mode")
+					t.Error("the model does not learn of plan mode")
 				}
 			}),
 			providertest.Call("c1", "edit", `{}`),

@@ -19,13 +19,13 @@ type Spending struct {
 
 // Cost returns the sum in US dollars, and the number of answers that it excludes because their price or usage is
 // unknown.
-func Cost(uses []sessions.Use) (usd float64, unpriced, untold int) {
+func Cost(uses []sessions.Use) (usd float64, unpriced, unreported int) {
 	for i := range uses {
 		usd += uses[i].Price.Total
 		unpriced += uses[i].Unpriced
-		untold += uses[i].Unreported
+		unreported += uses[i].Unreported
 	}
-	return providers.RoundUSD(usd), unpriced, untold
+	return providers.RoundUSD(usd), unpriced, unreported
 }
 
 // Spending returns the session's usage so far.
@@ -88,8 +88,8 @@ func (st *state) charge(t *turnState, u *sessions.SideUsage) {
 	}
 }
 
-// chargeBeside counts answers outside of the conversation, and records them in the log.
-func (st *state) chargeBeside(t *turnState, u *sessions.SideUsage) {
+// chargeSideUsage counts answers outside of the conversation, and records them in the log.
+func (st *state) chargeSideUsage(t *turnState, u *sessions.SideUsage) {
 	s := st.session
 	st.charge(t, u)
 	if e, err := u.Entry(); err == nil {
@@ -120,10 +120,10 @@ func (t *RunningTurn) account(fn func(st *state) *sessions.SideUsage) {
 	s := t.session
 	_ = s.do(func(st *state) error { // a session that is closed keeps no account
 		if st.runs(t.Turn) {
-			st.chargeBeside(st.turn, fn(st))
+			st.chargeSideUsage(st.turn, fn(st))
 			return nil
 		}
-		st.chargeBeside(nil, fn(st))
+		st.chargeSideUsage(nil, fn(st))
 		st.emitCost()
 		return nil
 	})()
@@ -156,7 +156,7 @@ func (st *state) chargeChild(uses []sessions.Use) {
 		cut := use.Cut // of whichever
 		charge := func(requests int, usage providers.Usage, price providers.Price) {
 			if requests > 0 {
-				st.chargeBeside(st.turn, &sessions.SideUsage{
+				st.chargeSideUsage(st.turn, &sessions.SideUsage{
 					For: "a helper agent", Provider: use.Provider, Model: use.Model, Requests: requests, Cut: cut, Usage: usage, Price: price,
 				})
 				cut = 0

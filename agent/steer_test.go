@@ -333,7 +333,7 @@ func TestSubagent_Ends(t *testing.T) {
 }
 
 // A child that does not stop is ended with the turn that has started it: its calls, the child, the call that it belongs
-// to. What it does later is not told, and it is closed when it comes to its end.
+// to. What it does later is not reported, and it is closed when it comes to its end.
 func TestSubagent_DoesNotStop(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		o.Tools = agent.Tools{taskTool(), testTool("stuck", true, nil, func(context.Context, *input) (*agent.Result, error) {
@@ -362,10 +362,10 @@ func TestSubagent_DoesNotStop(t *testing.T) {
 				ends = append(ends, fmt.Sprintf("child %v %s", ev.Running, ev.Stop))
 			}
 		}
-		told := len(w.events)
+		emitted := len(w.events)
 		w.mu.Unlock()
 		if got := strings.Join(ends, ","); got != "child true ,c2,child false cancelled,c1" {
-			t.Errorf("told %s", got)
+			t.Errorf("got %s", got)
 		}
 		if err := w.session.SetMode(approval.ModePlan)(); err != nil {
 			t.Error(err)
@@ -373,8 +373,8 @@ func TestSubagent_DoesNotStop(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		synctest.Wait()
 		w.mu.Lock()
-		if len(w.events) != told {
-			t.Errorf("told later: %+v", w.events[told:])
+		if len(w.events) != emitted {
+			t.Errorf("emitted later: %+v", w.events[emitted:])
 		}
 		w.mu.Unlock()
 		if r := w.prompt("again"); r.Stop != agent.StopEndTurn {
@@ -384,7 +384,7 @@ func TestSubagent_DoesNotStop(t *testing.T) {
 }
 
 // The same where the parent gives up on its turn before the child gives up on its own.
-func TestSubagent_LeftBehind(t *testing.T) {
+func TestSubagent_OutlivesTurn(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		o.Tools = agent.Tools{taskTool(), testTool("stuck", true, nil, func(context.Context, *input) (*agent.Result, error) {
 			time.Sleep(time.Hour) // fake time; deaf to its context
@@ -415,7 +415,7 @@ func TestSubagent_LeftBehind(t *testing.T) {
 			}
 		}
 		if got := strings.Join(ends, ","); got != "child true ,c2,child false cancelled,c1" {
-			t.Errorf("told %s", got)
+			t.Errorf("got %s", got)
 		}
 	})
 }

@@ -162,7 +162,7 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) { 
 	defer cancel()
 	err = started.Close(closeCtx)
 	s.opts.Values.FilesChanged()     // whatever the child did
-	_ = t.do(func(st *state) error { // a turn that is over has told the child's end with its own
+	_ = t.do(func(st *state) error { // a turn that is over has reported the child's end with its own
 		st.children = remove(st.children, kept)
 		st.chargeChild(sum.uses)
 		st.emitChild(kept, SubagentChanged{Subagent: about, Stop: result.Stop, Err: result.Err}, "The task is over.")

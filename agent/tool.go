@@ -123,13 +123,13 @@ type Workspace struct {
 	Cwd string
 	// Additional are further roots, absolute and clean.
 	Additional []string
-	// Real are the roots behind all symbolic links, as they were when the session began: a root that is a link, and is put
+	// Real are the roots with all symbolic links resolved, as they were when the session began: a root that is a link, and is put
 	// elsewhere later, does not take the session's rights along. [New] sets it.
 	Real []string
 }
 
-// settle sets Real.
-func (w *Workspace) settle(files FS) {
+// resolve sets Real.
+func (w *Workspace) resolve(files FS) {
 	if w.Real == nil && files != nil {
 		w.Real = []string{files.RealPath(w.Cwd)}
 		for _, root := range w.Additional {
@@ -256,8 +256,8 @@ const (
 // Toolbox holds the tools of a session. They may change between two model requests, for example when MCP servers come
 // and go. It is safe for concurrent use.
 type Toolbox interface {
-	// Settle waits until the tools that are loading are available or have failed, or until ctx ends.
-	Settle(ctx context.Context)
+	// AwaitLoading waits until the tools that are loading are available or have failed, or until ctx ends.
+	AwaitLoading(ctx context.Context)
 	// Tools returns the tools that there are. As long as they are the same, so is their order: providers cache what
 	// a request begins with.
 	Tools() []Tool
@@ -266,14 +266,14 @@ type Toolbox interface {
 // Tools is a [Toolbox] that never changes.
 type Tools []Tool
 
-// Settle implements [Toolbox].
-func (t Tools) Settle(ctx context.Context) {}
+// AwaitLoading implements [Toolbox].
+func (t Tools) AwaitLoading(ctx context.Context) {}
 
 // Tools implements [Toolbox].
 func (t Tools) Tools() []Tool { return t }
 
-// settleTools bounds how long the first model request of a turn waits for tools that are on their way.
-const settleTools = 2 * time.Second
+// maxToolsWait bounds how long the first model request of a turn waits for tools that are on their way.
+const maxToolsWait = 2 * time.Second
 
 // offered returns the tools that the session can offer: those whose requirements it meets and that suit the model and,
 // in a child, the mode.

@@ -102,8 +102,8 @@ type toolRun struct {
 	before    <-chan struct{}
 	announced chan struct{}
 
-	// leave has the judgements so far.
-	leave approval.Permit
+	// permit has the judgements so far.
+	permit approval.Permit
 
 	mu      sync.Mutex // guards shown, changed, and the calls in details
 	shown   []Content  // the content that the editor shows
@@ -145,10 +145,10 @@ func (r *toolRun) run(ctx context.Context) (res *Result, words []string) {
 	if err != nil {
 		return r.failure(err), nil
 	}
-	if err = r.leave.Moved(s.opts.FS); err == nil {
-		res, err = r.tool.Run(approval.WithPermit(ctx, &r.leave), call)
+	if err = r.permit.Moved(s.opts.FS); err == nil {
+		res, err = r.tool.Run(approval.WithPermit(ctx, &r.permit), call)
 	}
-	if moved := r.leave.Moved(s.opts.FS); moved != nil && err == nil {
+	if moved := r.permit.Moved(s.opts.FS); moved != nil && err == nil {
 		err = moved // what was read is not what was asked about
 	}
 	switch {

@@ -400,7 +400,7 @@ func (t *RunningTurn) run() (r TurnResult) {
 		shown = user.Text()
 	}
 	t.title(shown)
-	t.settle()
+	t.awaitTools()
 	for left := t.session.opts.MaxRequests; left > 0; left-- {
 		t.last = left == 1
 		if r, over := t.step(); over {
@@ -516,11 +516,11 @@ func (t *RunningTurn) Clear() error {
 	})
 }
 
-// settle waits for tools that are on their way, within bounds.
-func (t *RunningTurn) settle() {
-	ctx, cancel := context.WithTimeout(t.ctx, settleTools)
+// awaitTools waits for tools that are on their way, within bounds.
+func (t *RunningTurn) awaitTools() {
+	ctx, cancel := context.WithTimeout(t.ctx, maxToolsWait)
 	defer cancel()
-	t.session.opts.Tools.Settle(ctx)
+	t.session.opts.Tools.AwaitLoading(ctx)
 }
 
 // ended is the result of a turn that does not go on, because of err if that is not nil.

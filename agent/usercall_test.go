@@ -59,15 +59,15 @@ func TestRunTool(t *testing.T) {
 				if !strings.HasPrefix(got, tt.want) || len(w.asked) != tt.asked {
 					t.Errorf("%q, want %q; asked %d times, want %d", got, tt.want, len(w.asked), tt.asked)
 				}
-				var told []string
+				var received []string
 				for range 2 {
 					w.script.Add(providertest.Step{providertest.Check(func(req *providers.Request) {
-						told = append(told, req.Messages[len(req.Messages)-1].Text())
+						received = append(received, req.Messages[len(req.Messages)-1].Text())
 					}), providertest.Text("ok")})
 					w.prompt("go on")
 				}
-				if ran := !strings.HasPrefix(tt.want, "error"); strings.Contains(told[0], "The user has called the tool "+tt.tool+":\n"+tt.want) != ran || told[1] != "go on" {
-					t.Errorf("the model was told %q", told)
+				if ran := !strings.HasPrefix(tt.want, "error"); strings.Contains(received[0], "The user has called the tool "+tt.tool+":\n"+tt.want) != ran || received[1] != "go on" {
+					t.Errorf("the model got %q", received)
 				}
 			})
 		})

@@ -24,13 +24,13 @@ func (s *Session) readable(path string) bool {
 	return len(f.Special) == 0 && f.Rule <= approval.Allow
 }
 
-// outside reports whether path, which is real behind all symbolic links, lies outside the roots by its name or for real.
+// outside reports whether path, whose symbolic links are resolved, lies outside the roots by its name or for real.
 // The empty path is nowhere, and so not outside.
 func outside(ws, realRoots *Workspace, path, real string) bool {
 	return path != "" && !(ws.Contains(path) && realRoots.Contains(real))
 }
 
-// real returns the roots behind all symbolic links.
+// real returns the roots with all symbolic links resolved.
 func (w *Workspace) real() *Workspace {
 	if w.Real == nil {
 		return w

@@ -25,7 +25,7 @@ func TestOutside_FollowsLinks(t *testing.T) {
 		}
 		return p
 	}}
-	ws.settle(files)
+	ws.resolve(files)
 	for path, want := range map[string]bool{
 		"/w/p/a.go": false, "/w/p/link/passwd": true, "/mnt/p/a.go": true, "/etc/passwd": true,
 	} {

@@ -53,8 +53,8 @@ func (b *toolbox) Built(ctx context.Context) *mcp.Set {
 	return b.Current()
 }
 
-// Settle implements [agent.Toolbox].
-func (b *toolbox) Settle(ctx context.Context) {
+// AwaitLoading implements [agent.Toolbox].
+func (b *toolbox) AwaitLoading(ctx context.Context) {
 	if set := b.Built(ctx); set != nil {
 		_ = set.Ready(ctx) // a server that is not ready in time joins later
 	}

@@ -120,7 +120,7 @@ func (p *parser) document(file string) *definition {
 	case h.Description == "":
 		p.fail(1, "description: say in one sentence what the agent is for; the model chooses by it")
 	case h.Prompt == "":
-		p.fail(1, "there is no text below the front matter; it is what the agent is told")
+		p.fail(1, "there is no text below the front matter; it becomes the agent's prompt")
 	}
 	return d
 }

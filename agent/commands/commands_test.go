@@ -302,7 +302,7 @@ func TestLoad_EndsWithTheContext(t *testing.T) {
 func TestStale(t *testing.T) {
 	later := time.Now().Add(time.Hour)
 	for name, change := range map[string]func(t *testing.T, project, user string){
-		"a command is written anew": func(t *testing.T, project, _ string) {
+		"a command is written again": func(t *testing.T, project, _ string) {
 			write(t, filepath.Join(project, ".gjc/commands/a.md"), "another text")
 		},
 		"a command of the same size": func(t *testing.T, project, _ string) {

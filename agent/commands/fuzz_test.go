@@ -74,7 +74,7 @@ func FuzzDocument(f *testing.F) {
 				t.Fatalf("line %d of %q: %s", line, text, reason)
 			}
 			if line < last {
-				t.Fatalf("line %d is told behind line %d", line, last)
+				t.Fatalf("line %d is told after line %d", line, last)
 			}
 			last = line
 		})

@@ -33,7 +33,7 @@ type summaryTask struct {
 // prompt returns the task as text, with as much of the conversation as fits into room bytes.
 func (s *summaryTask) prompt(room int) string {
 	var head, tail strings.Builder
-	head.WriteString("Summarise the conversation as the instructions behind it say.\n\n<conversation>\n")
+	head.WriteString("Summarise the conversation as the instructions after it say.\n\n<conversation>\n")
 	tail.WriteString("\n</conversation>\n\n")
 	if s.previous != "" {
 		previous := text.Middle(s.previous, max(room/2, minSummaryRoom))

@@ -153,13 +153,13 @@ func ParseAnswer(stdout []byte, code int, stderr string) (Answer, error) {
 	case code == blockCode:
 		a.Block = true
 	case code != 0 && !a.Block:
-		return Answer{}, fmt.Errorf("it ended with exit code %d%s", code, behind(stderr))
+		return Answer{}, fmt.Errorf("it ended with exit code %d%s", code, detail(stderr))
 	}
 	a.Reason, a.Context = words(a.Reason), words(a.Context)
 	return a, nil
 }
 
-func behind(stderr string) string {
+func detail(stderr string) string {
 	if s := words(strings.TrimSpace(stderr)); s != "" {
 		return ": " + s
 	}

@@ -123,18 +123,18 @@ func secretAt(words []string, i int) int {
 	if n == 1 && !nouns.has(words[i]) {
 		return 0
 	}
-	before, behind := "", ""
+	before, after := "", ""
 	if i > 0 {
 		before = words[i-1]
 	}
 	if i+n < len(words) {
-		behind = strings.Trim(words[i+n], "0123456789")
+		after = strings.Trim(words[i+n], "0123456789")
 	}
 	switch {
-	case aboutSecret.has(behind),
+	case aboutSecret.has(after),
 		words[i] == "token" && countsTokens.has(before),
-		words[i] == "pin" && n == 1 && behind != "" && !secretOnly.has(behind), // "pin the version"
-		words[i] == "secret" && n == 1 && behind != "" && !secretOnly.has(behind):
+		words[i] == "pin" && n == 1 && after != "" && !secretOnly.has(after), // "pin the version"
+		words[i] == "secret" && n == 1 && after != "" && !secretOnly.has(after):
 		return 0
 	}
 	// "the path to the key", "the name of the secret"
@@ -204,7 +204,7 @@ func asksFor(words []string, from, to int) bool {
 
 // asks reports whether words[i] asks the user for what follows it.
 func asks(words []string, i int) bool {
-	w, before, behind := words[i], at(words, i-1), at(words, i+1)
+	w, before, after := words[i], at(words, i-1), at(words, i+1)
 	if !asking.has(w) || i > 1 && slices.Contains(words[:i], "not") {
 		return false
 	}
@@ -218,7 +218,7 @@ func asks(words []string, i int) bool {
 	case "need", "needs", "require", "requires", "want":
 		return before == "i" || before == "we" || slices.Contains(words[i:], "your")
 	case "send", "share", "give", "tell":
-		return behind == "me" || behind == "us" || behind == "your"
+		return after == "me" || after == "us" || after == "your"
 	}
 	return true
 }
@@ -237,8 +237,8 @@ func withoutObject(words []string) []string {
 }
 
 // onLabel reports whether a clause is only the name of a secret: "Database password", "Token for the API".
-func onLabel(before, behind []string) bool {
-	if len(before) > 4 || len(behind) > 0 && !tail.has(behind[0]) {
+func onLabel(before, after []string) bool {
+	if len(before) > 4 || len(after) > 0 && !tail.has(after[0]) {
 		return false
 	}
 	for i, w := range before {

@@ -184,11 +184,11 @@ func back(places []place, from, to, entry int) span {
 // origin returns the original position of a position in the result. Within a place it is the start or the end of the
 // place.
 func origin(places []place, at int, end bool) int {
-	behind, _ := slices.BinarySearchFunc(places, at, func(p place, at int) int { return cmp.Compare(p.at, at) })
-	if behind == 0 {
+	next, _ := slices.BinarySearchFunc(places, at, func(p place, at int) int { return cmp.Compare(p.at, at) })
+	if next == 0 {
 		return at
 	}
-	switch p := places[behind-1]; {
+	switch p := places[next-1]; {
 	case at >= p.end:
 		return at + p.to - p.end
 	case end:

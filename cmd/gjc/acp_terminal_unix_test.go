@@ -40,7 +40,7 @@ func TestACP_OnATerminal(t *testing.T) {
 	e := startPeer(t, peerOptions{home: home})
 	e.initialize(nil)
 	e.stop()
-	if told := e.told.String(); strings.Contains(told, "gjc demo") {
-		t.Errorf("an editor received %q", told)
+	if stderr := e.stderrText.String(); strings.Contains(stderr, "gjc demo") {
+		t.Errorf("an editor received %q", stderr)
 	}
 }

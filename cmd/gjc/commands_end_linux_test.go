@@ -44,7 +44,7 @@ func TestCommandsEnd_NothingIsLeft(t *testing.T) {
 	testenv.NeedsTool(t, "setsid")
 	// It leaves the group before the command ends.
 	const daemon = `setsid sh -c "touch up; exec sleep 600" >/dev/null 2>&1 & disown; until test -e up; do sleep 0.01; done; echo re""ady`
-	leave := func(p *peer, id string) { p.does(id, "bash", object{"command": daemon}) }
+	startDaemon := func(p *peer, id string) { p.does(id, "bash", object{"command": daemon}) }
 	closes := func(p *peer, id string) { p.call("session/close", object{"sessionId": id}) }
 	eof := func(p *peer, _ string) {
 		if err := p.stdin.Close(); err != nil {
@@ -66,13 +66,13 @@ func TestCommandsEnd_NothingIsLeft(t *testing.T) {
 			p.notify("session/cancel", object{"sessionId": id})
 			p.until("the end of the turn", func(m message) bool { return strings.Contains(m.line, `"stopReason"`) })
 		}},
-		{"a session with a command that has ended", leave, closes},
+		{"a session with a command that has ended", startDaemon, closes},
 		{"a session with a cell that has ended", func(p *peer, id string) {
 			p.does(id, "eval", object{"cells": []object{{
 				"language": "py", "code": "import subprocess\nx = subprocess.Popen(['sleep', '600'], start_new_session=True)",
 			}}})
 		}, closes},
-		{"gjc with a command that has ended", leave, eof},
+		{"gjc with a command that has ended", startDaemon, eof},
 		{"gjc with a terminal that somebody holds", func(p *peer, id string) {
 			p.does(id, "bash", object{"command": `(setsid sh -c "touch up; exec sleep 600" &) ; until test -e up; do sleep 0.01; done; echo hi`, "pty": true})
 		}, eof},
@@ -113,8 +113,8 @@ func TestCommandsEnd_AreAsked(t *testing.T) {
 		end  func(p *peer, id string)
 	}{
 		{"timeout", func(p *peer, id string) {
-			if told := p.does(id, "bash", object{"command": line, "timeout": 1}); !strings.Contains(told, "Command timed out after 1 second\"") {
-				t.Errorf("told: %s", told)
+			if output := p.does(id, "bash", object{"command": line, "timeout": 1}); !strings.Contains(output, "Command timed out after 1 second\"") {
+				t.Errorf("got %s", output)
 			}
 		}},
 		{"cancel", func(p *peer, id string) {

@@ -38,10 +38,10 @@ func TestCommands_Places(t *testing.T) {
 	if err := json.Unmarshal(m.Result, &made); err != nil {
 		t.Fatal(err)
 	}
-	listed, told := p.until("the commands of files", func(m message) bool {
+	listed, before := p.until("the commands of files", func(m message) bool {
 		return strings.Contains(m.line, "available_commands_update") && strings.Contains(m.line, `"dex"`)
 	})
-	if all := strings.Join(lines(told), "\n"); strings.Contains(all, "cannot be used") {
+	if all := strings.Join(lines(before), "\n"); strings.Contains(all, "cannot be used") {
 		t.Errorf("other programs' files are the user's mistakes:\n%s", all)
 	}
 	for _, want := range []string{

@@ -26,7 +26,7 @@ func readMCP(t *testing.T, text string, env ...string) ([]mcp.Server, string) {
 
 // Every field of a server has an effect.
 func TestMCPServers(t *testing.T) {
-	servers, told := readMCP(t, `{"$schema": "x", "mcpServers": {
+	servers, problems := readMCP(t, `{"$schema": "x", "mcpServers": {
   "b": {"type": "stdio", "command": "${BIN}/run", "args": ["--port=${PORT:-80}", "${EMPTY:-}", "$HOME"], "env": {"T": "${TOKEN}", "A": "x"}, "cwd": "~/w", "timeout": 1500, "enabled": true},
   "a": {"url": "https://${HOST:-example.com}/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}, "disabled": false},
   "c": {"type": "sse", "url": "https://example.com/sse"},
@@ -41,8 +41,8 @@ func TestMCPServers(t *testing.T) {
 		},
 		{Name: "c", HTTP: &mcp.HTTP{URL: "https://example.com/sse", SSE: true}},
 	}
-	if d := cmp.Diff(want, servers); d != "" || told != "" {
-		t.Errorf("%s\nservers (-want +got):\n%s", told, d)
+	if d := cmp.Diff(want, servers); d != "" || problems != "" {
+		t.Errorf("%s\nservers (-want +got):\n%s", problems, d)
 	}
 }
 
@@ -74,9 +74,9 @@ func TestMCPServers_Mistakes(t *testing.T) {
 		`{"command": "a${b"}`:                                 `mcpServers.bad.command: has "${" without "}"`,
 		`{"command": "x", "autoApprove": ["*"], "env": null}`: `mcpServers.bad.autoApprove: there is no such field; there are`,
 	} {
-		servers, told := readMCP(t, "{\"mcpServers\": {\n\"bad\": "+server+",\n\"good\": {\"command\": \"x\"}}}")
-		if !strings.HasPrefix(told, "mcp.json:2: "+want) || !strings.HasSuffix(told, "; the server is not used") || strings.Contains(told, "\n") {
-			t.Errorf("%s: %q, want %q", server, told, want)
+		servers, problems := readMCP(t, "{\"mcpServers\": {\n\"bad\": "+server+",\n\"good\": {\"command\": \"x\"}}}")
+		if !strings.HasPrefix(problems, "mcp.json:2: "+want) || !strings.HasSuffix(problems, "; the server is not used") || strings.Contains(problems, "\n") {
+			t.Errorf("%s: %q, want %q", server, problems, want)
 		}
 		if len(servers) != 1 || servers[0].Name != "good" {
 			t.Errorf("%s: servers %+v", server, servers)
@@ -91,8 +91,8 @@ func TestMCPServers_Mistakes(t *testing.T) {
 		"":                             "",
 		"\ufeff{\"mcpServers\": null}": "mcp.json:1: mcpServers: must be an object",
 	} {
-		if servers, told := readMCP(t, text); !strings.HasPrefix(told, want) || told != "" && want == "" || len(servers) > 0 {
-			t.Errorf("%s: %q, want %q; %+v", text, told, want, servers)
+		if servers, problems := readMCP(t, text); !strings.HasPrefix(problems, want) || problems != "" && want == "" || len(servers) > 0 {
+			t.Errorf("%s: %q, want %q; %+v", text, problems, want, servers)
 		}
 	}
 }
@@ -127,8 +127,8 @@ func TestMCP_Definitions(t *testing.T) {
 	if call := h.prompt(id, "!mcp mcp__place_who {}").only(t); !strings.Contains(call.Text, "who [hidden]") && !strings.Contains(call.Text, "who computed by /bin/sh") {
 		t.Errorf("environment: %+v", call)
 	}
-	h.told(id, "mcpServers.fails.env.X: the command for the value failed: ")
-	h.told(id, "mcpServers.signed.auth: gjc does not sign in to MCP servers")
+	h.awaitNotice(id, "mcpServers.fails.env.X: the command for the value failed: ")
+	h.awaitNotice(id, "mcpServers.signed.auth: gjc does not sign in to MCP servers")
 	for _, name := range []string{"off", "fails", "signed"} {
 		if o := h.prompt(id, "!mcp mcp__"+name+"_who {}"); len(o.calls) == 1 && strings.Contains(o.calls[0].Text, "who") && strings.Contains(o.calls[0].Text, "pid") {
 			t.Errorf("the server %s runs: %+v", name, o)

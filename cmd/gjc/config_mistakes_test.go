@@ -301,21 +301,21 @@ func TestConfig_MistakesInSession(t *testing.T) {
 	id := p.session("auto")
 	req := p.prompt(id, "!bash echo $((40+2))x")
 	ask, before := p.until("a question", func(m message) bool { return m.Method == "session/request_permission" })
-	told := strings.Join(lines(before), "\n")
+	notices := strings.Join(lines(before), "\n")
 	p.reply(ask, `{"outcome":{"outcome":"selected","optionId":"`+optionOf(t, ask, "reject_once")+`"}}`)
 	_, rest := p.answer(req)
-	told += strings.Join(lines(rest), "\n")
+	notices += strings.Join(lines(rest), "\n")
 	for _, want := range []string{"config.yml:1: retry.maxRetries", "config.yml:3: permissions.deny[0]", "config.yml:4: lsp.enabled", ".gjc/config.yml:1: bash.sandbox"} {
-		if strings.Count(told, want) != 1 {
-			t.Errorf("%q is reported %d times:\n%s", want, strings.Count(told, want), told)
+		if strings.Count(notices, want) != 1 {
+			t.Errorf("%q is reported %d times:\n%s", want, strings.Count(notices, want), notices)
 		}
 	}
-	if strings.Contains(told, "42x") {
-		t.Errorf("the command ran:\n%s", told)
+	if strings.Contains(notices, "42x") {
+		t.Errorf("the command ran:\n%s", notices)
 	}
 	_, before = p.answer(p.prompt(id, "!bash echo forbidden"))
-	if told := strings.Join(lines(before), "\n"); !strings.Contains(told, "permissions.deny: bash(echo forbidden)") {
-		t.Errorf("the project's rule does not forbid:\n%s", told)
+	if notices := strings.Join(lines(before), "\n"); !strings.Contains(notices, "permissions.deny: bash(echo forbidden)") {
+		t.Errorf("the project's rule does not forbid:\n%s", notices)
 	}
 	p.stop()
 }

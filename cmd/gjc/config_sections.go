@@ -392,7 +392,7 @@ func (h *host) putKeys(set *webclient.SearchOptions, models *registry.Registry) 
 // tools returns a function that makes the tools of a session, from the configuration at that time. [host.settings]
 // reports mistakes in the configuration. warn receives each other mistake once.
 func (h *host) tools(agentDir string, opts *options, models *registry.Registry, warn func(string)) func() []agent.Tool {
-	var told sync.Map
+	var reported sync.Map
 	return func() []agent.Tool {
 		cfg := readConfig(agentDir, opts.configs, "")
 		if err := cfg.stop(stopsPages); err != nil {
@@ -414,7 +414,7 @@ func (h *host) tools(agentDir string, opts *options, models *registry.Registry, 
 		var problems []string
 		cfg.tools.SSH, problems = sshHosts(agentDir, home)
 		for _, p := range problems {
-			if _, known := told.LoadOrStore(p, true); !known {
+			if _, known := reported.LoadOrStore(p, true); !known {
 				warn("the tool ssh: " + p)
 			}
 		}

@@ -58,9 +58,9 @@ func TestDebugger_Subagents(t *testing.T) {
 	e, _ := startFake(t, new(debugEditorOptions), nil)
 	e.do(t, does("launch program=main.x", "debug-1"))
 	o := e.prompt(e.id, "!task !debug terminate")
-	told := fmt.Sprintf("%+v", o)
-	if !strings.Contains(told, "no tool called debug") {
-		t.Errorf("a helper agent debugs: %s", told)
+	updates := fmt.Sprintf("%+v", o)
+	if !strings.Contains(updates, "no tool called debug") {
+		t.Errorf("a helper agent debugs: %s", updates)
 	}
 	e.do(t, does("stack_trace", "main.x:1"))
 	e.stop()

@@ -187,7 +187,7 @@ func main() {
 			break
 		}
 	}
-	fmt.Println("behind the gate")
+	fmt.Println("after the gate")
 }
 `,
 	}})
@@ -204,7 +204,7 @@ func main() {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	if call := outcomeOf(e.Updates(e.id)[from:]).only(t); call.Status != "completed" || !strings.Contains(call.Text, "behind the gate") {
+	if call := outcomeOf(e.Updates(e.id)[from:]).only(t); call.Status != "completed" || !strings.Contains(call.Text, "after the gate") {
 		t.Errorf("the call ends with %+v", call)
 	}
 	e.stop()

@@ -251,7 +251,7 @@ func cAdapter() *debugAdapter {
 			does("terminate", "Debug session terminated."),
 			does("terminate", "No debug session to terminate."),
 		},
-		behind: "set_breakpoint function=main",
+		later: "set_breakpoint function=main",
 		states: map[string][]debugStep{
 			// It never reaches the program.
 			launching: {does(`launch {"program": "bank", "timeout": 15, "arguments": {"initCommands": ["platform shell -t 3600 -- sleep 3600"]}}`, "The program is still being started", "Status: launching")},

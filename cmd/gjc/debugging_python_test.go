@@ -216,7 +216,7 @@ func pythonAdapter() *debugAdapter {
 			does("terminate", "Debug session terminated."),
 			does("terminate", "No debug session to terminate."),
 		},
-		behind: "set_breakpoint file=bank.py line=41",
+		later: "set_breakpoint file=bank.py line=41",
 		states: map[string][]debugStep{
 			// The program never reaches debugpy.
 			launching: {does(`launch {"program": "bank.py", "timeout": 15, "arguments": {"python": ["sh", "-c", "sleep 3600"]}}`, "The program is still being started", "Status: launching")},

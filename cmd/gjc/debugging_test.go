@@ -129,9 +129,9 @@ type debugAdapter struct {
 	states map[string][]debugStep
 	// process is a part of the adapter's command line, which identifies it for killing.
 	process string
-	// behind sets a later breakpoint, which the restarted program reaches. Without it, the wait for the program must
+	// later sets a later breakpoint, which the restarted program reaches. Without it, the wait for the program must
 	// time out.
-	behind string
+	later string
 }
 
 // launching is the state of a session whose adapter never reaches a program to debug.
@@ -204,7 +204,7 @@ func (h *debugHost) all(t *testing.T, steps []debugStep) {
 			}
 			h.do(t, s)
 		}) {
-			t.Fatalf("stopped behind %s", s.do)
+			t.Fatalf("stopped after %s", s.do)
 		}
 	}
 }
@@ -219,8 +219,8 @@ func (a *debugAdapter) killed(t *testing.T, state string, steps []debugStep) {
 	h.do(t, debugStep{do: "stack_trace", fails: true, want: []string{"debug adapter died"}})
 	wantOnlyGjc(t, mark)
 	timeout := "5"
-	if a.behind != "" {
-		h.do(t, does(a.behind, "kept for the next launch"))
+	if a.later != "" {
+		h.do(t, does(a.later, "kept for the next launch"))
 		if timeout = "120"; state == launching { // once more
 			timeout = "15"
 		}

@@ -26,12 +26,12 @@ func TestEnviron_IsHiddenFromCommands(t *testing.T) {
 	p := startPeer(t, peerOptions{env: []string{"GJC_TEST_API_KEY=sk-planted"}, attr: attr})
 	p.initialize(nil)
 	id := p.session("auto")
-	if told := p.does(id, "bash", object{"command": `id -u; readlink /proc/$$/exe; head -n 1 /proc/$PPID/status`}); !strings.Contains(told, `1000\n/`) || !strings.Contains(told, "Name:") {
-		t.Errorf("the test is not what it should be: %s", told)
+	if output := p.does(id, "bash", object{"command": `id -u; readlink /proc/$$/exe; head -n 1 /proc/$PPID/status`}); !strings.Contains(output, `1000\n/`) || !strings.Contains(output, "Name:") {
+		t.Errorf("the test is not what it should be: %s", output)
 	}
 	// Its plain name would ask a question.
-	if told := p.does(id, "bash", object{"command": `name=environ; cat "/proc/$PPID/$name"`}); !strings.Contains(told, "Permission denied") || strings.Contains(told, "sk-planted") {
-		t.Errorf("gjc's: %s", told)
+	if output := p.does(id, "bash", object{"command": `name=environ; cat "/proc/$PPID/$name"`}); !strings.Contains(output, "Permission denied") || strings.Contains(output, "sk-planted") {
+		t.Errorf("gjc's: %s", output)
 	}
 	p.stop()
 }

@@ -43,15 +43,15 @@ func TestEval_Host(t *testing.T) {
 	p := startPeer(t, peerOptions{env: []string{mark}})
 	p.initialize(nil)
 	id := p.session("auto")
-	if told := p.python(id, object{"code": "x = 40\nprint('first')"}, object{"code": "x + 2"}); !strings.Contains(told, `first\n42`) || !strings.Contains(told, `"completed"`) {
-		t.Errorf("two cells: %s", told)
+	if output := p.python(id, object{"code": "x = 40\nprint('first')"}, object{"code": "x + 2"}); !strings.Contains(output, `first\n42`) || !strings.Contains(output, `"completed"`) {
+		t.Errorf("two cells: %s", output)
 	}
-	if told := p.python(id, object{"code": "def f():\n    return x / 0"}, object{"code": "f()"}, object{"code": "x = 'run'"}); !strings.Contains(told, "ZeroDivisionError") ||
-		!strings.Contains(told, "Cell 2 of 3 failed. 1 cell after it did not run.") || !strings.Contains(told, `"failed"`) {
-		t.Errorf("an error: %s", told)
+	if output := p.python(id, object{"code": "def f():\n    return x / 0"}, object{"code": "f()"}, object{"code": "x = 'run'"}); !strings.Contains(output, "ZeroDivisionError") ||
+		!strings.Contains(output, "Cell 2 of 3 failed. 1 cell after it did not run.") || !strings.Contains(output, `"failed"`) {
+		t.Errorf("an error: %s", output)
 	}
-	if told := p.python(id, object{"code": "import time\ntime.sleep(1000)", "timeout": 1}); !strings.Contains(told, "The cell timed out after 1 second and was interrupted.") {
-		t.Errorf("too long: %s", told)
+	if output := p.python(id, object{"code": "import time\ntime.sleep(1000)", "timeout": 1}); !strings.Contains(output, "The cell timed out after 1 second and was interrupted.") {
+		t.Errorf("too long: %s", output)
 	}
 	prompt := p.cells(id, object{"code": "print('go' + 'ing', flush=True)\ntime.sleep(1000)", "timeout": 600})
 	p.until("the cell's output", func(m message) bool { return strings.Contains(m.line, "going") })
@@ -59,12 +59,12 @@ func TestEval_Host(t *testing.T) {
 	if m, before := p.answer(prompt); !strings.Contains(m.line, `"cancelled"`) {
 		t.Errorf("cancelled: %s\n%s", m.line, strings.Join(lines(before), "\n"))
 	}
-	if told := p.python(id, object{"code": "x + 3"}); !strings.Contains(told, "43") {
-		t.Errorf("the state: %s", told)
+	if output := p.python(id, object{"code": "x + 3"}); !strings.Contains(output, "43") {
+		t.Errorf("the state: %s", output)
 	}
 	other := p.session("auto")
-	if told := p.python(other, object{"code": "x"}); !strings.Contains(told, "NameError") {
-		t.Errorf("another session's state: %s", told)
+	if output := p.python(other, object{"code": "x"}); !strings.Contains(output, "NameError") {
+		t.Errorf("another session's state: %s", output)
 	}
 	p.python(id, object{"code": "import subprocess\nsubprocess.Popen(['sleep', '1000'])"}) // which does not end by itself
 	p.stop()

@@ -29,8 +29,8 @@ func TestHooks_Project(t *testing.T) {
 		req := p.prompt(id, "!bash echo $((40+2))x")
 		var before []message
 		if kind != "" {
-			ask, told := p.until("a question", func(m message) bool { return m.Method == "session/request_permission" })
-			before = told
+			ask, updates := p.until("a question", func(m message) bool { return m.Method == "session/request_permission" })
+			before = updates
 			if !strings.Contains(ask.line, "Trust this workspace") || !strings.Contains(ask.line, ".gjc/hooks/no.sh") {
 				t.Errorf("the question is %s", ask.line)
 			}
@@ -98,9 +98,9 @@ func TestHooks_Timeout(t *testing.T) {
 	p.initialize(nil)
 	id := p.session("auto")
 	m, before := p.answer(p.prompt(id, "!bash echo $((40+2))x"))
-	told := strings.Join(lines(before), "\n")
-	if m.Error != nil || !strings.Contains(told, "it timed out after 1s") || strings.Contains(told, "42x") {
-		t.Errorf("%s\n%s", m.line, told)
+	updates := strings.Join(lines(before), "\n")
+	if m.Error != nil || !strings.Contains(updates, "it timed out after 1s") || strings.Contains(updates, "42x") {
+		t.Errorf("%s\n%s", m.line, updates)
 	}
 	started, err := os.ReadFile(filepath.Join(p.work, "started"))
 	if err != nil || !strings.HasSuffix(string(started), "all\n") {

@@ -161,9 +161,9 @@ func startGoClient(
 	t *testing.T, home string, answer sdk.PermissionOptionKind, client func(*goClient) sdk.Client, args ...string,
 ) (c *goClient, conn *sdk.ClientSideConnection, stop func()) {
 	t.Helper()
-	told := new(buffer)
+	stderr := new(buffer)
 	cmd := &exec.Cmd{
-		Path: self(t), Args: append([]string{"gjc", "acp"}, args...), Env: environment(home), Dir: home, Stderr: told, WaitDelay: hang,
+		Path: self(t), Args: append([]string{"gjc", "acp"}, args...), Env: environment(home), Dir: home, Stderr: stderr, WaitDelay: hang,
 	}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -182,7 +182,7 @@ func startGoClient(
 		_ = cmd.Process.Kill()
 		_ = stdout.Close()
 		if t.Failed() {
-			t.Logf("stderr: %s", told)
+			t.Logf("stderr: %s", stderr)
 		}
 	})
 	c = &goClient{t: t, answer: answer, terminals: make(map[string]*goTerminal)}

@@ -29,12 +29,12 @@ func node(t *testing.T, env []string, dir string, args ...string) (stdout string
 	}
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env, cmd.Dir, cmd.WaitDelay = env, dir, hang
-	var out, told bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &told
+	var out, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &stderr
 	err = cmd.Run()
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("node %s\nstdout: %s\nstderr: %s", strings.Join(args, " "), &out, &told)
+			t.Logf("node %s\nstdout: %s\nstderr: %s", strings.Join(args, " "), &out, &stderr)
 		}
 	})
 	return out.String(), err

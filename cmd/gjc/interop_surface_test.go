@@ -119,7 +119,7 @@ func checkSurface(t *testing.T, got *sdkSurface, further string) {
 	same(t, "compaction", got.Compaction, []string{"compaction_summary_chunk", "compaction_update"})
 	same(t, "steering", []string{got.Steered.Outcome, got.SteeredStop, got.IdleSteering.Outcome, got.IdleSteering.Reason},
 		[]string{"injected", "cancelled", "promptRequired", "noRunningTurn"})
-	same(t, "in the list behind its deletion", got.Left, false)
+	same(t, "in the list after its deletion", got.Left, false)
 	if got.Exit.Code == nil || *got.Exit.Code != 0 {
 		t.Errorf("gjc ended with %+v", got.Exit)
 	}
@@ -152,6 +152,6 @@ func checkUnstable(t *testing.T, got *sdkSurface) {
 	same(t, "the tool in another session", u.Elsewhere, "This session offers no tool called whisper.\n\nDone.")
 	same(t, "a call that was cancelled", u.Stalled, "cancelled")
 	same(t, "and the server heard", got.Aborted, true)
-	same(t, "behind the server's end", u.Gone, []string{"failed"})
+	same(t, "after the server's end", u.Gone, []string{"failed"})
 	same(t, "MCP", got.MCP, []string{"server/discover", "tools/list", "tools/call", "tools/call", "tools/call", "tools/call"})
 }

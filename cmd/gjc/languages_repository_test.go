@@ -59,12 +59,12 @@ func sourceOf(t *testing.T, dir string, names []string, text string) (file strin
 }
 
 // known requests a file's problems until the language server knows them: on a busy machine it is late, and reports
-// about a file that an edit did not touch stay valid meanwhile. settled checks the text.
-func (h *languageHost) known(t *testing.T, id acp.SessionID, file string, settled func(text string) bool) {
+// about a file that an edit did not touch stay valid meanwhile. complete checks the text.
+func (h *languageHost) known(t *testing.T, id acp.SessionID, file string, complete func(text string) bool) {
 	t.Helper()
 	for begin := time.Now(); ; {
 		got := h.ask(t, id, "!lsp diagnostics "+file+" timeout=60", languageAsk{want: []string{"**" + file + "**: "}})
-		if !strings.Contains(got.Text, "not known") && settled(got.Text) {
+		if !strings.Contains(got.Text, "not known") && complete(got.Text) {
 			return
 		}
 		if time.Since(begin) > 3*hang {
@@ -119,16 +119,16 @@ func TestLanguageServers_Repository(t *testing.T) {
 		want: []string{fmt.Sprintf("function FileURI (github.com/gajae-code/gjc/lsp) %s:%d:6\n", defines, defined)},
 	})
 	h.known(t, id, uses, fine)
-	told := fmt.Sprintf("%d:%d [error] [new] [compiler] undefined: lsp.FileURI (UndeclaredImportedName)", used, column)
+	problem := fmt.Sprintf("%d:%d [error] [new] [compiler] undefined: lsp.FileURI (UndeclaredImportedName)", used, column)
 	edited := h.ask(t, id, "!edit "+defines+" func FileURI( => func FileURL(", languageAsk{want: []string{defines + ": "}})
-	if !strings.Contains(edited.Text, told) {
+	if !strings.Contains(edited.Text, problem) {
 		// On a busy machine the report comes with the next step.
 		late := acptest.Update(func(n *acp.Notice) bool {
-			return strings.Contains(n.Description, uses+": ") && strings.Contains(n.Description, told)
+			return strings.Contains(n.Description, uses+": ") && strings.Contains(n.Description, problem)
 		})
 		for begin := time.Now(); late(h.Updates(id), nil) != acptest.Met; h.prompt(id, "!lsp diagnostics "+defines+" timeout=60") {
 			if time.Since(begin) > hang {
-				t.Fatalf("nothing is told of %s; the edit said\n%s", uses, edited.Text)
+				t.Fatalf("nothing is reported about %s; the edit said\n%s", uses, edited.Text)
 			}
 		}
 	} else if !strings.Contains(edited.Text, uses+": ") {

@@ -125,12 +125,12 @@ func TestLanguages_Subagents(t *testing.T) {
 		h := startLanguagesWith(t, files, nil).mark()
 		id := h.open()
 		o := h.prompt(id, `!task !write a.txt BUG`)
-		told := false
+		reported := false
 		for _, c := range o.calls {
-			told = told || strings.Contains(c.Text, "a bug")
+			reported = reported || strings.Contains(c.Text, "a bug")
 		}
-		if told != on {
-			t.Errorf("with task.enableLsp %v the child is told: %v; %+v", on, told, o)
+		if reported != on {
+			t.Errorf("with task.enableLsp %v the child got it: %v; %+v", on, reported, o)
 		}
 		h.ask(t, id, "!lsp diagnostics a.txt", languageAsk{want: []string{"a bug"}})
 		h.stop()

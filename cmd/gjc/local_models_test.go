@@ -88,8 +88,8 @@ var localModels = []struct {
 	file  string
 	lists map[string]string
 	ref   string
-	// told is set if gjc must ask for the model.
-	told bool
+	// discovered is set if gjc must ask for the model.
+	discovered bool
 	// level is the model's level of thinking.
 	level string
 	// wants is contained in every request of a turn.
@@ -102,7 +102,7 @@ var localModels = []struct {
 			"/api/tags": `{"models":[{"name":"qwen3-coder:30b","model":"qwen3-coder:30b","size":18556700761,"details":{"family":"qwen3moe"}}]}`,
 			"/api/show": `{"parameters":"temperature 0.7\nnum_ctx 40960","model_info":{"general.architecture":"qwen3moe","qwen3moe.context_length":262144},"capabilities":["completion","vision","tools","thinking"]}`,
 		},
-		ref: "workshop/qwen3-coder:30b", told: true, level: "medium",
+		ref: "workshop/qwen3-coder:30b", discovered: true, level: "medium",
 		wants: []string{`"model":"qwen3-coder:30b"`, `"num_ctx":40960`, `"think":true`, `"truncate":false`},
 	},
 	{
@@ -110,7 +110,7 @@ var localModels = []struct {
 		file: "providers:\n  workshop:\n    api: openai-completions\n    baseUrl: %s/v1\n    auth: none\n    discovery: {type: openai}\n" +
 			"    modelOverrides: {coder: {reasoning: true, input: [text, image]}}\n",
 		lists: map[string]string{"/v1/models": `{"object":"list","data":[{"id":"coder","object":"model","owned_by":"vllm","max_model_len":65536},{"id":"bge-embedding"}]}`},
-		ref:   "workshop/coder", told: true, level: "high",
+		ref:   "workshop/coder", discovered: true, level: "high",
 		wants: []string{`"model":"coder"`, `"reasoning_effort":"high"`},
 	},
 	{
@@ -137,11 +137,11 @@ func TestLocalModels(t *testing.T) {
 			l := startLife(t, lifeOptions{home: home})
 			first := must(l.scenario, acp.MethodSessionNew, &acp.NewSessionRequest{Cwd: l.work})
 			l.id = first.SessionID
-			if listsModel(first.ConfigOptions, tt.ref) == tt.told {
-				t.Errorf("%s is offered at first: %t", tt.ref, !tt.told)
+			if listsModel(first.ConfigOptions, tt.ref) == tt.discovered {
+				t.Errorf("%s is offered at first: %t", tt.ref, !tt.discovered)
 			}
 			m.tells.Open()
-			if tt.told {
+			if tt.discovered {
 				if err := l.Await(l.ctx, l.id, offered(tt.ref)); err != nil {
 					t.Fatal(err)
 				}
@@ -255,14 +255,14 @@ func TestLocalModels_ServerIsOff(t *testing.T) {
 			l.turn("!say nobody waits here")
 			for _, id := range []acp.SessionID{id, other} {
 				for _, u := range l.Updates(id) {
-					if told := fmt.Sprintf("%+v", u); strings.Contains(told, "workshop") || strings.Contains(told, "refused") {
-						t.Errorf("the session is told: %s", told)
+					if updates := fmt.Sprintf("%+v", u); strings.Contains(updates, "workshop") || strings.Contains(updates, "refused") {
+						t.Errorf("the session got %s", updates)
 					}
 				}
 			}
-			told := func() string { return fmt.Sprint(l.Process.Stderr()) }
+			stderr := func() string { return fmt.Sprint(l.Process.Stderr()) }
 			const line = "asking workshop for its models"
-			for tick := time.NewTicker(5 * time.Millisecond); tt.logged > 0 && !strings.Contains(told(), line); {
+			for tick := time.NewTicker(5 * time.Millisecond); tt.logged > 0 && !strings.Contains(stderr(), line); {
 				select {
 				case <-tick.C:
 				case <-l.ctx.Done():
@@ -270,7 +270,7 @@ func TestLocalModels_ServerIsOff(t *testing.T) {
 				}
 			}
 			l.stop()
-			if got := told(); strings.Count(got, line) != tt.logged || strings.Contains(got, "lm-studio") {
+			if got := stderr(); strings.Count(got, line) != tt.logged || strings.Contains(got, "lm-studio") {
 				t.Errorf("the log has %s; want %d lines about the server", got, tt.logged)
 			}
 		})

@@ -26,14 +26,14 @@ func TestMCP_BadEntries(t *testing.T) {
 	if call := h.prompt(id, "!mcp mcp__good_who {}").only(t); call.Status != "completed" {
 		t.Errorf("the good server: %+v", call)
 	}
-	h.told(id, "duplicate server name", "good")
-	h.told(id, "no name")
-	h.told(id, "both", "a command and a URL")
-	h.told(id, "nowhere")
-	h.told(id, "closed")
-	h.told(id, "odd", "http://")
-	h.told(id, "pigeon")
-	h.told(id, "inside")
+	h.awaitNotice(id, "duplicate server name", "good")
+	h.awaitNotice(id, "no name")
+	h.awaitNotice(id, "both", "a command and a URL")
+	h.awaitNotice(id, "nowhere")
+	h.awaitNotice(id, "closed")
+	h.awaitNotice(id, "odd", "http://")
+	h.awaitNotice(id, "pigeon")
+	h.awaitNotice(id, "inside")
 	h.alive(id)
 	for name, servers := range map[string]any{
 		"a string": "x", "an object": object{"name": "x"}, "a list of strings": []any{"x"}, "a name alone": []any{object{"name": "x"}},
@@ -82,7 +82,7 @@ func TestMCP_BadServers(t *testing.T) {
 	}
 	junk := open("junk")
 	fine(junk, "run", "ran run")
-	h.told(junk, "junk", "prints text that is not an MCP message")
+	h.awaitNotice(junk, "junk", "prints text that is not an MCP message")
 	h.alive(junk)
 
 	// Calls wait for it, with a limit, and it delays nothing else.
@@ -96,8 +96,8 @@ func TestMCP_BadServers(t *testing.T) {
 
 	dies := open("die")
 	broken(dies, "run", "lost during the call", "exited with code 7", "out of cheese")
-	h.told(dies, "die", "not available")
-	h.told(dies, "die", "connected again")
+	h.awaitNotice(dies, "die", "not available")
+	h.awaitNotice(dies, "die", "connected again")
 	fine(dies, "who", "pid")
 	h.alive(dies)
 
@@ -111,8 +111,8 @@ func TestMCP_BadServers(t *testing.T) {
 	fine(liar, "list", "ran list")
 	fine(liar, "wrong", "ran wrong")
 	fine(liar, "promise", "many")
-	h.told(liar, "liar", "offers tools with faults")
-	h.told(liar, "promise", "do not match its output schema")
+	h.awaitNotice(liar, "liar", "offers tools with faults")
+	h.awaitNotice(liar, "promise", "do not match its output schema")
 	h.alive(liar)
 
 	grows := open("grow")

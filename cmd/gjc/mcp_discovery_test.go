@@ -13,12 +13,12 @@ func TestMCP_Discovery(t *testing.T) {
 	for _, tt := range []struct {
 		name, config string
 		found        bool
-		told         string
+		notice       string
 	}{
 		{name: "without a configuration"},
 		{name: "off", config: "mcp: {discover: false}\n"},
 		{name: "on", config: "mcp: {discover: true}\n", found: true},
-		{name: "malformed", config: "mcp: {discover: perhaps}\n", told: "configuration has mistakes"},
+		{name: "malformed", config: "mcp: {discover: perhaps}\n", notice: "configuration has mistakes"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -48,8 +48,8 @@ func TestMCP_Discovery(t *testing.T) {
 			if found := len(o.calls) == 1 && strings.HasSuffix(o.calls[0].Text, "who of the user"); found != tt.found {
 				t.Errorf("own: %+v", o)
 			}
-			if tt.told != "" {
-				h.told(id, tt.told)
+			if tt.notice != "" {
+				h.awaitNotice(id, tt.notice)
 			}
 			h.alive(id)
 			h.stop()

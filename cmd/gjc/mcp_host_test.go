@@ -234,8 +234,8 @@ func (h *mcpHost) alive(id acp.SessionID) {
 	}
 }
 
-// told waits for a line for the user that contains all the parts.
-func (h *mcpHost) told(id acp.SessionID, parts ...string) {
+// awaitNotice waits for a notice for the user that contains all the parts.
+func (h *mcpHost) awaitNotice(id acp.SessionID, parts ...string) {
 	h.t.Helper()
 	err := h.Await(h.ctx, id, acptest.Update(func(n *acp.Notice) bool {
 		for _, part := range parts {
@@ -247,7 +247,7 @@ func (h *mcpHost) told(id acp.SessionID, parts ...string) {
 	}))
 	if err != nil {
 		all, _ := json.Marshal(h.Updates(id))
-		h.t.Fatalf("nothing with %q is told: %v\n%.3000s", parts, err, all)
+		h.t.Fatalf("no notice has %q: %v\n%.3000s", parts, err, all)
 	}
 }
 

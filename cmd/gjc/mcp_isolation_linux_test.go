@@ -177,8 +177,8 @@ func TestMCP_ServerIsKilled(t *testing.T) {
 		if call := outcomeOf(h.Updates(id)[from:]).only(t); call.Status != "failed" || !strings.Contains(call.Text, "lost during the call") {
 			t.Errorf("the call: %+v", call)
 		}
-		h.told(id, server["name"].(string), "not available")
-		h.told(id, server["name"].(string), "connected again")
+		h.awaitNotice(id, server["name"].(string), "not available")
+		h.awaitNotice(id, server["name"].(string), "connected again")
 		h.alive(id)
 		if again := wantProcesses(t, mark, 1); len(again) == 1 && again[0] == pid {
 			t.Errorf("process %d is still there", pid)

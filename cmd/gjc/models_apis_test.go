@@ -163,7 +163,7 @@ func TestModels_EveryAPI(t *testing.T) {
 			if api.model == "p/m" {
 				want := fmt.Sprint((3000*1.0 + 300*10 + float64(cached)*0.1) / 1e6)
 				if got := lastOf(lines, "usage_update"); !strings.Contains(got, `"cost":{"amount":`+want) || !strings.Contains(got, `"size":100000`) {
-					t.Errorf("the usage is told as %s, want a cost of %s", got, want)
+					t.Errorf("the usage is reported as %s, want a cost of %s", got, want)
 				}
 			}
 			if got := l.turn("thanks"); got != "You are welcome." {
@@ -239,7 +239,7 @@ func wantPrefix(t *testing.T, requests []providertest.Recorded) {
 				}
 			}
 			if len(now) <= len(before) {
-				t.Fatalf("request %d has %d messages behind %d", i, len(now), len(before))
+				t.Fatalf("request %d has %d messages after %d", i, len(now), len(before))
 			}
 			if d := cmp.Diff(before, now[:len(before)]); d != "" {
 				t.Errorf("request %d changes what was sent before (-before +now):\n%s", i, d)

@@ -73,8 +73,8 @@ func TestModels_EndlessRepetition(t *testing.T) {
 		t.Errorf("it says %d bytes: …%s", len(got), got[max(0, len(got)-100):])
 	}
 	<-model.Disconnected()
-	if told := shown(l.since(0)); !strings.Contains(told, "repeated itself") {
-		t.Error("the user is told nothing of it")
+	if notices := shown(l.since(0)); !strings.Contains(notices, "repeated itself") {
+		t.Error("the user is not notified of it")
 	}
 	if second := model.Requests()[1].Body; len(second) > 1<<17 || !strings.Contains(string(second), "cut off") {
 		t.Errorf("it is asked again with %d bytes", len(second))
@@ -102,7 +102,7 @@ func TestModels_EmptyAnswers(t *testing.T) {
 		t.Errorf("it says %q", got)
 	}
 	if n := strings.Count(shown(l.since(0)), "answered nothing"); n != 2 {
-		t.Errorf("the user is told of it %d times", n)
+		t.Errorf("the user is notified of it %d times", n)
 	}
 	e := wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{textBlock("go on")}})
 	if !strings.Contains(string(e.Data), `"empty_response"`) || !strings.Contains(e.Message, "answered nothing") {

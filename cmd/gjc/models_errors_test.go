@@ -14,8 +14,8 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// toldError is the error of a failed prompt as the editor receives it.
-type toldError struct {
+// promptError is the error of a failed prompt as the editor receives it.
+type promptError struct {
 	Kind      string    `json:"kind"`
 	Retryable bool      `json:"retryable"`
 	ResetsAt  time.Time `json:"resetsAt"`
@@ -44,27 +44,27 @@ func TestModels_ErrorsToTheEditor(t *testing.T) {
 		steps []providertest.Step
 		// url is another base URL; settings has more of config.yml, or other settings of retry.
 		url, settings string
-		want          toldError
+		want          promptError
 		parts         []string
 	}{
-		{name: "wrong key", steps: status(401, failed("Incorrect API key provided", "invalid_api_key")), want: toldError{Kind: "auth"}, parts: []string{"Incorrect API key", "gjc login"}},
-		{name: "no credit", steps: status(402, failed("Insufficient balance", "insufficient_quota")), want: toldError{Kind: "quota"}, parts: []string{"Insufficient balance", "credit"}},
-		{name: "no such model", steps: status(404, failed("The model `large` does not exist", "model_not_found")), want: toldError{Kind: "model"}, parts: []string{"does not exist", "gjc models"}},
-		{name: "refused", steps: status(400, failed("Unknown parameter: 'x'", "unknown_parameter")), want: toldError{Kind: "invalid_request"}, parts: []string{"Unknown parameter", "/model"}},
-		{name: "too long", steps: status(400, overflowBody), settings: "compaction: {enabled: false}\n", want: toldError{Kind: "context_overflow"}, parts: []string{"maximum context length", "/compact"}},
-		{name: "too large", steps: status(413, failed("Request too large", "request_too_large")), settings: "compaction: {enabled: false}\n", want: toldError{Kind: "context_overflow"}, parts: []string{"too large", "/compact"}},
-		{name: "limited", steps: status(429, failed("Rate limit reached", "rate_limit_exceeded"), "Retry-After", "7200"), want: toldError{Kind: "rate_limit", Retryable: true, ResetsAt: time.Now().Add(2 * time.Hour)}, parts: []string{"Rate limit reached", "again at", "Wait"}},
-		{name: "overloaded", steps: status(529, failed("Overloaded", "")), want: toldError{Kind: "overloaded", Retryable: true}, parts: []string{"Overloaded", "Try again"}},
-		{name: "broken", steps: status(500, failed("The server had an error", "server_error")), want: toldError{Kind: "server", Retryable: true}, parts: []string{"had an error", "Try again"}},
-		{name: "nobody there", url: gone.URL, want: toldError{Kind: "network", Retryable: true}, parts: []string{"no answer", "network"}},
-		{name: "connection dropped", steps: []providertest.Step{{providertest.Text("half"), providertest.Drop()}}, want: toldError{Kind: "network", Retryable: true}, parts: []string{"connection", "network"}},
-		{name: "answer cut off", steps: []providertest.Step{{providertest.Text("half"), providertest.Quit()}}, want: toldError{Kind: "network", Retryable: true}, parts: []string{"network"}},
-		{name: "silent", steps: []providertest.Step{{providertest.Text("half"), providertest.NewGate().Hold()}}, settings: "network: {idleTimeoutSeconds: 1}\n", want: toldError{Kind: "timeout", Retryable: true}, parts: []string{"1s", "Try again"}},
-		{name: "silent from the start", steps: []providertest.Step{{providertest.NewGate().HoldAll()}}, settings: "network: {firstByteTimeoutSeconds: 1}\n", want: toldError{Kind: "timeout", Retryable: true}, parts: []string{"1s", "Try again"}},
-		{name: "no JSON", steps: []providertest.Step{{providertest.Raw("data: {oops\n\n")}}, want: toldError{Kind: "protocol", Retryable: true}, parts: []string{"models.yml"}},
-		{name: "a web page", steps: status(200, "<!doctype html><title>Log in</title>"), want: toldError{Kind: "invalid_request"}, parts: []string{"web page", "base URL"}},
-		{name: "a web page with an error", steps: status(502, "<html><h1>Bad Gateway</h1></html>"), want: toldError{Kind: "server", Retryable: true}, parts: []string{"502"}},
-		{name: "sent to another host", steps: status(307, "", "Location", stray.OpenAIURL()+"/chat/completions"), want: toldError{Kind: "invalid_request"}, parts: []string{"base URL"}},
+		{name: "wrong key", steps: status(401, failed("Incorrect API key provided", "invalid_api_key")), want: promptError{Kind: "auth"}, parts: []string{"Incorrect API key", "gjc login"}},
+		{name: "no credit", steps: status(402, failed("Insufficient balance", "insufficient_quota")), want: promptError{Kind: "quota"}, parts: []string{"Insufficient balance", "credit"}},
+		{name: "no such model", steps: status(404, failed("The model `large` does not exist", "model_not_found")), want: promptError{Kind: "model"}, parts: []string{"does not exist", "gjc models"}},
+		{name: "refused", steps: status(400, failed("Unknown parameter: 'x'", "unknown_parameter")), want: promptError{Kind: "invalid_request"}, parts: []string{"Unknown parameter", "/model"}},
+		{name: "too long", steps: status(400, overflowBody), settings: "compaction: {enabled: false}\n", want: promptError{Kind: "context_overflow"}, parts: []string{"maximum context length", "/compact"}},
+		{name: "too large", steps: status(413, failed("Request too large", "request_too_large")), settings: "compaction: {enabled: false}\n", want: promptError{Kind: "context_overflow"}, parts: []string{"too large", "/compact"}},
+		{name: "limited", steps: status(429, failed("Rate limit reached", "rate_limit_exceeded"), "Retry-After", "7200"), want: promptError{Kind: "rate_limit", Retryable: true, ResetsAt: time.Now().Add(2 * time.Hour)}, parts: []string{"Rate limit reached", "again at", "Wait"}},
+		{name: "overloaded", steps: status(529, failed("Overloaded", "")), want: promptError{Kind: "overloaded", Retryable: true}, parts: []string{"Overloaded", "Try again"}},
+		{name: "broken", steps: status(500, failed("The server had an error", "server_error")), want: promptError{Kind: "server", Retryable: true}, parts: []string{"had an error", "Try again"}},
+		{name: "nobody there", url: gone.URL, want: promptError{Kind: "network", Retryable: true}, parts: []string{"no answer", "network"}},
+		{name: "connection dropped", steps: []providertest.Step{{providertest.Text("half"), providertest.Drop()}}, want: promptError{Kind: "network", Retryable: true}, parts: []string{"connection", "network"}},
+		{name: "answer cut off", steps: []providertest.Step{{providertest.Text("half"), providertest.Quit()}}, want: promptError{Kind: "network", Retryable: true}, parts: []string{"network"}},
+		{name: "silent", steps: []providertest.Step{{providertest.Text("half"), providertest.NewGate().Hold()}}, settings: "network: {idleTimeoutSeconds: 1}\n", want: promptError{Kind: "timeout", Retryable: true}, parts: []string{"1s", "Try again"}},
+		{name: "silent from the start", steps: []providertest.Step{{providertest.NewGate().HoldAll()}}, settings: "network: {firstByteTimeoutSeconds: 1}\n", want: promptError{Kind: "timeout", Retryable: true}, parts: []string{"1s", "Try again"}},
+		{name: "no JSON", steps: []providertest.Step{{providertest.Raw("data: {oops\n\n")}}, want: promptError{Kind: "protocol", Retryable: true}, parts: []string{"models.yml"}},
+		{name: "a web page", steps: status(200, "<!doctype html><title>Log in</title>"), want: promptError{Kind: "invalid_request"}, parts: []string{"web page", "base URL"}},
+		{name: "a web page with an error", steps: status(502, "<html><h1>Bad Gateway</h1></html>"), want: promptError{Kind: "server", Retryable: true}, parts: []string{"502"}},
+		{name: "sent to another host", steps: status(307, "", "Location", stray.OpenAIURL()+"/chat/completions"), want: promptError{Kind: "invalid_request"}, parts: []string{"base URL"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -77,7 +77,7 @@ func TestModels_ErrorsToTheEditor(t *testing.T) {
 			l := startLife(t, lifeOptions{home: home})
 			id := l.begin()
 			e := wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{textBlock("go")}})
-			var got toldError
+			var got promptError
 			if err := json.Unmarshal(e.Data, &got); err != nil {
 				t.Fatalf("%v in %s", err, e.Data)
 			}

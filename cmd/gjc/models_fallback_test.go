@@ -69,9 +69,9 @@ func TestModels_Fallback(t *testing.T) {
 			if got := l.turn("go"); !strings.HasSuffix(got, "b goes on") {
 				t.Errorf("it says %q", got)
 			}
-			told := shown(l.since(mark))
-			if !strings.Contains(told, "a/m is not available; going on with b/m.") || !strings.Contains(told, `"sessionUpdate":"notice"`) {
-				t.Errorf("the user is told\n%s", told)
+			notices := shown(l.since(mark))
+			if !strings.Contains(notices, "a/m is not available; going on with b/m.") || !strings.Contains(notices, `"sessionUpdate":"notice"`) {
+				t.Errorf("the user got\n%s", notices)
 			}
 			if options := lastOf(l.since(mark), "config_option_update"); !strings.Contains(options, `"currentValue":"b/m"`) {
 				t.Errorf("the options are %s", options)

@@ -168,9 +168,9 @@ func TestModels_OfALoadedSession(t *testing.T) {
 	l = startLife(t, lifeOptions{home: home, work: l.work})
 	resp, _ := l.load(id)
 	l.turn("go") // updates about the session come before that
-	told := string(bytes.Join(l.since(0), []byte("\n")))
-	if chosenModel(resp.ConfigOptions) != "third/x" || !strings.Contains(told, "p/m does not exist any more; the session continues with third/x") {
-		t.Errorf("without its model it has %s\n%s", chosenModel(resp.ConfigOptions), told)
+	updates := string(bytes.Join(l.since(0), []byte("\n")))
+	if chosenModel(resp.ConfigOptions) != "third/x" || !strings.Contains(updates, "p/m does not exist any more; the session continues with third/x") {
+		t.Errorf("without its model it has %s\n%s", chosenModel(resp.ConfigOptions), updates)
 	}
 	l.stop()
 }

@@ -42,11 +42,11 @@ func TestModels_KeyRotation(t *testing.T) {
 			id := p.session("auto")
 			for _, want := range []string{"the second works", "and stays"} {
 				m, before := p.answer(p.prompt(id, "go"))
-				told := strings.Join(lines(before), "\n")
-				if m.Error != nil || !strings.Contains(told, want) {
-					t.Errorf("the prompt got %s\n%s", m.line, told)
+				updates := strings.Join(lines(before), "\n")
+				if m.Error != nil || !strings.Contains(updates, want) {
+					t.Errorf("the prompt got %s\n%s", m.line, updates)
 				}
-				wantNoSecret(t, keys, "what the editor is told", told+m.line)
+				wantNoSecret(t, keys, "what the editor receives", updates+m.line)
 			}
 			p.stop()
 			<-p.drained
@@ -57,7 +57,7 @@ func TestModels_KeyRotation(t *testing.T) {
 			if want := []string{keys["first"], keys["second"], keys["second"]}; !slices.Equal(used, want) {
 				t.Errorf("the keys sent are %q", used)
 			}
-			wantNoSecret(t, keys, "stderr", p.told.String())
+			wantNoSecret(t, keys, "stderr", p.stderrText.String())
 			wantNoSecretFiles(t, keys, logs)
 			wantNoSecretFiles(t, keys, home, "auth.json")
 		})
@@ -79,8 +79,8 @@ func TestModels_KeysAllLimited(t *testing.T) {
 	if got := l.turn("go"); !strings.Contains(got, "at last") {
 		t.Errorf("it says %q", got)
 	}
-	if told := shown(l.since(mark)); strings.Count(told, "trying again") != 1 {
-		t.Errorf("the wait is told as\n%s", told)
+	if notices := shown(l.since(mark)); strings.Count(notices, "trying again") != 1 {
+		t.Errorf("the wait is reported as\n%s", notices)
 	}
 	l.stop()
 	if n := len(model.Requests()); n != 3 {

@@ -109,12 +109,12 @@ func TestModels_BrokenConfigurationOfNetwork(t *testing.T) {
 				if got := l.turn("go"); got != "reached" {
 					t.Errorf("it says %q", got)
 				}
-				told := 0
+				notices := 0
 				for _, line := range l.since(0) {
-					told += strings.Count(string(line), "retry.maxRetries")
+					notices += strings.Count(string(line), "retry.maxRetries")
 				}
-				if told != 1 {
-					t.Errorf("the mistake received %d times", told)
+				if notices != 1 {
+					t.Errorf("the mistake received %d times", notices)
 				}
 				return
 			}
@@ -183,13 +183,13 @@ func TestModels_AuthorityAndProxy(t *testing.T) {
 					t.Errorf("it fails with %v %s", e, e.Data)
 				}
 			}
-			told := shown(l.since(0))
+			notices := shown(l.since(0))
 			l.stop()
-			if strings.Contains(told, "trying again") {
-				t.Errorf("it tries again: %s", told)
+			if strings.Contains(notices, "trying again") {
+				t.Errorf("it tries again: %s", notices)
 			}
-			if strings.Contains(told+l.Process.Stderr().String(), "proxy-pass") {
-				t.Errorf("the password is shown: %s", told)
+			if strings.Contains(notices+l.Process.Stderr().String(), "proxy-pass") {
+				t.Errorf("the password is shown: %s", notices)
 			}
 		})
 	}

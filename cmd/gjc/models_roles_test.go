@@ -31,8 +31,8 @@ func TestModels_RolesAndProfiles(t *testing.T) {
 		args, env     []string
 		model, effort string
 		title         string // the model that is asked for the title
-		// told has parts of the one notice; none for no notice.
-		told []string
+		// notice has parts of the one notice; none for no notice.
+		notice []string
 	}{
 		{name: "roles", config: "modelRoles: {default: 'gjc/work:high', work: fake/large, smol: fake/small}\n", model: "large", effort: "high", title: "small"},
 		{name: "smol in the environment", config: "modelRoles: {default: fake/large, smol: fake/large}\n", env: []string{"GJC_SMOL_MODEL=fake/other"}, model: "large", title: "other"},
@@ -40,12 +40,12 @@ func TestModels_RolesAndProfiles(t *testing.T) {
 		{name: "profile of the configuration", config: "modelProfile: {default: fast}\nmodelRoles: {default: fake/large}\n", model: "small", effort: "low", title: "small"},
 		{name: "one profile over another", args: []string{"--mpreset", "faster"}, model: "other", title: "other"},
 		{name: "model over profile", args: []string{"--mpreset", "fast", "--model", "fake/large:high"}, model: "large", effort: "high", title: "large"},
-		{name: "no such profile", config: "modelRoles: {default: fake/large, smol: fake/small}\n", args: []string{"--mpreset", "fsat"}, model: "large", title: "small", told: []string{`"fsat"`, "fast, faster"}},
-		{name: "profile without a key", config: "modelRoles: {default: fake/large, smol: fake/small}\n", args: []string{"--mpreset", "far"}, model: "large", title: "small", told: []string{`"far"`, "key for locked", "NO_SUCH_KEY"}},
-		{name: "profile without a model", args: []string{"--mpreset", "wrong"}, model: "large", title: "large", told: []string{`"wrong"`, "nonesuch"}},
-		{name: "role without a key", config: "modelRoles: {default: locked/m}\n", model: "large", title: "large", told: []string{"locked/m", "NO_SUCH_KEY"}},
-		{name: "role in a circle", config: "modelRoles: {default: gjc/work, work: gjc/default}\n", model: "large", title: "large", told: []string{"refers to itself"}},
-		{name: "role misspelled", config: "modelRoles: {default: fake/lrage}\n", model: "large", title: "large", told: []string{"lrage"}},
+		{name: "no such profile", config: "modelRoles: {default: fake/large, smol: fake/small}\n", args: []string{"--mpreset", "fsat"}, model: "large", title: "small", notice: []string{`"fsat"`, "fast, faster"}},
+		{name: "profile without a key", config: "modelRoles: {default: fake/large, smol: fake/small}\n", args: []string{"--mpreset", "far"}, model: "large", title: "small", notice: []string{`"far"`, "key for locked", "NO_SUCH_KEY"}},
+		{name: "profile without a model", args: []string{"--mpreset", "wrong"}, model: "large", title: "large", notice: []string{`"wrong"`, "nonesuch"}},
+		{name: "role without a key", config: "modelRoles: {default: locked/m}\n", model: "large", title: "large", notice: []string{"locked/m", "NO_SUCH_KEY"}},
+		{name: "role in a circle", config: "modelRoles: {default: gjc/work, work: gjc/default}\n", model: "large", title: "large", notice: []string{"refers to itself"}},
+		{name: "role misspelled", config: "modelRoles: {default: fake/lrage}\n", model: "large", title: "large", notice: []string{"lrage"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -81,10 +81,10 @@ func TestModels_RolesAndProfiles(t *testing.T) {
 				t.Errorf("%q is asked, and %q for the title; want %q and %q", asked[false], asked[true], tt.model, tt.title)
 			}
 			notices := slices.DeleteFunc(lines(before), func(line string) bool { return !strings.Contains(line, `"sessionUpdate":"notice"`) })
-			if len(notices) != min(len(tt.told), 1) {
+			if len(notices) != min(len(tt.notice), 1) {
 				t.Errorf("the notices are %q", notices)
 			}
-			for _, part := range tt.told {
+			for _, part := range tt.notice {
 				if len(notices) > 0 && !strings.Contains(strings.ReplaceAll(notices[0], `\"`, `"`), part) {
 					t.Errorf("the notice lacks %s: %s", part, notices[0])
 				}

@@ -33,9 +33,9 @@ type peer struct {
 	in chan message
 	// stdout and stderr are the editor's ends of the pipes.
 	stdout, stderr io.Closer
-	// told is the content of stderr.
-	told  *buffer
-	check *wireCheck
+	// stderrText is the content of stderr.
+	stderrText *buffer
+	check      *wireCheck
 	// ended is closed when the process has ended; err is set then.
 	ended chan struct{}
 	err   error
@@ -107,7 +107,7 @@ func startPeer(t *testing.T, opts peerOptions) *peer {
 	}
 	opts.env = append(slices.Clone(opts.env), markOf(t))
 	p := &peer{
-		t: t, in: make(chan message, 1<<16), told: new(buffer), ended: make(chan struct{}), drained: make(chan struct{}), home: opts.home,
+		t: t, in: make(chan message, 1<<16), stderrText: new(buffer), ended: make(chan struct{}), drained: make(chan struct{}), home: opts.home,
 		work: tempDir(t), check: newWireCheck(t),
 	}
 	// The process's own directory must not matter to sessions.
@@ -130,7 +130,7 @@ func startPeer(t *testing.T, opts peerOptions) *peer {
 	}
 	var readers sync.WaitGroup
 	readers.Go(func() { p.read(stdout) })
-	readers.Go(func() { _, _ = io.Copy(p.told, stderr) }) // ends with the pipe, or when the test closes it
+	readers.Go(func() { _, _ = io.Copy(p.stderrText, stderr) }) // ends with the pipe, or when the test closes it
 	go func() {
 		readers.Wait()
 		close(p.drained)
@@ -155,7 +155,7 @@ func startPeer(t *testing.T, opts peerOptions) *peer {
 		<-p.drained
 		limit.Stop()
 		_, _ = stdout.Close(), stderr.Close()
-		for line := range strings.Lines(p.told.String()) {
+		for line := range strings.Lines(p.stderrText.String()) {
 			var m struct {
 				JSONRPC string `json:"jsonrpc"`
 			}
@@ -164,7 +164,7 @@ func startPeer(t *testing.T, opts peerOptions) *peer {
 			}
 		}
 		if t.Failed() {
-			t.Logf("stderr: %s", p.told)
+			t.Logf("stderr: %s", p.stderrText)
 		}
 	})
 	return p

@@ -255,7 +255,7 @@ func (s *profiled) options() {
 	}
 	if s.profile.Capabilities.Session != nil {
 		if b, ok := set("show_thinking", acp.SessionConfigBoolValue(false)).Kind.(*acp.SessionConfigBoolean); !ok || b.CurrentValue {
-			s.t.Errorf("the switch is %+v behind its change", b)
+			s.t.Errorf("the switch is %+v after its change", b)
 		}
 	}
 	asked := count(s.Calls(), acp.MethodSessionRequestPermission.Name)

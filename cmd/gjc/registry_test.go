@@ -288,8 +288,8 @@ func TestRegistry(t *testing.T) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, self(t), args...)
 	cmd.Env, cmd.Dir, cmd.WaitDelay = env, tempDir(t), hang
-	told := new(buffer)
-	cmd.Stderr = told
+	stderr := new(buffer)
+	cmd.Stderr = stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -356,8 +356,8 @@ func TestRegistry(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("gjc ended with %v", err)
 	}
-	if told := told.String(); told != "" {
-		t.Errorf("on stderr: %s", told)
+	if text := stderr.String(); text != "" {
+		t.Errorf("on stderr: %s", text)
 	}
 	wantEmpty(t, home)
 }

@@ -30,8 +30,8 @@ func sandboxedPeer(t *testing.T, temp string) (p *peer, home, mark string) {
 
 // notWritten reports whether a text says that a file could not be written: Landlock refuses, and bubblewrap's file
 // systems are read-only.
-func notWritten(told string) bool {
-	return strings.Contains(told, "Permission denied") || strings.Contains(told, "Read-only file system")
+func notWritten(output string) bool {
+	return strings.Contains(output, "Permission denied") || strings.Contains(output, "Read-only file system")
 }
 
 // A command in the sandbox cannot write to HOME, nor open a socket; in the workspace and among temporary files it works
@@ -55,21 +55,21 @@ func testSandbox(t *testing.T, python, temp string) {
 		_, before := p.answer(prompt)
 		return strings.Join(lines(before), "\n")
 	}
-	if told := does(`python3 -c 'import os; open(os.environ["HOME"] + "/evil", "w")'`); !notWritten(told) || !strings.Contains(told, "run in a sandbox") {
-		t.Errorf("writing to HOME: %s", told)
+	if output := does(`python3 -c 'import os; open(os.environ["HOME"] + "/evil", "w")'`); !notWritten(output) || !strings.Contains(output, "run in a sandbox") {
+		t.Errorf("writing to HOME: %s", output)
 	}
 	if _, err := os.Stat(filepath.Join(outside, "evil")); err == nil {
 		t.Error("a command in the sandbox has written to HOME")
 	}
-	if told := does(python + ` -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_STREAM)'`); !strings.Contains(told, "Permission denied") {
-		t.Errorf("opening a socket: %s", told)
+	if output := does(python + ` -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_STREAM)'`); !strings.Contains(output, "Permission denied") {
+		t.Errorf("opening a socket: %s", output)
 	}
-	if told := does(`echo fine > inside && cat inside && mktemp && echo $$ > /dev/null && cat /etc/hostname && echo done`); !strings.Contains(told, "fine") || !strings.Contains(told, `done`) || strings.Contains(told, `"failed"`) {
-		t.Errorf("what is allowed: %s", told)
+	if output := does(`echo fine > inside && cat inside && mktemp && echo $$ > /dev/null && cat /etc/hostname && echo done`); !strings.Contains(output, "fine") || !strings.Contains(output, `done`) || strings.Contains(output, `"failed"`) {
+		t.Errorf("what is allowed: %s", output)
 	}
 	does("export KEPT=yes")
-	if told := does("echo it is $KEPT"); !strings.Contains(told, "it is yes") {
-		t.Errorf("the state of the shell: %s", told)
+	if output := does("echo it is $KEPT"); !strings.Contains(output, "it is yes") {
+		t.Errorf("the state of the shell: %s", output)
 	}
 	p.stop()
 }
@@ -80,21 +80,21 @@ func TestSandbox_Eval(t *testing.T) {
 	testenv.NeedsTool(t, "python3")
 	p, outside, mark := sandboxedPeer(t, "")
 	id := p.session("auto")
-	if told := p.python(id, object{"code": "import tempfile\nopen('inside', 'w').write('fine')\nopen('inside').read() + str(tempfile.TemporaryFile().fileno() > 0)"}); !strings.Contains(told, "'fineTrue'") {
-		t.Errorf("what is allowed: %s", told)
+	if output := p.python(id, object{"code": "import tempfile\nopen('inside', 'w').write('fine')\nopen('inside').read() + str(tempfile.TemporaryFile().fileno() > 0)"}); !strings.Contains(output, "'fineTrue'") {
+		t.Errorf("what is allowed: %s", output)
 	}
-	if told := p.python(id, object{"code": "import os\nopen(os.environ['HOME'] + '/evil', 'w')"}); !notWritten(told) {
-		t.Errorf("writing to HOME: %s", told)
+	if output := p.python(id, object{"code": "import os\nopen(os.environ['HOME'] + '/evil', 'w')"}); !notWritten(output) {
+		t.Errorf("writing to HOME: %s", output)
 	}
-	if told := p.python(id, object{"code": "import subprocess\nsubprocess.run(['touch', os.environ['HOME'] + '/evil'])"}); !notWritten(told) {
-		t.Errorf("a child that writes to HOME: %s", told)
+	if output := p.python(id, object{"code": "import subprocess\nsubprocess.run(['touch', os.environ['HOME'] + '/evil'])"}); !notWritten(output) {
+		t.Errorf("a child that writes to HOME: %s", output)
 	}
 	if _, err := os.Stat(filepath.Join(outside, "evil")); err == nil {
 		t.Error("code in the sandbox has written to HOME")
 	}
 	for _, family := range []string{"AF_INET", "AF_UNIX"} {
-		if told := p.python(id, object{"code": "import socket\nsocket.socket(socket." + family + ", socket.SOCK_STREAM)"}); !strings.Contains(told, "Permission denied") {
-			t.Errorf("opening a socket of %s: %s", family, told)
+		if output := p.python(id, object{"code": "import socket\nsocket.socket(socket." + family + ", socket.SOCK_STREAM)"}); !strings.Contains(output, "Permission denied") {
+			t.Errorf("opening a socket of %s: %s", family, output)
 		}
 	}
 	p.stop()

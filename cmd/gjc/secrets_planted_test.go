@@ -77,9 +77,9 @@ func (p *planted) inFiles(t *testing.T, dir string, except ...string) {
 // echo is a server that repeats what it receives, including the key, in all the ways in which servers complain.
 type echo struct {
 	*httptest.Server
-	mu    sync.Mutex
-	asked map[string]int // count of requests by path
-	heard strings.Builder
+	mu       sync.Mutex
+	asked    map[string]int // count of requests by path
+	received strings.Builder
 }
 
 // echoShapes is the number of ways.
@@ -121,7 +121,7 @@ func (e *echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.mu.Lock()
 	shape := e.asked[r.URL.Path] % echoShapes
 	e.asked[r.URL.Path]++
-	e.heard.WriteString(text)
+	e.received.WriteString(text)
 	e.mu.Unlock()
 	quoted, _ := json.Marshal("the key is wrong: " + text)
 	body := fmt.Sprintf(`{"type":"error","error":{"type":"authentication_error","code":"invalid_api_key","message":%s}}`, quoted)
@@ -348,7 +348,7 @@ func TestSecrets_Planted(t *testing.T) {
 	tryAll(t, aws, aws.session("auto"), "amazon-bedrock/global.anthropic.claude-opus-5-5")
 	aws.stop()
 	<-aws.drained
-	keys.in(t, "stderr", aws.told.String())
+	keys.in(t, "stderr", aws.stderrText.String())
 	keys.inFiles(t, aws.home)
 
 	// The test must not pass for a program that uses no key.
@@ -358,7 +358,7 @@ func TestSecrets_Planted(t *testing.T) {
 		"GEMINI_API_KEY", "AZURE_OPENAI_API_KEY", "MISTRAL_API_KEY", "AWS_BEARER_TOKEN_BEDROCK",
 		"AWS_SESSION_TOKEN", "query of providers/set", "headers of providers/set", "a short header of providers/set",
 	} {
-		heard, key := bad.heard.String(), keys.keys[place]
+		heard, key := bad.received.String(), keys.keys[place]
 		if !strings.Contains(heard, key) && !strings.Contains(heard, base64.StdEncoding.EncodeToString([]byte("planted:"+key))) {
 			t.Errorf("the key of %s reached no server", place)
 		}
@@ -376,7 +376,7 @@ func TestSecrets_Planted(t *testing.T) {
 	if rpc, err := os.ReadFile(filepath.Join(logs, "rpc")); err != nil || !strings.Contains(string(rpc), "providers/set") {
 		t.Errorf("the message log lacks what was sent: %v", err)
 	}
-	keys.in(t, "stderr", p.told.String())
+	keys.in(t, "stderr", p.stderrText.String())
 	for m := range p.in {
 		keys.in(t, "a message to the editor", m.line)
 	}
@@ -396,7 +396,7 @@ func (p *peer) crash() {
 	case <-time.After(hang):
 		p.t.Fatal("gjc does not end")
 	}
-	if !strings.Contains(p.told.String(), "goroutine 1") {
-		p.t.Errorf("a crash says %.200q", p.told.String())
+	if !strings.Contains(p.stderrText.String(), "goroutine 1") {
+		p.t.Errorf("a crash says %.200q", p.stderrText.String())
 	}
 }

@@ -81,7 +81,7 @@ func TestSecrets(t *testing.T) {
 	if err != nil || len(rpc) == 0 {
 		t.Errorf("no message log: %v", err)
 	}
-	wantNoSecret(t, secret, "stderr", p.told.String())
+	wantNoSecret(t, secret, "stderr", p.stderrText.String())
 	wantNoSecretFiles(t, secret, logs)
 	wantNoSecretFiles(t, secret, p.work)
 	wantNoSecretFiles(t, secret, home, "auth.json", "models.yml")

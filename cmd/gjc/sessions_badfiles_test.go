@@ -53,7 +53,7 @@ func TestBadSessionFiles(t *testing.T) {
 		{"array", "[1,2,3]\n", ""},
 		{"text", "Dear diary,\ntoday I wrote no JSON.\n", ""},
 		{"future", header("future", "9") + said("00000001", "null", "from the future"), "newer program"},
-		{"middle", header("middle", "3") + said("00000001", "null", "before") + "{\"type\":\"mess\n" + said("00000002", `"00000001"`, "behind"), "line 3"},
+		{"middle", header("middle", "3") + said("00000001", "null", "before") + "{\"type\":\"mess\n" + said("00000002", `"00000001"`, "after"), "line 3"},
 		{"noentry", header("noentry", "3") + "{\"hello\":1}\n" + said("00000001", "null", "x"), "line 2"},
 	}
 	kept := make(map[string]string)

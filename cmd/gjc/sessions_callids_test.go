@@ -37,13 +37,13 @@ func TestSessions_CallIDs(t *testing.T) {
 	again := messageOf(t, l.since(first), "agent_message_chunk", "All is read.")
 	l.turn("and again")
 	l.turn("/compact")
-	l.turn("behind a compaction")
+	l.turn("after a compaction")
 	if done := l.branch(id, again); !done.Moved {
 		t.Errorf("the branch is %+v", done)
 	}
 	l.turn("on another branch")
 	l.turn("/clear")
-	l.turn("behind a clear")
+	l.turn("after a clear")
 	wantCallIDs(t, l.since(first), 5*2)
 
 	fork := must(l.scenario, acp.MethodSessionFork, &acp.ForkSessionRequest{SessionID: id, Cwd: l.work}).SessionID
@@ -54,7 +54,7 @@ func TestSessions_CallIDs(t *testing.T) {
 		if _, lines := next.load(session); len(lines) == 0 {
 			t.Errorf("the load of %s is empty", session)
 		}
-		next.turn("behind a load")
+		next.turn("after a load")
 		next.turn("/clear")
 		next.turn("and a clear")
 		wantCallIDs(t, next.since(begin), 2*2)

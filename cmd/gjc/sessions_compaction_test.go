@@ -109,7 +109,7 @@ func TestCompaction_Threshold(t *testing.T) {
 			model := wordy(t)
 			l := startLife(t, lifeOptions{home: scripted(t, model, 60_000, noTitles), capabilities: tt.capabilities})
 			id := l.begin()
-			var told []string
+			var notices []string
 			compacted := -1
 			for turn := 0; compacted < 0 || turn < compacted+2; turn++ {
 				if turn == 30 {
@@ -123,17 +123,17 @@ func TestCompaction_Threshold(t *testing.T) {
 					compacted = turn
 					wantCompactionUpdates(t, lines, tt.capabilities == nil)
 				}
-				told = append(append(told, fmt.Sprintf("user: PROMPT-%d detail detail detail", turn)), story(lines)...)
+				notices = append(append(notices, fmt.Sprintf("user: PROMPT-%d detail detail detail", turn)), story(lines)...)
 			}
-			if n := count(told, tt.line); n != 1 {
-				t.Errorf("the compaction received %d times: %q", n, told)
+			if n := count(notices, tt.line); n != 1 {
+				t.Errorf("the compaction received %d times: %q", n, notices)
 			}
 			wantSmaller(t, model.Requests())
 			l.stop()
 
 			again := startLife(t, lifeOptions{home: l.home, work: l.work, capabilities: tt.capabilities})
 			_, lines := again.load(id)
-			if d := cmp.Diff(told, story(lines)); d != "" {
+			if d := cmp.Diff(notices, story(lines)); d != "" {
 				t.Errorf("the load (-live +loaded):\n%s", d)
 			}
 			// The model continues from the summary, and does not receive the whole conversation again.
@@ -177,10 +177,10 @@ func wantCompactionUpdates(t *testing.T, lines [][]byte, known bool) {
 		return
 	}
 	if !slices.Equal(states, []string{"in_progress", "completed"}) || len(slices.Compact(ids)) != 1 || ids[0] == "" {
-		t.Errorf("the compaction is told as %q with the ids %q", states, ids)
+		t.Errorf("the compaction is reported as %q with the ids %q", states, ids)
 	}
 	if !strings.Contains(summary.String(), theSummary) {
-		t.Errorf("the summary is told as %q", &summary)
+		t.Errorf("the summary is reported as %q", &summary)
 	}
 }
 
@@ -192,9 +192,9 @@ func wantSmaller(t *testing.T, requests []providertest.Recorded) {
 	if at < 1 || after < at {
 		t.Fatalf("the summary is request %d of %d", at, len(requests))
 	}
-	before, behind := string(requests[at-1].Body), string(requests[after].Body)
-	if len(behind) >= len(before) || !strings.Contains(behind, theSummary) || strings.Contains(behind, "PROMPT-0 ") {
-		t.Errorf("after the compaction a request has %d bytes, and had %d:\n%.3000s", len(behind), len(before), behind)
+	before, later := string(requests[at-1].Body), string(requests[after].Body)
+	if len(later) >= len(before) || !strings.Contains(later, theSummary) || strings.Contains(later, "PROMPT-0 ") {
+		t.Errorf("after the compaction a request has %d bytes, and had %d:\n%.3000s", len(later), len(before), later)
 	}
 	if !strings.Contains(string(requests[at].Body), "PROMPT-0 ") {
 		t.Error("the model is not shown what it is to summarise")
@@ -261,7 +261,7 @@ func TestCompaction_Overflow(t *testing.T) {
 	asked = len(model.Requests())
 	e := wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{textBlock("PROMPT-3")}})
 	if !strings.Contains(string(e.Data), "context_overflow") || len(model.Requests())-asked > 15 {
-		t.Errorf("it fails with %+v behind %d requests", e, len(model.Requests())-asked)
+		t.Errorf("it fails with %+v after %d requests", e, len(model.Requests())-asked)
 	}
 	l.stop()
 }
@@ -288,7 +288,7 @@ func TestCompaction_Cancel(t *testing.T) {
 		gate.Open()
 		updates := shown(l.since(mark))
 		if !strings.Contains(updates, `"cancelled"`) || strings.Contains(updates, `"status":"completed"`) {
-			t.Errorf("%.20s: the compaction is told as\n%s", tt.prompt, updates)
+			t.Errorf("%.20s: the compaction is reported as\n%s", tt.prompt, updates)
 		}
 		if got := l.turn("AFTER that"); !strings.Contains(got, "ANSWER to AFTER") {
 			t.Errorf("%.20s: the next prompt says %.200q", tt.prompt, got)

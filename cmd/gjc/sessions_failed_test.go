@@ -43,10 +43,10 @@ func TestSessions_FailedTurn(t *testing.T) {
 	}
 	requests := model.Requests()
 	if body := string(requests[2].Body); strings.Contains(body, reason) || strings.Contains(body, "failed") {
-		t.Errorf("the model is told of the failure: %s", body)
+		t.Errorf("the model learns of the failure: %s", body)
 	}
 	if body := string(requests[2].Body); !strings.Contains(body, "one") || !strings.Contains(body, "two") || !strings.Contains(body, "half") || !strings.Contains(body, "three") {
-		t.Errorf("the model is not told all: %s", body)
+		t.Errorf("the model does not learn all: %s", body)
 	}
 	wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{textBlock("four")}})
 	l.stop()

@@ -148,7 +148,7 @@ func TestManyProcesses_OneDirectory(t *testing.T) {
 		walked := reader.walk(work)
 		for id := range known {
 			if _, ok := walked[id]; !ok {
-				t.Errorf("round %d: %s is not listed behind %q", round, id, damage[round%len(damage)].name)
+				t.Errorf("round %d: %s is not listed after %q", round, id, damage[round%len(damage)].name)
 			}
 		}
 		var few listAll
@@ -179,7 +179,7 @@ func TestManyProcesses_OneDirectory(t *testing.T) {
 		var total listAll
 		fresh.extension("_gjc/sessions/listAll", object{}, &total)
 		if total.Total != len(want) || len(total.Sessions) != len(want) {
-			t.Errorf("after %q all are %d, %d of them told", d.name, total.Total, len(total.Sessions))
+			t.Errorf("after %q all are %d, %d of them listed", d.name, total.Total, len(total.Sessions))
 		}
 	}
 	damage[0].do()
@@ -231,7 +231,7 @@ func damages(t *testing.T, path string) []damaged {
 			return b
 		})},
 		{"emptied", put(func([]byte) []byte { return nil })},
-		{"garbage behind it", put(func(b []byte) []byte { return append(b, "\x00garbage\xff"...) })},
+		{"garbage after it", put(func(b []byte) []byte { return append(b, "\x00garbage\xff"...) })},
 		{"something else", put(func([]byte) []byte { return []byte(`{"version":99,"sessions":"all of them"}`) })},
 	}
 }

@@ -40,17 +40,17 @@ func TestRetry(t *testing.T) {
 				t.Errorf("it says %q", got)
 			}
 			lines := l.since(mark)
-			told := 0
+			notices := 0
 			for _, line := range lines {
 				if u := updateIn(line); u != nil && strings.Contains(string(u.raw), "trying again") {
-					told++
+					notices++
 					if want := map[bool]string{true: "notice", false: "agent_message_chunk"}[capabilities == nil]; u.SessionUpdate != want {
-						t.Errorf("a retry is told as %s, want %s", u.SessionUpdate, want)
+						t.Errorf("a retry is reported as %s, want %s", u.SessionUpdate, want)
 					}
 				}
 			}
-			if n := len(model.Requests()); told != 3 || n != 4 {
-				t.Errorf("%d retries are told of, %d requests were made:\n%s", told, n, shown(lines))
+			if n := len(model.Requests()); notices != 3 || n != 4 {
+				t.Errorf("%d retries are reported, %d requests were made:\n%s", notices, n, shown(lines))
 			}
 			l.stop()
 			// Failures are not part of the conversation.

@@ -150,7 +150,7 @@ func TestTitles_Failing(t *testing.T) {
 		t.Errorf("it is listed as %q", got)
 	}
 	if updates := shown(l.since(0)); strings.Contains(updates, "overloaded") || strings.Contains(updates, "status 503") {
-		t.Errorf("the user is told of it:\n%s", updates)
+		t.Errorf("the user is notified of it:\n%s", updates)
 	}
 	l.stop()
 }

@@ -61,7 +61,7 @@ func TestFork_AtMessages(t *testing.T) {
 	must(l.scenario, acp.MethodSessionClose, &acp.CloseSessionRequest{SessionID: id})
 	_, all := l.load(id)
 
-	behind, prompt := l.fork(id, messageOf(t, all, "agent_message_chunk", "answer-two"))
+	after, prompt := l.fork(id, messageOf(t, all, "agent_message_chunk", "answer-two"))
 	if prompt != "" {
 		t.Errorf("after an answer there is the prompt %s", prompt)
 	}
@@ -73,12 +73,12 @@ func TestFork_AtMessages(t *testing.T) {
 	if !strings.Contains(prompt, "!say answer-one") {
 		t.Errorf("before the first prompt it is %s", prompt)
 	}
-	for _, session := range []acp.SessionID{behind, before, first} {
+	for _, session := range []acp.SessionID{after, before, first} {
 		l.id = session
 		l.say(acp.StopReasonEndTurn, textBlock("!say its-own-way"))
 	}
 	want := map[acp.SessionID][]string{
-		id: {"answer-one", "answer-two", "answer-three"}, behind: {"answer-one", "answer-two", "its-own-way"},
+		id: {"answer-one", "answer-two", "answer-three"}, after: {"answer-one", "answer-two", "its-own-way"},
 		before: {"answer-one", "answer-two", "its-own-way"}, first: {"its-own-way"},
 	}
 	l.stop()
@@ -196,7 +196,7 @@ func TestHandoff_NewSession(t *testing.T) {
 	l := startLife(t, lifeOptions{home: scripted(t, model, 100_000, noTitles)})
 	id := l.begin()
 	if got := l.turn("/handoff"); !strings.Contains(got, "Nothing to hand off") || len(model.Requests()) != 0 {
-		t.Errorf("of nothing it says %q behind %d requests", got, len(model.Requests()))
+		t.Errorf("of nothing it says %q after %d requests", got, len(model.Requests()))
 	}
 	l.turn("build a shed, oldwords")
 	got := l.turn("/handoff the paint")

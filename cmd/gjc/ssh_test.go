@@ -43,7 +43,7 @@ func TestSSHHosts(t *testing.T) {
 	if d := cmp.Diff(want, hosts); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
-	var told []string
+	var wantProblems []string
 	for _, p := range []string{
 		`4: hosts."-o" has a name that is empty, begins with - or has blanks in it`,
 		`5: hosts."x".host is missing, begins with - or has blanks in it`,
@@ -56,9 +56,9 @@ func TestSSHHosts(t *testing.T) {
 		`14: hosts."t"."hots" is not a field; did you mean "host"?`,
 		`15: hosts."none".host is missing, begins with - or has blanks in it`,
 	} {
-		told = append(told, file+":"+p+"; the machine is left out")
+		wantProblems = append(wantProblems, file+":"+p+"; the machine is left out")
 	}
-	if d := cmp.Diff(told, problems); d != "" {
+	if d := cmp.Diff(wantProblems, problems); d != "" {
 		t.Errorf("problems, -want +got:\n%s", d)
 	}
 	for text, want := range map[string]string{
@@ -92,14 +92,14 @@ func TestSSHHosts_Reported(t *testing.T) {
 	if d := cmp.Diff([]string{"the tool ssh: " + problem}, logged); d != "" || !has {
 		t.Errorf("the tool is there: %v; logged, -want +got:\n%s", has, d)
 	}
-	var told []string
+	var problems []string
 	add := func(state, what, format string, args ...any) {
-		told = append(told, state+" "+what+" "+fmt.Sprintf(format, args...))
+		problems = append(problems, state+" "+what+" "+fmt.Sprintf(format, args...))
 	}
 	examineSSH(h, dir, func(string) (string, error) { return "/bin/ssh", nil }, add)
 	examineSSH(h, dir, func(string) (string, error) { return "", errors.New("none") }, add)
 	want := []string{"problem ssh " + problem, "ok ssh a", "problem ssh " + problem, "warning ssh not on PATH, so there is no tool for a; install OpenSSH's client"}
-	if d := cmp.Diff(want, told); d != "" {
+	if d := cmp.Diff(want, problems); d != "" {
 		t.Errorf("doctor, -want +got:\n%s", d)
 	}
 }

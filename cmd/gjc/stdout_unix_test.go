@@ -39,14 +39,14 @@ func TestStdout_IsTheProtocolsAlone(t *testing.T) {
 	// The noise comes when the signal is handled, concurrently with gjc's work.
 	for range 500 {
 		p.say(id, "fine")
-		if told := p.told.String(); !slices.ContainsFunc(noises, func(want string) bool { return !strings.Contains(told, want) }) {
+		if stderr := p.stderrText.String(); !slices.ContainsFunc(noises, func(want string) bool { return !strings.Contains(stderr, want) }) {
 			break
 		}
 	}
 	p.stop()
 	<-p.drained
 	for _, want := range noises {
-		if !strings.Contains(p.told.String(), want) {
+		if !strings.Contains(p.stderrText.String(), want) {
 			t.Errorf("%q is not on stderr", want)
 		}
 	}
@@ -64,7 +64,7 @@ func TestStdout_Panic(t *testing.T) {
 	if rest := p.rest(); len(rest) > 0 {
 		t.Errorf("on stdout: %v", lines(rest))
 	}
-	if p.cmd.ProcessState.ExitCode() != 2 || !strings.Contains(p.told.String(), "noise: panic") {
+	if p.cmd.ProcessState.ExitCode() != 2 || !strings.Contains(p.stderrText.String(), "noise: panic") {
 		t.Errorf("ended with %v", p.err)
 	}
 }
@@ -100,7 +100,7 @@ func TestInitialize_WithoutAnything(t *testing.T) {
 				wantEmpty(t, dir)
 			}
 			<-p.drained
-			if s := p.told.String(); s != "" {
+			if s := p.stderrText.String(); s != "" {
 				t.Errorf("stderr: %s", s)
 			}
 		})

@@ -374,11 +374,11 @@ func TestWireCheck(t *testing.T) {
 			known, update(call), update(`{"sessionUpdate":"tool_call_update","toolCallId":"t","status":"failed"}`),
 			`{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}`,
 		}, ""},
-		{"words behind the turn", []string{
+		{"words after the turn", []string{
 			known, `{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}`,
 			update(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"x"}}`),
 		}, "no turn"},
-		{"title behind the turn", []string{
+		{"title after the turn", []string{
 			known, `{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}`,
 			update(`{"sessionUpdate":"session_info_update","title":"x"}`),
 		}, ""},
