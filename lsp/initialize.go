@@ -2,6 +2,7 @@ package lsp
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"os"
@@ -17,88 +18,9 @@ import (
 
 // clientCapabilities are the capabilities of this client. They do not include snippets, and lazily resolved edits only for code
 // actions: no user fills them in.
-const clientCapabilities = `{
-"general": {
-	"positionEncodings": ["utf-8", "utf-16", "utf-32"],
-	"staleRequestSupport": {"cancel": true, "retryOnContentModified": []}
-},
-"workspace": {
-	"applyEdit": true,
-	"workspaceEdit": {
-		"documentChanges": true,
-		"resourceOperations": ["create", "rename", "delete"],
-		"failureHandling": "textOnlyTransactional",
-		"normalizesLineEndings": false,
-		"changeAnnotationSupport": {"groupsOnLabel": false}
-	},
-	"didChangeConfiguration": {"dynamicRegistration": true},
-	"didChangeWatchedFiles": {"dynamicRegistration": true, "relativePatternSupport": true},
-	"symbol": {
-		"dynamicRegistration": true,
-		"symbolKind": {"valueSet": [1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26]},
-		"tagSupport": {"valueSet": [1]}
-	},
-	"executeCommand": {"dynamicRegistration": true},
-	"workspaceFolders": true,
-	"configuration": true,
-	"semanticTokens": {"refreshSupport": true},
-	"codeLens": {"refreshSupport": true},
-	"inlayHint": {"refreshSupport": true},
-	"inlineValue": {"refreshSupport": true},
-	"foldingRange": {"refreshSupport": true},
-	"diagnostics": {"refreshSupport": true},
-	"fileOperations": {
-		"dynamicRegistration": true,
-		"willCreate": true, "didCreate": true, "willRename": true, "didRename": true, "willDelete": true, "didDelete": true
-	}
-},
-"textDocument": {
-	"synchronization": {"dynamicRegistration": false, "willSave": false, "willSaveWaitUntil": false, "didSave": true},
-	"publishDiagnostics": {
-		"relatedInformation": true, "versionSupport": true, "tagSupport": {"valueSet": [1, 2]},
-		"codeDescriptionSupport": true, "dataSupport": true
-	},
-	"diagnostic": {"dynamicRegistration": true, "relatedDocumentSupport": true, "relatedInformation": true,
-		"tagSupport": {"valueSet": [1, 2]}, "codeDescriptionSupport": true, "dataSupport": true},
-	"hover": {"dynamicRegistration": true, "contentFormat": ["markdown", "plaintext"]},
-	"signatureHelp": {
-		"dynamicRegistration": true, "contextSupport": true,
-		"signatureInformation": {"documentationFormat": ["markdown", "plaintext"], "activeParameterSupport": true,
-			"parameterInformation": {"labelOffsetSupport": true}}
-	},
-	"declaration": {"dynamicRegistration": true, "linkSupport": true},
-	"definition": {"dynamicRegistration": true, "linkSupport": true},
-	"typeDefinition": {"dynamicRegistration": true, "linkSupport": true},
-	"implementation": {"dynamicRegistration": true, "linkSupport": true},
-	"references": {"dynamicRegistration": true},
-	"documentHighlight": {"dynamicRegistration": true},
-	"documentSymbol": {
-		"dynamicRegistration": true, "hierarchicalDocumentSymbolSupport": true, "labelSupport": true,
-		"symbolKind": {"valueSet": [1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26]},
-		"tagSupport": {"valueSet": [1]}
-	},
-	"codeAction": {
-		"dynamicRegistration": true, "isPreferredSupport": true, "disabledSupport": true, "dataSupport": true,
-		"honorsChangeAnnotations": false, "resolveSupport": {"properties": ["edit"]},
-		"codeActionLiteralSupport": {"codeActionKind": {"valueSet": ["", "quickfix", "refactor", "refactor.extract",
-			"refactor.inline", "refactor.move", "refactor.rewrite", "source", "source.organizeImports", "source.fixAll"]}}
-	},
-	"formatting": {"dynamicRegistration": true},
-	"rangeFormatting": {"dynamicRegistration": true},
-	"rename": {"dynamicRegistration": true, "prepareSupport": true, "prepareSupportDefaultBehavior": 1, "honorsChangeAnnotations": false},
-	"foldingRange": {"dynamicRegistration": true, "rangeLimit": 5000, "lineFoldingOnly": true,
-		"foldingRangeKind": {"valueSet": ["comment", "imports", "region"]}, "foldingRange": {"collapsedText": true}},
-	"callHierarchy": {"dynamicRegistration": true},
-	"typeHierarchy": {"dynamicRegistration": true},
-	"inlayHint": {"dynamicRegistration": true, "resolveSupport": {"properties": ["tooltip", "label.tooltip"]}}
-},
-"window": {
-	"workDoneProgress": true,
-	"showMessage": {"messageActionItem": {"additionalPropertiesSupport": false}},
-	"showDocument": {"support": true}
-},
-"experimental": {"serverStatusNotification": true}
-}`
+//
+//go:embed capabilities.json
+var clientCapabilities []byte
 
 // initialize makes a new process ready: it sends initialize, initialized, the settings, and the open documents of the previous
 // process. Nothing else is sent before the answer to initialize.

@@ -37,46 +37,43 @@ type provider struct {
 	option string
 }
 
+const (
+	prepareCalls = "textDocument/prepareCallHierarchy"
+	prepareTypes = "textDocument/prepareTypeHierarchy"
+)
+
+// providers has the providers whose names do not follow from the method's. It is never modified.
+var providers = map[string]provider{
+	"textDocument/formatting":           {capability: "documentFormattingProvider"},
+	"textDocument/rangeFormatting":      {capability: "documentRangeFormattingProvider"},
+	"textDocument/onTypeFormatting":     {capability: "documentOnTypeFormattingProvider"},
+	"textDocument/prepareRename":        {"renameProvider", "textDocument/rename", "prepareProvider"},
+	"textDocument/documentColor":        {capability: "colorProvider"},
+	"textDocument/didSave":              {capability: "textDocumentSync.save"},
+	"textDocument/semanticTokens/full":  {"semanticTokensProvider", "textDocument/semanticTokens", "full"},
+	"textDocument/semanticTokens/range": {"semanticTokensProvider", "textDocument/semanticTokens", "range"},
+	"workspace/diagnostic":              {"diagnosticProvider", "textDocument/diagnostic", "workspaceDiagnostics"},
+	"workspace/symbol":                  {capability: "workspaceSymbolProvider"},
+	"workspaceSymbol/resolve":           {"workspaceSymbolProvider", "workspace/symbol", "resolveProvider"},
+	"workspace/executeCommand":          {capability: "executeCommandProvider"},
+	"callHierarchy/incomingCalls":       {"callHierarchyProvider", prepareCalls, ""},
+	"callHierarchy/outgoingCalls":       {"callHierarchyProvider", prepareCalls, ""},
+	prepareCalls:                        {capability: "callHierarchyProvider"},
+	"typeHierarchy/supertypes":          {"typeHierarchyProvider", prepareTypes, ""},
+	"typeHierarchy/subtypes":            {"typeHierarchyProvider", prepareTypes, ""},
+	prepareTypes:                        {capability: "typeHierarchyProvider"},
+}
+
 // providerOf returns the provider of a method. An unknown method can only be registered.
 func providerOf(method string) provider {
-	switch method {
-	case "textDocument/formatting":
-		return provider{capability: "documentFormattingProvider"}
-	case "textDocument/rangeFormatting":
-		return provider{capability: "documentRangeFormattingProvider"}
-	case "textDocument/onTypeFormatting":
-		return provider{capability: "documentOnTypeFormattingProvider"}
-	case "textDocument/prepareRename":
-		return provider{"renameProvider", "textDocument/rename", "prepareProvider"}
-	case "textDocument/documentColor":
-		return provider{capability: "colorProvider"}
-	case "textDocument/diagnostic":
-		return provider{capability: "diagnosticProvider"}
-	case "workspace/diagnostic":
-		return provider{"diagnosticProvider", "textDocument/diagnostic", "workspaceDiagnostics"}
-	case "workspace/symbol":
-		return provider{capability: "workspaceSymbolProvider"}
-	case "workspaceSymbol/resolve":
-		return provider{"workspaceSymbolProvider", "workspace/symbol", "resolveProvider"}
-	case "workspace/executeCommand":
-		return provider{capability: "executeCommandProvider"}
-	case "callHierarchy/incomingCalls", "callHierarchy/outgoingCalls", "textDocument/prepareCallHierarchy":
-		return provider{capability: "callHierarchyProvider", registered: "textDocument/prepareCallHierarchy"}
-	case "typeHierarchy/supertypes", "typeHierarchy/subtypes", "textDocument/prepareTypeHierarchy":
-		return provider{capability: "typeHierarchyProvider", registered: "textDocument/prepareTypeHierarchy"}
-	case "textDocument/semanticTokens/full":
-		return provider{"semanticTokensProvider", "textDocument/semanticTokens", "full"}
-	case "textDocument/semanticTokens/range":
-		return provider{"semanticTokensProvider", "textDocument/semanticTokens", "range"}
-	case "textDocument/didSave":
-		return provider{capability: "textDocumentSync.save"}
-	case "workspace/willCreateFiles", "workspace/didCreateFiles", "workspace/willRenameFiles", "workspace/didRenameFiles",
-		"workspace/willDeleteFiles", "workspace/didDeleteFiles":
-		name := strings.TrimPrefix(method, "workspace/")
-		return provider{capability: "workspace.fileOperations." + strings.TrimSuffix(name, "Files")}
+	if p, ok := providers[method]; ok {
+		return p
 	}
 	scope, name, _ := strings.Cut(method, "/")
+	operation, isFiles := strings.CutSuffix(name, "Files")
 	switch {
+	case scope == "workspace" && isFiles: // "workspace/willCreateFiles"
+		return provider{capability: "workspace.fileOperations." + operation}
 	case name == "resolve": // "codeAction/resolve"
 		return provider{scope + "Provider", "textDocument/" + scope, "resolveProvider"}
 	case scope == "textDocument": // "textDocument/hover"

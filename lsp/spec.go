@@ -4,9 +4,11 @@ package lsp
 
 import (
 	"context"
+	_ "embed"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -100,124 +102,40 @@ func (s *Spec) languageID(path string) string {
 // without its dot, or "plaintext" without an extension.
 func languageID(path string) string {
 	base := strings.ToLower(filepath.Base(path))
-	if id := languageOfName(base); id != "" {
-		return id
-	}
-	ext := strings.TrimPrefix(filepath.Ext(base), ".")
-	if id := languagesByExtension[ext]; id != "" {
-		return id
-	}
-	if ext != "" {
-		return ext
-	}
-	return "plaintext"
-}
-
-// languageOfName returns the languageId of a file with a well-known name, or "".
-func languageOfName(base string) string {
-	switch base {
-	case "dockerfile", "containerfile":
+	ext := filepath.Ext(base)
+	switch {
+	case languages()[base] != "":
+		return languages()[base]
+	case strings.HasPrefix(base, "dockerfile."):
 		return "dockerfile"
-	case "makefile", "gnumakefile":
-		return "makefile"
-	case "cmakelists.txt":
-		return "cmake"
-	case "go.mod":
-		return "go.mod"
-	case "go.sum":
-		return "go.sum"
-	case "go.work":
-		return "go.work"
-	case "gemfile", "rakefile", "podfile", "fastfile", "vagrantfile":
-		return "ruby"
-	case "jenkinsfile":
-		return "groovy"
-	case "build", "build.bazel", "workspace", "workspace.bazel":
-		return "starlark"
-	case ".bashrc", ".bash_profile", ".profile", ".zshrc", ".zshenv", ".zprofile":
-		return "shellscript"
-	case "tsconfig.json", "jsconfig.json", ".eslintrc.json", ".babelrc", ".swcrc", "devcontainer.json":
-		return "jsonc"
-	case ".gitignore", ".dockerignore", ".npmignore":
-		return "ignore"
-	case "git-rebase-todo":
-		return "git-rebase"
-	case "commit_editmsg", "merge_msg":
-		return "git-commit"
-	}
-	if strings.HasPrefix(base, "dockerfile.") {
-		return "dockerfile"
-	}
-	if strings.HasSuffix(base, ".blade.php") {
+	case strings.HasSuffix(base, ".blade.php"):
 		return "blade"
+	case languages()["*"+ext] != "":
+		return languages()["*"+ext]
+	case len(ext) > 1:
+		return ext[1:]
+	default:
+		return "plaintext"
 	}
-	return ""
 }
 
-// languagesByExtension has the languageId by extension. For other extensions it is the extension itself: "css", "dart", "lua", "sql", "svelte", "swift", "toml", "vue". It is never modified.
-var languagesByExtension = map[string]string{
-	"abap": "abap",
-	"bat":  "bat", "cmd": "bat",
-	"bib": "bibtex",
-	"clj": "clojure", "cljs": "clojure", "cljc": "clojure", "edn": "clojure",
-	"coffee": "coffeescript",
-	"c":      "c", "h": "c",
-	"cc": "cpp", "cpp": "cpp", "cxx": "cpp", "c++": "cpp", "hh": "cpp", "hpp": "cpp", "hxx": "cpp", "h++": "cpp", "ipp": "cpp", "inl": "cpp", "tpp": "cpp",
-	"cu": "cuda-cpp", "cuh": "cuda-cpp",
-	"cs": "csharp", "csx": "csharp",
-	"diff": "diff", "patch": "diff",
-	"eex": "eelixir", "heex": "eelixir", "leex": "eelixir",
-	"ex": "elixir", "exs": "elixir",
-	"erl": "erlang", "hrl": "erlang",
-	"fs": "fsharp", "fsi": "fsharp", "fsx": "fsharp", "fsscript": "fsharp",
-	"gleam": "gleam",
-	"go":    "go",
-	"tmpl":  "gotmpl", "gotmpl": "gotmpl",
-	"graphql": "graphql", "gql": "graphql",
-	"groovy": "groovy", "gradle": "groovy",
-	"handlebars": "handlebars", "hbs": "handlebars",
-	"hs":   "haskell",
-	"lhs":  "literate haskell",
-	"html": "html", "htm": "html", "xhtml": "html",
-	"ini": "ini", "cfg": "ini", "properties": "ini",
-	"java": "java",
-	"js":   "javascript", "mjs": "javascript", "cjs": "javascript",
-	"jsx":  "javascriptreact",
-	"json": "json", "webmanifest": "json", "code-workspace": "json",
-	"jsonc": "jsonc",
-	"jl":    "julia",
-	"kt":    "kotlin", "kts": "kotlin",
-	"tex": "latex", "sty": "latex", "cls": "latex",
-	"m":  "objective-c",
-	"mm": "objective-cpp",
-	"mk": "makefile", "mak": "makefile",
-	"md": "markdown", "markdown": "markdown", "mdown": "markdown",
-	"ml": "ocaml", "mli": "ocaml",
-	"nix": "nix",
-	"pl":  "perl", "pm": "perl",
-	"php": "php", "phtml": "php",
-	"ps1": "powershell", "psm1": "powershell", "psd1": "powershell",
-	"pug": "jade", "jade": "jade",
-	"proto": "proto",
-	"py":    "python", "pyi": "python", "pyw": "python",
-	"r": "r", "rmd": "r",
-	"cshtml": "razor", "razor": "razor",
-	"rb": "ruby", "rake": "ruby", "gemspec": "ruby", "ru": "ruby",
-	"erb":   "erb",
-	"rs":    "rust",
-	"scala": "scala", "sbt": "scala", "sc": "scala",
-	"sh": "shellscript", "bash": "shellscript", "zsh": "shellscript", "ksh": "shellscript", "bats": "shellscript",
-	"sv": "systemverilog", "svh": "systemverilog",
-	"v": "verilog", "vh": "verilog",
-	"bzl": "starlark", "star": "starlark",
-	"styl": "stylus",
-	"tf":   "terraform", "tfvars": "terraform",
-	"ts": "typescript", "mts": "typescript", "cts": "typescript",
-	"tsx": "typescriptreact",
-	"typ": "typst",
-	"vb":  "vb",
-	"vim": "vim",
-	"xml": "xml", "xsd": "xml", "xsl": "xml", "xslt": "xml", "svg": "xml", "csproj": "xml",
-	"yaml": "yaml", "yml": "yaml",
-	"zig": "zig", "zon": "zig",
-}
+// languagesJSON has the patterns of the files of a language, by its languageId: an extension ("*.go") or a name. For other extensions it
+// is the extension itself.
+//
+//go:embed languages.json
+var languagesJSON []byte
+
+// languages returns the languageId by pattern. The map must not be modified.
+var languages = sync.OnceValue(func() map[string]string {
+	var files map[string][]string
+	if err := jsonx.Unmarshal(languagesJSON, &files); err != nil {
+		panic(err) // a test reads it
+	}
+	byFile := make(map[string]string)
+	for id, names := range files {
+		for _, name := range names {
+			byFile[name] = id
+		}
+	}
+	return byFile
+})
