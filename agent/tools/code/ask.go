@@ -56,14 +56,21 @@ func (c *lspCall) noServer(ctx context.Context, text string) error {
 	return errors.New(b.String())
 }
 
-// ask runs fn for each of the servers that has method for the file, with the document open there. An error of one server becomes a note if
-// another server has answered, and is returned otherwise.
-func (c *lspCall) ask(ctx context.Context, servers []*lsp.Server, method string, fn func(ctx context.Context, s *lsp.Server, doc *lsp.Document) error) error {
+// An asker makes the requests of an action to one server, with the document open there. It reports whether no other server is needed.
+type asker func(ctx context.Context, s *lsp.Server, doc *lsp.Document) (enough bool, err error)
+
+// ask runs fn for each server that has method for the file, of all servers or only of those that know types. An error of one server
+// becomes a note if another server has answered, and is returned otherwise.
+func (c *lspCall) ask(ctx context.Context, linters bool, method string, fn asker) error {
+	servers, err := c.servers(ctx, linters)
+	if err != nil {
+		return err
+	}
 	var failed []error
 	answered := 0
 	for _, s := range servers {
 		c.asked = s.Name()
-		err := c.askOne(ctx, s, method, fn)
+		enough, err := c.askOne(ctx, s, method, fn)
 		switch {
 		case err == nil:
 			answered++
@@ -72,6 +79,9 @@ func (c *lspCall) ask(ctx context.Context, servers []*lsp.Server, method string,
 			return err
 		default:
 			failed = append(failed, err)
+		}
+		if enough {
+			break
 		}
 	}
 	if answered == 0 {
@@ -83,6 +93,17 @@ func (c *lspCall) ask(ctx context.Context, servers []*lsp.Server, method string,
 		}
 	}
 	return nil
+}
+
+// askAt is [lspCall.ask] for an action on a symbol, of servers that know types.
+func (c *lspCall) askAt(ctx context.Context, method string, fn func(ctx context.Context, s *lsp.Server, doc *lsp.Document, at *spot) (enough bool, err error)) error {
+	return c.ask(ctx, false, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document) (bool, error) {
+		at, err := c.spot(doc.Text)
+		if err != nil {
+			return false, err
+		}
+		return fn(ctx, s, doc, at)
+	})
 }
 
 // joinOnce is [errors.Join] without repeated texts.
@@ -102,20 +123,21 @@ func (e *lackError) Error() string {
 	return fmt.Sprintf("%s does not support %s; the action capabilities shows what it can do", e.server, e.method)
 }
 
-func (c *lspCall) askOne(ctx context.Context, s *lsp.Server, method string, fn func(ctx context.Context, s *lsp.Server, doc *lsp.Document) error) error {
+func (c *lspCall) askOne(ctx context.Context, s *lsp.Server, method string, fn asker) (enough bool, err error) {
 	if err := s.Start(ctx); err != nil {
-		return err
+		return false, err
 	}
 	if !s.Supports(method, c.path) && !formatsUnsaid(s, method) {
-		return &lackError{s.Name(), method}
+		return false, &lackError{s.Name(), method}
 	}
 	doc, err := c.w.Hold(ctx, s, c.path)
 	if err != nil {
-		return c.holdError(err)
+		return false, c.holdError(err)
 	}
 	defer doc.Release()
 	c.settle(ctx, s)
-	return lacking(fn(ctx, s, doc))
+	enough, err = fn(ctx, s, doc)
+	return enough, lacking(err)
 }
 
 // lacking returns a lackError if err is the answer of a server that does not know a method, whatever its capabilities say.
@@ -168,6 +190,15 @@ func (c *lspCall) request(ctx context.Context, s *lsp.Server, method string, par
 			return err
 		}
 	}
+}
+
+// requestList is [lspCall.request] for an answer that is null, one value or an array of them.
+func requestList[T any](ctx context.Context, c *lspCall, s *lsp.Server, method string, params any) ([]T, error) {
+	var raw jsonx.Raw
+	if err := c.request(ctx, s, method, params, &raw); err != nil {
+		return nil, err
+	}
+	return decodeList[T](raw)
 }
 
 // pause waits for d or until ctx ends.

@@ -108,19 +108,15 @@ func (c *lspCall) diagnosed(ctx context.Context, doc *lsp.Document) []protocol.D
 // codeActions requests the actions of all servers at the place of the call: the symbol, else the line, else the file.
 func (c *lspCall) codeActions(ctx context.Context) ([]codeAction, error) {
 	const method = "textDocument/codeAction"
-	servers, err := c.servers(ctx, true)
-	if err != nil {
-		return nil, err
-	}
 	var all []codeAction
-	err = c.ask(ctx, servers, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document) error {
+	err := c.ask(ctx, true, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document) (bool, error) {
 		rng, err := c.actionRange(doc)
 		if err != nil {
-			return err
+			return false, err
 		}
 		list := c.diagnosed(ctx, doc)
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return false, context.Cause(ctx)
 		}
 		problems := []map[string]any{}
 		for i := range list {
@@ -136,11 +132,11 @@ func (c *lspCall) codeActions(ctx context.Context) ([]codeAction, error) {
 		params["range"], params["context"] = rng, about
 		var raw jsonx.Raw
 		if err := c.request(ctx, s, method, params, &raw); err != nil {
-			return err
+			return false, err
 		}
 		found, err := decodeCodeActions(raw, s)
 		all = append(all, found...)
-		return err
+		return false, err
 	})
 	return all, err
 }
@@ -183,7 +179,6 @@ func (c *lspCall) actionRange(doc *lsp.Document) (protocol.Range, error) {
 	if err != nil {
 		return protocol.Range{}, err
 	}
-	c.note(at.note)
 	from, to := at.offset, at.end
 	if c.in.Symbol == "" {
 		from = lineStart(doc.Text, at.line)

@@ -21,12 +21,8 @@ func planFormat(ctx context.Context, c *lspCall, plan *agent.CallPlan) error {
 	if err := c.present(ctx); err != nil {
 		return err
 	}
-	servers, err := c.servers(ctx, true)
-	if err != nil {
-		return err
-	}
 	e := &preparedEdit{what: "format", diffs: true}
-	err = c.first(ctx, servers, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document) error {
+	err := c.ask(ctx, true, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document) (bool, error) {
 		if !s.Supports(method, c.path) {
 			c.diagnosed(ctx, doc) // it fixes the problems that it has found
 		}
@@ -34,19 +30,16 @@ func planFormat(ctx context.Context, c *lspCall, plan *agent.CallPlan) error {
 		params["options"] = lsp.FormattingOptions(doc.Text.String())
 		var raw jsonx.Raw
 		if err := c.request(ctx, s, method, params, &raw); err != nil {
-			return err
+			return false, err
 		}
 		edits, err := lsp.DecodeTextEdits(raw)
 		if err != nil {
-			return err
+			return false, err
 		}
 		edit := lsp.WorkspaceEdit{Changes: []lsp.DocumentChange{&lsp.TextDocumentEdit{URI: uriOf(c.path), Edits: edits}}}
 		e.ops, err = edit.Plan(c.surroundings(ctx, s.Encoding(), map[string]*lsp.Document{c.path: doc}))
-		if err != nil {
-			return err
-		}
 		e.none = c.name(c.path) + " is formatted already (" + s.Name() + ")"
-		return errEnough
+		return err == nil, err
 	})
 	if err != nil {
 		return err

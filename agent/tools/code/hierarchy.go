@@ -1,6 +1,7 @@
 package code
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -140,27 +141,15 @@ func runHierarchy(ctx context.Context, c *lspCall, h *hierarchy) (*agent.Result,
 	if err != nil {
 		return nil, err
 	}
-	servers, err := c.servers(ctx, false)
-	if err != nil {
-		return nil, err
-	}
 	var b strings.Builder
-	err = c.ask(ctx, servers, h.prepare, func(ctx context.Context, s *lsp.Server, doc *lsp.Document) error {
-		if b.Len() > 0 {
-			return nil // one server's answer is enough
-		}
-		at, err := c.spot(doc.Text)
-		if err != nil {
-			return err
-		}
-		c.note(at.note)
+	err = c.askAt(ctx, h.prepare, func(ctx context.Context, s *lsp.Server, doc *lsp.Document, at *spot) (bool, error) {
 		var raw jsonx.Raw
 		if err := c.request(ctx, s, h.prepare, positionParams(doc, at.position(doc)), &raw); err != nil {
-			return err
+			return false, err
 		}
 		roots, err := decodeItems(raw)
 		if err != nil {
-			return err
+			return false, err
 		}
 		for i := range roots {
 			p := c.place(ctx, roots[i].site(s.Encoding()))
@@ -176,19 +165,16 @@ func runHierarchy(ctx context.Context, c *lspCall, h *hierarchy) (*agent.Result,
 					continue
 				}
 				if err != nil {
-					return err
+					return false, err
 				}
 			}
 		}
-		return nil
+		return b.Len() > 0, nil // one server's answer is enough
 	})
 	if err != nil {
 		return nil, err
 	}
-	if b.Len() == 0 {
-		return c.result(ctx, h.none), nil
-	}
-	return c.result(ctx, b.String()), nil
+	return c.result(ctx, cmp.Or(b.String(), h.none)), nil
 }
 
 // branch writes one direction of one item.

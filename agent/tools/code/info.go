@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,34 +18,22 @@ import (
 
 func runHover(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	const method = "textDocument/hover"
-	servers, err := c.servers(ctx, false)
-	if err != nil {
-		return nil, err
-	}
 	var texts []string
-	err = c.ask(ctx, servers, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document) error {
-		at, err := c.spot(doc.Text)
-		if err != nil {
-			return err
-		}
-		c.note(at.note)
+	err := c.askAt(ctx, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document, at *spot) (bool, error) {
 		c.follow(&place{path: c.path, at: lsp.Place{Line: at.line + 1}})
 		var raw jsonx.Raw
 		if err := c.request(ctx, s, method, positionParams(doc, at.position(doc)), &raw); err != nil {
-			return err
+			return false, err
 		}
 		if text := markup(jsonx.Lookup(raw, "contents")); text != "" && !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
-		return nil
+		return false, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	if len(texts) == 0 {
-		return c.result(ctx, "No hover information"), nil
-	}
-	return c.result(ctx, strings.Join(texts, "\n\n---\n\n")), nil
+	return c.result(ctx, cmp.Or(strings.Join(texts, "\n\n---\n\n"), "No hover information")), nil
 }
 
 type signatureHelp struct {
@@ -63,45 +52,29 @@ type signatureHelp struct {
 
 func runSignature(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	const method = "textDocument/signatureHelp"
-	servers, err := c.servers(ctx, false)
-	if err != nil {
-		return nil, err
-	}
 	var b strings.Builder
-	err = c.ask(ctx, servers, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document) error {
-		at, err := c.spot(doc.Text)
-		if err != nil {
-			return err
-		}
-		c.note(at.note)
+	err := c.askAt(ctx, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document, at *spot) (bool, error) {
 		c.follow(&place{path: c.path, at: lsp.Place{Line: at.line + 1}})
 		// Servers answer for the call around a position: after the parenthesis, for the name of a function.
 		for _, offset := range []int{behindParenthesis(doc.Text, at), at.offset} {
 			if offset < 0 {
 				continue
 			}
-			var raw jsonx.Raw
-			if err := c.request(ctx, s, method, positionParams(doc, doc.Text.Position(offset, s.Encoding())), &raw); err != nil {
-				return err
-			}
-			help, err := decodeList[signatureHelp](raw)
+			help, err := requestList[signatureHelp](ctx, c, s, method, positionParams(doc, doc.Text.Position(offset, s.Encoding())))
 			if err != nil {
-				return err
+				return false, err
 			}
 			if len(help) > 0 && len(help[0].Signatures) > 0 {
 				help[0].write(&b)
-				return nil
+				break
 			}
 		}
-		return nil
+		return false, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	if b.Len() == 0 {
-		return c.result(ctx, "No signature here. Give line and symbol of a function where it is called; hover describes it elsewhere."), nil
-	}
-	return c.result(ctx, b.String()), nil
+	return c.result(ctx, cmp.Or(b.String(), "No signature here. Give line and symbol of a function where it is called; hover describes it elsewhere.")), nil
 }
 
 // behindParenthesis returns the offset after the parenthesis that follows a symbol, or -1.
@@ -198,32 +171,23 @@ const hintLines = 40
 
 func runInlayHints(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	const method = "textDocument/inlayHint"
-	servers, err := c.servers(ctx, false)
-	if err != nil {
-		return nil, err
-	}
 	lines := make(map[int]string)
 	hints := 0
-	err = c.ask(ctx, servers, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document) error {
+	err := c.ask(ctx, false, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document) (bool, error) {
 		from, to := 0, doc.Text.Lines()
 		if c.in.Line > 0 || c.in.Symbol != "" {
 			at, err := c.spot(doc.Text)
 			if err != nil {
-				return err
+				return false, err
 			}
-			c.note(at.note)
 			from, to = at.line, min(at.line+hintLines, to)
 		}
 		params := documentParams(doc)
 		params["range"] = protocol.Range{Start: protocol.Position{Line: uint32(from)}, End: protocol.Position{Line: uint32(to)}}
-		var raw jsonx.Raw
-		if err := c.request(ctx, s, method, params, &raw); err != nil {
-			return err
-		}
-		list, err := decodeList[inlayHint](raw)
+		list, err := requestList[inlayHint](ctx, c, s, method, params)
 		hints += len(list)
 		addHints(lines, list, doc.Text, s.Encoding())
-		return err
+		return false, err
 	})
 	if err != nil {
 		return nil, err
@@ -233,7 +197,7 @@ func runInlayHints(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s in %s, each in «»:\n", plural(hints, "inlay hint"), c.name(c.path))
-	for _, n := range sortedKeys(lines) {
+	for _, n := range slices.Sorted(maps.Keys(lines)) {
 		fmt.Fprintf(&b, "%d: %s\n", n+1, toolkit.CutLine(lines[n], toolkit.MaxColumns))
 		c.follow(&place{path: c.path, at: lsp.Place{Line: n + 1}})
 	}
@@ -256,30 +220,18 @@ func addHints(lines map[int]string, hints []inlayHint, text *lsp.Text, e lsp.Enc
 	}
 }
 
+type foldingRange struct {
+	StartLine float64 `json:"startLine"`
+	EndLine   float64 `json:"endLine"`
+	Kind      string  `json:"kind"`
+}
+
 func runFolding(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	const method = "textDocument/foldingRange"
-	servers, err := c.servers(ctx, false)
-	if err != nil {
-		return nil, err
-	}
 	var b strings.Builder
 	found := 0
-	err = c.ask(ctx, servers, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document) error {
-		if found > 0 {
-			return nil // one server's hints are enough
-		}
-		var raw jsonx.Raw
-		if err := c.request(ctx, s, method, documentParams(doc), &raw); err != nil {
-			return err
-		}
-		list, err := decodeList[struct {
-			StartLine float64 `json:"startLine"`
-			EndLine   float64 `json:"endLine"`
-			Kind      string  `json:"kind"`
-		}](raw)
-		if err != nil {
-			return err
-		}
+	err := c.ask(ctx, false, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document) (bool, error) {
+		list, err := requestList[foldingRange](ctx, c, s, method, documentParams(doc))
 		for _, f := range list {
 			from, to := int(f.StartLine)+1, int(f.EndLine)+1
 			if from < c.in.Line || from < 1 || to < from {
@@ -292,7 +244,7 @@ func runFolding(ctx context.Context, c *lspCall) (*agent.Result, error) {
 			}
 			fmt.Fprintf(&b, "%d-%d%s %s\n", from, to, kind, toolkit.CutLine(strings.TrimSpace(doc.Text.Line(from-1)), toolkit.MaxShownColumns))
 		}
-		return nil
+		return found > 0, err // one server's hints are enough
 	})
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package code
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -11,58 +12,6 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/lsp"
 )
-
-// definitionMethod returns the method of an action of the definition family, and its noun.
-func definitionMethod(action string) (method, noun string) {
-	switch action {
-	case "type_definition":
-		return "textDocument/typeDefinition", "type definition"
-	case "implementation":
-		return "textDocument/implementation", "implementation"
-	default:
-		return "textDocument/definition", "definition"
-	}
-}
-
-func runDefinition(ctx context.Context, c *lspCall) (*agent.Result, error) {
-	method, noun := definitionMethod(c.in.Action)
-	servers, err := c.servers(ctx, false)
-	if err != nil {
-		return nil, err
-	}
-	var sites []site
-	err = c.ask(ctx, servers, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document) error {
-		at, err := c.spot(doc.Text)
-		if err != nil {
-			return err
-		}
-		c.note(at.note)
-		var raw jsonx.Raw
-		if err := c.request(ctx, s, method, positionParams(doc, at.position(doc)), &raw); err != nil {
-			return err
-		}
-		found, err := decodeSites(raw, s.Encoding())
-		sites = append(sites, found...)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	list := c.merge(ctx, sites)
-	if len(list) == 0 {
-		return c.result(ctx, "No "+noun+" found"), nil
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "Found %s:\n", plural(len(list), noun))
-	for i := range list {
-		if i < edits.MaxFollowed {
-			c.show(ctx, &b, &list[i])
-		} else {
-			fmt.Fprintf(&b, "%s\n", &list[i])
-		}
-	}
-	return c.result(ctx, b.String()), nil
-}
 
 // plural returns "1 definition", or "2 definitions".
 func plural(n int, noun string) string {
@@ -78,33 +27,55 @@ const (
 	referencePause = 250 * time.Millisecond
 )
 
-func runReferences(ctx context.Context, c *lspCall) (*agent.Result, error) {
-	const method = "textDocument/references"
-	servers, err := c.servers(ctx, false)
+func runDefinition(ctx context.Context, c *lspCall) (*agent.Result, error) {
+	method := map[string]string{"type_definition": "typeDefinition", "implementation": "implementation"}[c.in.Action]
+	list, err := locations(ctx, c, "textDocument/"+cmp.Or(method, "definition"), 1)
 	if err != nil {
 		return nil, err
 	}
+	noun := strings.ReplaceAll(c.in.Action, "_", " ")
+	if len(list) == 0 {
+		return c.result(ctx, "No "+noun+" found"), nil
+	}
+	return locationsResult(ctx, c, list, noun, ""), nil
+}
+
+func runReferences(ctx context.Context, c *lspCall) (*agent.Result, error) {
+	list, err := locations(ctx, c, "textDocument/references", referenceTries)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return c.result(ctx, "No references found"), nil
+	}
+	more := ""
+	if over := len(list) - edits.MaxFollowed; over > 0 {
+		more = fmt.Sprintf("... %d additional reference(s) shown without context\n", over)
+	}
+	return locationsResult(ctx, c, list, "reference", more), nil
+}
+
+// locations returns the places that servers name for the symbol. It asks again, up to tries times, if a server knows no place but the
+// symbol itself.
+func locations(ctx context.Context, c *lspCall, method string, tries int) ([]place, error) {
 	var sites []site
-	err = c.ask(ctx, servers, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document) error {
-		at, err := c.spot(doc.Text)
-		if err != nil {
-			return err
-		}
-		c.note(at.note)
+	err := c.askAt(ctx, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document, at *spot) (bool, error) {
 		params := positionParams(doc, at.position(doc))
-		params["context"] = map[string]any{"includeDeclaration": true}
+		if method == "textDocument/references" {
+			params["context"] = map[string]any{"includeDeclaration": true}
+		}
 		for try := 1; ; try++ {
 			var raw jsonx.Raw
 			if err := c.request(ctx, s, method, params, &raw); err != nil {
-				return err
+				return false, err
 			}
 			found, err := decodeSites(raw, s.Encoding())
-			if err != nil || len(found) > 1 || len(found) == 1 && !c.isSpot(&found[0], at, doc) || try == referenceTries {
+			if err != nil || len(found) > 1 || try == tries || len(found) == 1 && !c.isSpot(&found[0], at, doc) {
 				sites = append(sites, found...)
-				return err
+				return false, err
 			}
 			if err := pause(ctx, referencePause); err != nil {
-				return err
+				return false, err
 			}
 			c.settle(ctx, s)
 		}
@@ -112,23 +83,21 @@ func runReferences(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := c.merge(ctx, sites)
-	if len(list) == 0 {
-		return c.result(ctx, "No references found"), nil
-	}
+	return c.merge(ctx, sites), nil
+}
+
+// locationsResult lists places, the first ones with the lines around them; more precedes the others.
+func locationsResult(ctx context.Context, c *lspCall, list []place, noun, more string) *agent.Result {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Found %s:\n", plural(len(list), "reference"))
-	for i := range list {
-		if i < edits.MaxFollowed {
-			c.show(ctx, &b, &list[i])
-			continue
-		}
-		if i == edits.MaxFollowed {
-			fmt.Fprintf(&b, "... %d additional reference(s) shown without context\n", len(list)-edits.MaxFollowed)
-		}
+	fmt.Fprintf(&b, "Found %s:\n", plural(len(list), noun))
+	for i := range list[:min(len(list), edits.MaxFollowed)] {
+		c.show(ctx, &b, &list[i])
+	}
+	b.WriteString(more)
+	for i := edits.MaxFollowed; i < len(list); i++ {
 		fmt.Fprintf(&b, "%s\n", &list[i])
 	}
-	return c.result(ctx, b.String()), nil
+	return c.result(ctx, b.String())
 }
 
 // isSpot reports whether a site is the symbol that the call is about.

@@ -60,6 +60,7 @@ type Checker func(ctx context.Context, call *agent.Call, line string) (*agent.Re
 
 // lspAction describes one value of the parameter action.
 type lspAction struct {
+	name string
 	// title has a verb for %s.
 	title string
 	// file reports that the action needs an existing file.
@@ -73,60 +74,42 @@ type lspAction struct {
 	run  func(ctx context.Context, c *lspCall) (*agent.Result, error)
 }
 
-// lspActions returns the actions in the order of the description.
-func lspActions() []string {
-	return []string{
-		"diagnostics", "definition", "type_definition", "implementation", "references", "hover", "signature", "symbols", "call_hierarchy",
-		"type_hierarchy", "rename", "rename_file", "code_actions", "format", "inlay_hints", "folding", "status", "capabilities",
-		"reload", "request",
+// allLSPActions returns the actions in the order of the description.
+func allLSPActions() []lspAction {
+	return []lspAction{
+		{name: "diagnostics", title: "Diagnostics of %s", plan: planDiagnostics, run: runDiagnostics},
+		{name: "definition", title: "Definition of %s", file: true, symbol: true, run: runDefinition},
+		{name: "type_definition", title: "Type definition of %s", file: true, run: runDefinition},
+		{name: "implementation", title: "Implementations of %s", file: true, run: runDefinition},
+		{name: "references", title: "References to %s", file: true, symbol: true, run: runReferences},
+		{name: "hover", title: "Documentation of %s", file: true, run: runHover},
+		{name: "signature", title: "Signature of %s", file: true, run: runSignature},
+		{name: "symbols", title: "Symbols of %s", run: runSymbols},
+		{name: "call_hierarchy", title: "Calls of %s", file: true, run: runCallHierarchy},
+		{name: "type_hierarchy", title: "Types around %s", file: true, run: runTypeHierarchy},
+		{name: "rename", title: "Rename %s", file: true, symbol: true, edits: true, plan: planRename, run: runEditAction},
+		{name: "rename_file", title: "Rename %s", edits: true, plan: planRenameFile, run: runEditAction},
+		{name: "code_actions", title: "Code actions of %s", file: true, plan: planCodeActions, run: runCodeActions},
+		{name: "format", title: "Format %s", file: true, edits: true, plan: planFormat, run: runEditAction},
+		{name: "inlay_hints", title: "Inlay hints of %s", file: true, run: runInlayHints},
+		{name: "folding", title: "Folding ranges of %s", file: true, run: runFolding},
+		{name: "status", title: "Status of language servers", run: runLSPStatus},
+		{name: "capabilities", title: "Capabilities of language servers", run: runCapabilities},
+		{name: "reload", title: "Reload language servers", run: runReload},
+		{name: "request", title: "LSP request %s", plan: planRequest, run: runRequest},
 	}
 }
 
-func newLSPAction(name string) (lspAction, bool) {
-	switch name {
-	case "diagnostics":
-		return lspAction{title: "Diagnostics of %s", plan: planDiagnostics, run: runDiagnostics}, true
-	case "definition":
-		return lspAction{title: "Definition of %s", file: true, symbol: true, run: runDefinition}, true
-	case "type_definition":
-		return lspAction{title: "Type definition of %s", file: true, run: runDefinition}, true
-	case "implementation":
-		return lspAction{title: "Implementations of %s", file: true, run: runDefinition}, true
-	case "references":
-		return lspAction{title: "References to %s", file: true, symbol: true, run: runReferences}, true
-	case "hover":
-		return lspAction{title: "Documentation of %s", file: true, run: runHover}, true
-	case "signature":
-		return lspAction{title: "Signature of %s", file: true, run: runSignature}, true
-	case "symbols":
-		return lspAction{title: "Symbols of %s", run: runSymbols}, true
-	case "call_hierarchy":
-		return lspAction{title: "Calls of %s", file: true, run: runCallHierarchy}, true
-	case "type_hierarchy":
-		return lspAction{title: "Types around %s", file: true, run: runTypeHierarchy}, true
-	case "rename":
-		return lspAction{title: "Rename %s", file: true, symbol: true, edits: true, plan: planRename, run: runEditAction}, true
-	case "rename_file":
-		return lspAction{title: "Rename %s", edits: true, plan: planRenameFile, run: runEditAction}, true
-	case "code_actions":
-		return lspAction{title: "Code actions of %s", file: true, plan: planCodeActions, run: runCodeActions}, true
-	case "format":
-		return lspAction{title: "Format %s", file: true, edits: true, plan: planFormat, run: runEditAction}, true
-	case "inlay_hints":
-		return lspAction{title: "Inlay hints of %s", file: true, run: runInlayHints}, true
-	case "folding":
-		return lspAction{title: "Folding ranges of %s", file: true, run: runFolding}, true
-	case "status":
-		return lspAction{title: "Status of language servers", run: runLSPStatus}, true
-	case "capabilities":
-		return lspAction{title: "Capabilities of language servers", run: runCapabilities}, true
-	case "reload":
-		return lspAction{title: "Reload language servers", run: runReload}, true
-	case "request":
-		return lspAction{title: "LSP request %s", plan: planRequest, run: runRequest}, true
-	default:
-		return lspAction{}, false
+// newLSPAction returns the action with a name.
+func newLSPAction(name string) (lspAction, error) {
+	var names []string
+	for _, a := range allLSPActions() {
+		if a.name == name {
+			return a, nil
+		}
+		names = append(names, a.name)
 	}
+	return lspAction{}, fmt.Errorf("%w for lsp: there is no action %q; there are %s", agent.ErrBadInput, name, strings.Join(names, ", "))
 }
 
 // lspCall is the state of one call.
@@ -148,9 +131,9 @@ type lspCall struct {
 var errLSPTimeout = errors.New("the time for the language servers is over")
 
 func newLSPCall(call *agent.Call, in *lspInput) (*lspCall, error) {
-	action, ok := newLSPAction(in.Action)
-	if !ok {
-		return nil, fmt.Errorf("%w for lsp: there is no action %q; there are %s", agent.ErrBadInput, in.Action, strings.Join(lspActions(), ", "))
+	action, err := newLSPAction(in.Action)
+	if err != nil {
+		return nil, err
 	}
 	c := &lspCall{call: call, in: in, action: action, w: toolkit.Languages(call.Values), places: places{call: call}}
 	switch {

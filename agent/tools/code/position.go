@@ -29,9 +29,14 @@ func (s *spot) position(doc *lsp.Document) protocol.Position {
 	return doc.Text.Position(s.offset, doc.Server.Encoding())
 }
 
-// spot finds the place that the call is about, in the text that the server has.
+// spot finds the place that the call is about, in the text that the server has. It adds a note on what was guessed.
 func (c *lspCall) spot(text *lsp.Text) (*spot, error) {
-	return findSpot(text, c.name(c.path), c.in.Line, c.in.Symbol)
+	at, err := findSpot(text, c.name(c.path), c.in.Line, c.in.Symbol)
+	if err != nil {
+		return nil, err
+	}
+	c.note(at.note)
+	return at, nil
 }
 
 func lineStart(text *lsp.Text, line int) int {

@@ -18,24 +18,6 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// errEnough ends the requests to further servers: one has answered.
-var errEnough = errors.New("answered")
-
-// first is [lspCall.ask] for a request that one server can answer: fn returns errEnough if no other is needed.
-func (c *lspCall) first(ctx context.Context, servers []*lsp.Server, method string, fn func(ctx context.Context, s *lsp.Server, doc *lsp.Document) error) error {
-	done := false
-	return c.ask(ctx, servers, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document) error {
-		if done {
-			return nil
-		}
-		err := fn(ctx, s, doc)
-		if errors.Is(err, errEnough) {
-			done, err = true, nil
-		}
-		return err
-	})
-}
-
 func planRename(ctx context.Context, c *lspCall, plan *agent.CallPlan) error {
 	name := strings.TrimSpace(c.in.NewName)
 	if name == "" {
@@ -44,34 +26,22 @@ func planRename(ctx context.Context, c *lspCall, plan *agent.CallPlan) error {
 	if err := c.present(ctx); err != nil {
 		return err
 	}
-	servers, err := c.servers(ctx, false)
-	if err != nil {
-		return err
-	}
 	e := &preparedEdit{what: "rename", none: "Rename returned no edits"}
-	err = c.first(ctx, servers, "textDocument/rename", func(ctx context.Context, s *lsp.Server, doc *lsp.Document) error {
-		at, err := c.spot(doc.Text)
-		if err != nil {
-			return err
-		}
-		c.note(at.note)
+	err := c.askAt(ctx, "textDocument/rename", func(ctx context.Context, s *lsp.Server, doc *lsp.Document, at *spot) (bool, error) {
 		position := positionParams(doc, at.position(doc))
 		if s.Supports("textDocument/prepareRename", c.path) {
 			if err := c.mayRename(ctx, s, position); err != nil {
-				return err
+				return false, err
 			}
 		}
 		position["newName"] = name
 		_, ops, err := c.workOut(ctx, s, []*lsp.Document{doc}, func(ctx context.Context) (*lsp.WorkspaceEdit, error) {
 			return c.callEdit(ctx, s, "textDocument/rename", position)
 		})
-		if err != nil {
-			return err
+		if err == nil {
+			e.ops = ops
 		}
-		if e.ops = ops; len(ops) == 0 {
-			return nil
-		}
-		return errEnough
+		return err == nil && len(ops) > 0, err
 	})
 	if err != nil {
 		return err

@@ -249,7 +249,6 @@ func runRequest(ctx context.Context, c *lspCall) (*agent.Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.note(at.note)
 		params = positionParams(doc, at.position(doc))
 	case doc != nil:
 		params = documentParams(doc)

@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
-	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/lsp"
 )
 
@@ -37,25 +35,11 @@ func runSymbols(ctx context.Context, c *lspCall) (*agent.Result, error) {
 		return nil, err
 	}
 	const method = "textDocument/documentSymbol"
-	servers, err := c.servers(ctx, false)
-	if err != nil {
-		return nil, err
-	}
 	var b strings.Builder
-	err = c.ask(ctx, servers, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document) error {
-		if b.Len() > 0 {
-			return nil // one server's outline is enough
-		}
-		var raw jsonx.Raw
-		if err := c.request(ctx, s, method, documentParams(doc), &raw); err != nil {
-			return err
-		}
-		list, err := decodeList[lspSymbol](raw)
-		if err != nil {
-			return err
-		}
+	err := c.ask(ctx, false, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document) (bool, error) {
+		list, err := requestList[lspSymbol](ctx, c, s, method, documentParams(doc))
 		writeOutline(&b, list, 0)
-		return nil
+		return b.Len() > 0, err // one server's outline is enough
 	})
 	if err != nil {
 		return nil, err
@@ -174,11 +158,7 @@ func workspaceSymbols(ctx context.Context, c *lspCall, s *lsp.Server) ([]lspSymb
 	}
 	c.w.Refresh(ctx)
 	c.settle(ctx, s)
-	var raw jsonx.Raw
-	if err := c.request(ctx, s, method, map[string]any{"query": c.in.Query}, &raw); err != nil {
-		return nil, err
-	}
-	return decodeList[lspSymbol](raw)
+	return requestList[lspSymbol](ctx, c, s, method, map[string]any{"query": c.in.Query})
 }
 
 // matchSymbols removes duplicates and symbols without the query in their names, unless none has it: servers match in many ways, some not by
@@ -211,5 +191,3 @@ func matchSymbols(all []foundSymbol, query string) []foundSymbol {
 	slices.SortStableFunc(all, func(a, b foundSymbol) int { return rank(a) - rank(b) })
 	return all
 }
-
-func sortedKeys[V any](m map[int]V) []int { return slices.Sorted(maps.Keys(m)) }
