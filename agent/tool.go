@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"reflect"
@@ -337,9 +338,10 @@ type ToolFuncs[In any] struct {
 	Available   func(*Values) bool
 	Program     string
 	For         func(*providers.ModelInfo) bool
-	// Schema returns the schema of In as [Derive] would, from a file: deriving it delays the first answer of a session. If Schema is
-	// nil or returns nil, the schema is derived.
-	Schema func() jsonx.Raw
+	// Schemas has the schema of In as [Derive] would return it, in the file schemas/NAME.json with the name of the Go type: deriving it
+	// delays the first answer of a session. If there is no such file, the schema is derived.
+	// "go test ./agent/tools -run TestSchemas -update" writes the files.
+	Schemas embed.FS
 	// Plan is as in [Tool]; nil for a call without effects and a plain title.
 	Plan func(ctx context.Context, call *Call, in *In) (*CallPlan, error)
 	// Run is as in [Tool]. Required.
@@ -349,12 +351,8 @@ type ToolFuncs[In any] struct {
 // NewTool returns a tool made of typed functions. Its schema is read or derived when it is first requested.
 func NewTool[In any](f ToolFuncs[In]) Tool {
 	return &typedTool[In]{funcs: f, spec: sync.OnceValue(func() *ToolSpec {
-		var raw jsonx.Raw
-		if f.Schema != nil {
-			raw = f.Schema()
-		}
-		if len(raw) == 0 {
-			var err error
+		raw, err := f.Schemas.ReadFile("schemas/" + reflect.TypeFor[In]().Name() + ".json")
+		if err != nil {
 			if raw, err = derive[In](); err != nil {
 				bug.Reportf("the schema of tool %s: %v", f.Name, err)
 			}

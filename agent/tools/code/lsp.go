@@ -3,7 +3,7 @@ package code
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +16,9 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/lsp"
 )
+
+//go:embed schemas/*.json
+var schemas embed.FS
 
 //go:embed lsp.md
 var lspText string
@@ -46,8 +49,8 @@ type lspInput struct {
 // from which an edit is computed. Its kind is that of most of its actions. check runs the project's own checker.
 func Tool(check Checker) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[lspInput]{
-		Schema: schema[lspInput],
-		Name:   "lsp", Description: toolkit.Description(lspText), Kind: agent.KindSearch, Exclusive: true, Available: toolkit.HasLanguages,
+		Schemas: schemas,
+		Name:    "lsp", Description: toolkit.Description(lspText), Kind: agent.KindSearch, Exclusive: true, Available: toolkit.HasLanguages,
 		Plan: planLSP,
 		Run: func(ctx context.Context, call *agent.Call, in *lspInput) (*agent.Result, error) {
 			return runLSP(ctx, call, in, check)

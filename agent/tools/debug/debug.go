@@ -3,7 +3,7 @@ package debug
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,6 +16,9 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/text"
 )
+
+//go:embed schemas/*.json
+var schemas embed.FS
 
 //go:embed debug.md
 var debugText string
@@ -32,8 +35,8 @@ const (
 // Tool returns the debugger as a tool. The calls of one answer run in order: each refers to where the last one stopped.
 func Tool() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[debugInput]{
-		Schema: schema[debugInput],
-		Name:   "debug", Description: toolkit.Description(debugText), Kind: agent.KindExecute, Exclusive: true, Available: hasDebugger,
+		Schemas: schemas,
+		Name:    "debug", Description: toolkit.Description(debugText), Kind: agent.KindExecute, Exclusive: true, Available: hasDebugger,
 		Plan: planDebug, Run: runDebug,
 	})
 }

@@ -30,8 +30,8 @@ type textEdit struct {
 
 func edit(s *EditSettings) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[editInput]{
-		Schema: schema[editInput],
-		Name:   "edit", Description: toolkit.Description(editText), Kind: agent.KindEdit, Exclusive: true, For: s.only(EditReplace),
+		Schemas: schemas,
+		Name:    "edit", Description: toolkit.Description(editText), Kind: agent.KindEdit, Exclusive: true, For: s.only(EditReplace),
 		Plan: func(ctx context.Context, call *agent.Call, in *editInput) (*agent.CallPlan, error) {
 			path, err := changePath(call, "edit", in.Path)
 			if err == nil {

@@ -25,23 +25,9 @@ type hashlineInput struct {
 }
 
 func editHashline(s *EditSettings) agent.Tool {
-	return agent.NewTool(agent.ToolFuncs[hashlineInput]{
-		Schema: schema[hashlineInput],
-		Name:   "edit", Description: toolkit.Description(editHashlineText), Kind: agent.KindEdit, Exclusive: true, For: s.only(EditHashline),
-		Plan: func(ctx context.Context, call *agent.Call, in *hashlineInput) (*agent.CallPlan, error) {
-			edits, err := in.fileEdits(ctx, call)
-			if err != nil {
-				return nil, err
-			}
-			return newFileEdits(call, s, edits).plan(ctx), nil
-		},
-		Run: func(ctx context.Context, call *agent.Call, in *hashlineInput) (*agent.Result, error) {
-			edits, err := in.fileEdits(ctx, call)
-			if err != nil {
-				return nil, err
-			}
-			return newFileEdits(call, s, edits).run(ctx)
-		},
+	return fileEditTool(s, (*hashlineInput).fileEdits, agent.ToolFuncs[hashlineInput]{
+		Schemas: schemas,
+		Name:    "edit", Description: toolkit.Description(editHashlineText), Kind: agent.KindEdit, Exclusive: true, For: s.only(EditHashline),
 	})
 }
 

@@ -32,27 +32,13 @@ type patchEdit struct {
 }
 
 func editPatch(s *EditSettings) agent.Tool {
-	return agent.NewTool(agent.ToolFuncs[editPatchInput]{
-		Schema: schema[editPatchInput],
-		Name:   "edit", Description: toolkit.Description(editPatchText), Kind: agent.KindEdit, Exclusive: true, For: s.only(EditPatch),
-		Plan: func(ctx context.Context, call *agent.Call, in *editPatchInput) (*agent.CallPlan, error) {
-			edits, err := in.fileEdits(call)
-			if err != nil {
-				return nil, err
-			}
-			return newFileEdits(call, s, edits).plan(ctx), nil
-		},
-		Run: func(ctx context.Context, call *agent.Call, in *editPatchInput) (*agent.Result, error) {
-			edits, err := in.fileEdits(call)
-			if err != nil {
-				return nil, err
-			}
-			return newFileEdits(call, s, edits).run(ctx)
-		},
+	return fileEditTool(s, (*editPatchInput).fileEdits, agent.ToolFuncs[editPatchInput]{
+		Schemas: schemas,
+		Name:    "edit", Description: toolkit.Description(editPatchText), Kind: agent.KindEdit, Exclusive: true, For: s.only(EditPatch),
 	})
 }
 
-func (in *editPatchInput) fileEdits(call *agent.Call) ([]fileEdit, error) {
+func (in *editPatchInput) fileEdits(_ context.Context, call *agent.Call) ([]fileEdit, error) {
 	path, err := changePath(call, "edit", in.Path)
 	if err != nil {
 		return nil, err
@@ -143,27 +129,13 @@ type applyPatchInput struct {
 }
 
 func applyPatch(s *EditSettings) agent.Tool {
-	return agent.NewTool(agent.ToolFuncs[applyPatchInput]{
-		Schema: schema[applyPatchInput],
-		Name:   "apply_patch", Description: toolkit.Description(applyPatchText), Kind: agent.KindEdit, Exclusive: true, For: s.only(EditApplyPatch),
-		Plan: func(ctx context.Context, call *agent.Call, in *applyPatchInput) (*agent.CallPlan, error) {
-			edits, err := in.fileEdits(call)
-			if err != nil {
-				return nil, err
-			}
-			return newFileEdits(call, s, edits).plan(ctx), nil
-		},
-		Run: func(ctx context.Context, call *agent.Call, in *applyPatchInput) (*agent.Result, error) {
-			edits, err := in.fileEdits(call)
-			if err != nil {
-				return nil, err
-			}
-			return newFileEdits(call, s, edits).run(ctx)
-		},
+	return fileEditTool(s, (*applyPatchInput).fileEdits, agent.ToolFuncs[applyPatchInput]{
+		Schemas: schemas,
+		Name:    "apply_patch", Description: toolkit.Description(applyPatchText), Kind: agent.KindEdit, Exclusive: true, For: s.only(EditApplyPatch),
 	})
 }
 
-func (in *applyPatchInput) fileEdits(call *agent.Call) ([]fileEdit, error) {
+func (in *applyPatchInput) fileEdits(_ context.Context, call *agent.Call) ([]fileEdit, error) {
 	files, err := patch.ParseEnvelope(in.Input)
 	if err != nil {
 		return nil, fmt.Errorf("%w for apply_patch: %w", agent.ErrBadInput, err)

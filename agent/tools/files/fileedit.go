@@ -48,6 +48,25 @@ type fileEdits struct {
 	gone  map[string]string
 }
 
+// fileEditTool returns a tool whose input means edits of files.
+func fileEditTool[In any](s *EditSettings, parse func(in *In, ctx context.Context, call *agent.Call) ([]fileEdit, error), tool agent.ToolFuncs[In]) agent.Tool {
+	tool.Plan = func(ctx context.Context, call *agent.Call, in *In) (*agent.CallPlan, error) {
+		edits, err := parse(in, ctx, call)
+		if err != nil {
+			return nil, err
+		}
+		return newFileEdits(call, s, edits).plan(ctx), nil
+	}
+	tool.Run = func(ctx context.Context, call *agent.Call, in *In) (*agent.Result, error) {
+		edits, err := parse(in, ctx, call)
+		if err != nil {
+			return nil, err
+		}
+		return newFileEdits(call, s, edits).run(ctx)
+	}
+	return agent.NewTool(tool)
+}
+
 func newFileEdits(call *agent.Call, s *EditSettings, edits []fileEdit) *fileEdits {
 	return &fileEdits{call: call, settings: s, edits: edits, at: make(map[string]int), again: make(map[string]bool), gone: make(map[string]string)}
 }

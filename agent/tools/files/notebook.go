@@ -27,28 +27,14 @@ type notebookInput struct {
 
 // Notebook returns the tool "notebook", which replaces, inserts and deletes cells of a Jupyter notebook.
 func Notebook(s *EditSettings) agent.Tool {
-	return agent.NewTool(agent.ToolFuncs[notebookInput]{
-		Schema: schema[notebookInput],
-		Name:   "notebook", Description: toolkit.Description(notebookText), Kind: agent.KindEdit, Exclusive: true,
-		Plan: func(ctx context.Context, call *agent.Call, in *notebookInput) (*agent.CallPlan, error) {
-			edits, err := in.fileEdits(call)
-			if err != nil {
-				return nil, err
-			}
-			return newFileEdits(call, s, edits).plan(ctx), nil
-		},
-		Run: func(ctx context.Context, call *agent.Call, in *notebookInput) (*agent.Result, error) {
-			edits, err := in.fileEdits(call)
-			if err != nil {
-				return nil, err
-			}
-			return newFileEdits(call, s, edits).run(ctx)
-		},
+	return fileEditTool(s, (*notebookInput).fileEdits, agent.ToolFuncs[notebookInput]{
+		Schemas: schemas,
+		Name:    "notebook", Description: toolkit.Description(notebookText), Kind: agent.KindEdit, Exclusive: true,
 	})
 }
 
 // fileEdits returns the edit of the file for an input.
-func (in *notebookInput) fileEdits(call *agent.Call) ([]fileEdit, error) {
+func (in *notebookInput) fileEdits(_ context.Context, call *agent.Call) ([]fileEdit, error) {
 	path, err := changePath(call, "notebook", in.Path)
 	if err != nil {
 		return nil, err

@@ -4,7 +4,7 @@ package files
 import (
 	"bytes"
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,6 +20,9 @@ import (
 	"github.com/gajae-code/gjc/internal/webclient"
 )
 
+//go:embed schemas/*.json
+var schemas embed.FS
+
 //go:embed read.md
 var readText string
 
@@ -30,8 +33,8 @@ type readInput struct {
 // Read returns the tool "read", which reads files, directories, members of archives and databases, and web pages through pages.
 func Read(s *EditSettings, pages *webclient.Client) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[readInput]{
-		Schema: schema[readInput],
-		Name:   "read", Description: toolkit.Description(readText), Kind: agent.KindRead,
+		Schemas: schemas,
+		Name:    "read", Description: toolkit.Description(readText), Kind: agent.KindRead,
 		Plan: planRead,
 		Run: func(ctx context.Context, call *agent.Call, in *readInput) (*agent.Result, error) {
 			t, err := resolveTarget(ctx, call, in.Path)

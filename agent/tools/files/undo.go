@@ -23,8 +23,8 @@ type undoInput struct{}
 // Undo returns the tool "undo", which takes back the session's latest change of files.
 func Undo() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[undoInput]{
-		Schema: schema[undoInput],
-		Name:   "undo", Description: toolkit.Description(undoText), Kind: agent.KindEdit, Exclusive: true,
+		Schemas: schemas,
+		Name:    "undo", Description: toolkit.Description(undoText), Kind: agent.KindEdit, Exclusive: true,
 		Plan: func(ctx context.Context, call *agent.Call, _ *undoInput) (*agent.CallPlan, error) {
 			p, err := planUndo(ctx, call)
 			if err != nil {

@@ -26,8 +26,8 @@ type writeInput struct {
 // Write returns the tool "write", which writes whole files, members of archives and rows of databases.
 func Write(s *EditSettings) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[writeInput]{
-		Schema: schema[writeInput],
-		Name:   "write", Description: toolkit.Description(writeText), Kind: agent.KindEdit, Exclusive: true,
+		Schemas: schemas,
+		Name:    "write", Description: toolkit.Description(writeText), Kind: agent.KindEdit, Exclusive: true,
 		Plan: func(ctx context.Context, call *agent.Call, in *writeInput) (*agent.CallPlan, error) {
 			if m, err := memberOf(ctx, call, in.Path); err != nil {
 				return nil, err

@@ -45,8 +45,8 @@ type astOp struct {
 // file, or "".
 func AstEdit(globalIgnore string) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[astEditInput]{
-		Schema: schema[astEditInput],
-		Name:   "ast_edit", Description: toolkit.Description(astEditText), Kind: agent.KindSearch, Exclusive: true, Program: astProgram,
+		Schemas: schemas,
+		Name:    "ast_edit", Description: toolkit.Description(astEditText), Kind: agent.KindSearch, Exclusive: true, Program: astProgram,
 		Plan: planASTEdit, Run: func(ctx context.Context, call *agent.Call, in *astEditInput) (*agent.Result, error) {
 			return runASTEdit(ctx, call, in, globalIgnore)
 		},

@@ -36,8 +36,8 @@ type astGrepInput struct {
 // file, or "".
 func AstGrep(globalIgnore string) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[astGrepInput]{
-		Schema: schema[astGrepInput],
-		Name:   "ast_grep", Description: toolkit.Description(astGrepText), Kind: agent.KindSearch, Program: astProgram,
+		Schemas: schemas,
+		Name:    "ast_grep", Description: toolkit.Description(astGrepText), Kind: agent.KindSearch, Program: astProgram,
 		Plan: planASTGrep, Run: func(ctx context.Context, call *agent.Call, in *astGrepInput) (*agent.Result, error) {
 			return runASTGrep(ctx, call, in, globalIgnore)
 		},

@@ -40,8 +40,8 @@ type findInput struct {
 // Find returns the tool "find", which lists files by their names. globalIgnore is the path of the user's own ignore file, or "".
 func Find(globalIgnore string) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[findInput]{
-		Schema: schema[findInput],
-		Name:   "find", Description: toolkit.Description(findText), Kind: agent.KindSearch,
+		Schemas: schemas,
+		Name:    "find", Description: toolkit.Description(findText), Kind: agent.KindSearch,
 		Plan: planFind, Run: func(ctx context.Context, call *agent.Call, in *findInput) (*agent.Result, error) {
 			return runFind(ctx, call, in, globalIgnore)
 		},

@@ -25,8 +25,8 @@ type resolveInput struct {
 // Resolve returns the tool resolve. A session has it even without a pending edit, so that its tools stay the same.
 func Resolve() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[resolveInput]{
-		Schema: schema[resolveInput],
-		Name:   "resolve", Description: toolkit.Description(resolveText), Kind: agent.KindEdit, Exclusive: true, Program: astProgram,
+		Schemas: schemas,
+		Name:    "resolve", Description: toolkit.Description(resolveText), Kind: agent.KindEdit, Exclusive: true, Program: astProgram,
 		Plan: planResolve, Run: runResolve,
 	})
 }

@@ -3,7 +3,7 @@ package shell
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,6 +18,9 @@ import (
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 )
+
+//go:embed schemas/*.json
+var schemas embed.FS
 
 //go:embed bash.md
 var bashText string
@@ -121,8 +124,8 @@ func tempEnv(dir string) []string {
 // Bash returns the tool "bash", which runs command lines.
 func Bash(set *BashSettings) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[bashInput]{
-		Schema: schema[bashInput],
-		Name:   "bash", Description: toolkit.Description(bashText), Kind: agent.KindExecute, Exclusive: true,
+		Schemas: schemas,
+		Name:    "bash", Description: toolkit.Description(bashText), Kind: agent.KindExecute, Exclusive: true,
 		Plan: func(ctx context.Context, call *agent.Call, in *bashInput) (*agent.CallPlan, error) {
 			return set.plan(ctx, call, in)
 		},

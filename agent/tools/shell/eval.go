@@ -39,8 +39,8 @@ type evalCell struct {
 // Eval returns the tool "eval", which runs Python code in an interpreter that lasts as long as the session.
 func Eval(set *BashSettings) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[evalInput]{
-		Schema: schema[evalInput],
-		Name:   "eval", Description: toolkit.Description(evalText), Kind: agent.KindExecute, Exclusive: true, Program: "python3",
+		Schemas: schemas,
+		Name:    "eval", Description: toolkit.Description(evalText), Kind: agent.KindExecute, Exclusive: true, Program: "python3",
 		Plan: func(_ context.Context, _ *agent.Call, in *evalInput) (*agent.CallPlan, error) {
 			if err := in.check(); err != nil {
 				return nil, err

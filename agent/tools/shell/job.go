@@ -25,8 +25,8 @@ type jobInput struct {
 // Job returns the tool "job", which lists, awaits and ends the session's background jobs.
 func Job() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[jobInput]{
-		Schema: schema[jobInput],
-		Name:   "job", Description: toolkit.Description(jobText), Kind: agent.KindOther,
+		Schemas: schemas,
+		Name:    "job", Description: toolkit.Description(jobText), Kind: agent.KindOther,
 		Plan: func(_ context.Context, _ *agent.Call, in *jobInput) (*agent.CallPlan, error) {
 			switch {
 			case !in.List && len(in.Poll) == 0 && len(in.Cancel) == 0:

@@ -96,8 +96,8 @@ type sshInput struct {
 // SSH returns the tool for hosts, of which there is at least one.
 func SSH(hosts []SSHHost, set *BashSettings) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[sshInput]{
-		Schema: schema[sshInput],
-		Name:   "ssh", Description: toolkit.Description(sshText) + "\n\n" + listed(hosts), Kind: agent.KindExecute, Exclusive: true, Program: "ssh",
+		Schemas: schemas,
+		Name:    "ssh", Description: toolkit.Description(sshText) + "\n\n" + listed(hosts), Kind: agent.KindExecute, Exclusive: true, Program: "ssh",
 		Plan: func(_ context.Context, call *agent.Call, in *sshInput) (*agent.CallPlan, error) {
 			c, err := in.command(call, hosts, set)
 			if err != nil {

@@ -3,7 +3,7 @@ package talk
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"strconv"
@@ -14,6 +14,9 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
+
+//go:embed schemas/*.json
+var schemas embed.FS
 
 //go:embed ask.md
 var askText string
@@ -44,8 +47,8 @@ type askOption struct {
 // Ask returns the tool "ask", which puts questions to the user.
 func Ask() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[askInput]{
-		Schema: schema[askInput],
-		Name:   "ask", Description: toolkit.Description(askText), Kind: agent.KindOther, Exclusive: true,
+		Schemas: schemas,
+		Name:    "ask", Description: toolkit.Description(askText), Kind: agent.KindOther, Exclusive: true,
 		Plan: planAsk, Run: runAsk,
 	})
 }

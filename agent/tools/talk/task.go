@@ -50,8 +50,8 @@ type spawnPlan struct {
 // Task returns the tool "task", which runs subagents.
 func Task() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[taskInput]{
-		Schema: schema[taskInput],
-		Name:   agent.TaskTool, Description: toolkit.Description(taskText), Kind: agent.KindOther,
+		Schemas: schemas,
+		Name:    agent.TaskTool, Description: toolkit.Description(taskText), Kind: agent.KindOther,
 		Plan: planTask, Run: runTask,
 	})
 }

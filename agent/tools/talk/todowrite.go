@@ -15,8 +15,8 @@ var todoWriteText string
 // TodoWrite returns the tool "todo_write", which replaces the plan that the editor shows.
 func TodoWrite() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[agent.PlanInput]{
-		Schema: schema[agent.PlanInput],
-		Name:   "todo_write", Description: toolkit.Description(todoWriteText), Kind: agent.KindThink,
+		Schemas: schemas,
+		Name:    "todo_write", Description: toolkit.Description(todoWriteText), Kind: agent.KindThink,
 		Plan: func(_ context.Context, _ *agent.Call, in *agent.PlanInput) (*agent.CallPlan, error) {
 			if _, err := in.Entries(); err != nil {
 				return nil, err

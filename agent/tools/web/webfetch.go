@@ -3,7 +3,7 @@ package web
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"fmt"
 	"strings"
 
@@ -11,6 +11,9 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/internal/webclient"
 )
+
+//go:embed schemas/*.json
+var schemas embed.FS
 
 //go:embed webfetch.md
 var webFetchText string
@@ -24,8 +27,8 @@ type webFetchInput struct {
 // Fetch returns the tool "web_fetch", which reads a web page through client.
 func Fetch(client *webclient.Client) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[webFetchInput]{
-		Schema: schema[webFetchInput],
-		Name:   "web_fetch", Description: toolkit.Description(webFetchText), Kind: agent.KindFetch,
+		Schemas: schemas,
+		Name:    "web_fetch", Description: toolkit.Description(webFetchText), Kind: agent.KindFetch,
 		Plan: func(_ context.Context, _ *agent.Call, in *webFetchInput) (*agent.CallPlan, error) {
 			t, err := in.target()
 			if err != nil {

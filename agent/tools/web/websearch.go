@@ -31,8 +31,8 @@ type webSearchInput struct {
 // Search returns the tool for providers, in order of preference.
 func Search(searchers []*webclient.Searcher) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[webSearchInput]{
-		Schema: schema[webSearchInput],
-		Name:   "web_search", Description: toolkit.Description(webSearchText), Kind: agent.KindFetch,
+		Schemas: schemas,
+		Name:    "web_search", Description: toolkit.Description(webSearchText), Kind: agent.KindFetch,
 		Plan: func(_ context.Context, call *agent.Call, in *webSearchInput) (*agent.CallPlan, error) {
 			q, err := in.query()
 			if err != nil {
