@@ -35,83 +35,54 @@ type debugAction struct {
 	session sessionNeed
 	// starts marks launch and attach, resumes the actions that let a program run on.
 	starts, resumes bool
-	// needs are the required parameters.
-	needs []parameter
-	run   func(ctx context.Context, c *debugCall) (*agent.Result, error)
+	// needs are the required parameters, as [given] has them.
+	needs []string
+	// command is the request of an action that lets the program run on, and verb its name for people.
+	command, verb string
+	// instead says what to do if the adapter does not support the action.
+	instead string
+	run     func(ctx context.Context, c *debugCall) (*agent.Result, error)
 }
 
-// parameter is a required parameter, or several of which one is required.
-type parameter struct {
-	name  string
-	given func(in *debugInput) bool
+// given has the required parameters, or groups of which one is required, and whether an input has them. It is never modified.
+var given = map[string]func(in *debugInput) bool{
+	"program (or configuration)": func(in *debugInput) bool {
+		return in.Program != "" || in.Configuration != "" || in.Arguments != ""
+	},
+	"pid or port (or configuration)": func(in *debugInput) bool { return in.PID != 0 || in.Port != 0 || in.Configuration != "" },
+	needsPlace:                       func(in *debugInput) bool { return in.Function != "" || needsLineOf(in) },
+	needsLine:                        needsLineOf,
+	"target, or file and line,":      func(in *debugInput) bool { return in.Target != nil || needsLineOf(in) },
+	needsRef:                         func(in *debugInput) bool { return in.VariableRef != 0 || in.ScopeID != 0 },
+	"expression":                     func(in *debugInput) bool { return in.Expression != "" },
+	"name":                           func(in *debugInput) bool { return in.Name != "" },
+	"value":                          func(in *debugInput) bool { return in.Value != "" },
+	needsMemory:                      func(in *debugInput) bool { return in.MemoryReference != "" },
+	"instruction_reference":          func(in *debugInput) bool { return in.InstructionReference != "" },
+	"instruction_count":              func(in *debugInput) bool { return in.InstructionCount != 0 },
+	"count":                          func(in *debugInput) bool { return in.Count != 0 },
+	"data":                           func(in *debugInput) bool { return in.Data != "" },
+	"data_id":                        func(in *debugInput) bool { return in.DataID != "" },
+	"command":                        func(in *debugInput) bool { return in.Command != "" },
 }
+
+const (
+	needsPlace  = "file and line, or function,"
+	needsLine   = "file and line"
+	needsRef    = "variable_ref or scope_id"
+	needsMemory = "memory_reference"
+)
+
+func needsLineOf(in *debugInput) bool { return in.File != "" && in.Line > 0 }
 
 // missing returns an error for the first required parameter that is missing.
 func (a *debugAction) missing(c *debugCall) error {
-	for _, p := range a.needs {
-		if !p.given(c.in) {
-			return required(p.name, a.name)
+	for _, name := range a.needs {
+		if !given[name](c.in) {
+			return required(name, a.name)
 		}
 	}
 	return nil
-}
-
-// The parameters that actions require.
-func needsProgram() parameter {
-	return parameter{"program (or configuration)", func(in *debugInput) bool {
-		return in.Program != "" || in.Configuration != "" || in.Arguments != ""
-	}}
-}
-
-func needsProcess() parameter {
-	return parameter{"pid or port (or configuration)", func(in *debugInput) bool {
-		return in.PID != 0 || in.Port != 0 || in.Configuration != ""
-	}}
-}
-
-func needsPlace() parameter {
-	return parameter{"file and line, or function,", func(in *debugInput) bool { return in.Function != "" || in.File != "" && in.Line > 0 }}
-}
-
-func needsLine() parameter {
-	return parameter{"file and line", func(in *debugInput) bool { return in.File != "" && in.Line > 0 }}
-}
-
-func needsTarget() parameter {
-	return parameter{"target, or file and line,", func(in *debugInput) bool { return in.Target != nil || in.File != "" && in.Line > 0 }}
-}
-
-func needsRef() parameter {
-	return parameter{"variable_ref or scope_id", func(in *debugInput) bool { return in.VariableRef != 0 || in.ScopeID != 0 }}
-}
-
-func needs(name string, get func(in *debugInput) string) parameter {
-	return parameter{name, func(in *debugInput) bool { return get(in) != "" }}
-}
-
-func needsCount(name string, get func(in *debugInput) int) parameter {
-	return parameter{name, func(in *debugInput) bool { return get(in) != 0 }}
-}
-
-func needsExpression() parameter {
-	return needs("expression", func(in *debugInput) string { return in.Expression })
-}
-func needsName() parameter { return needs("name", func(in *debugInput) string { return in.Name }) }
-func needsMemory() parameter {
-	return needs("memory_reference", func(in *debugInput) string { return in.MemoryReference })
-}
-
-func needsInstruction() parameter {
-	return needs("instruction_reference", func(in *debugInput) string { return in.InstructionReference })
-}
-
-func needsDataID() parameter {
-	return needs("data_id", func(in *debugInput) string { return in.DataID })
-}
-
-// A value may be empty, but it must be given.
-func needsValue() parameter {
-	return needs("value", func(in *debugInput) string { return string(in.Value) })
 }
 
 // What an action is about, for its title.
@@ -128,58 +99,69 @@ func aboutMemory(c *debugCall) string { return c.in.MemoryReference }
 
 func aboutVariable(c *debugCall) string { return c.in.Name }
 
+// What to do instead of actions that an adapter does not support.
+const (
+	insteadOfData        = "Set breakpoints with a condition where the variable is changed instead"
+	insteadOfSet         = "Try evaluate with an assignment instead"
+	insteadOfBack        = "Restart the program and stop earlier instead"
+	insteadOfGoto        = "Use run_to to go forward, or restart"
+	insteadOfInstruction = "Set a breakpoint by file and line instead"
+	insteadOfMemory      = "Evaluate a pointer expression instead"
+	insteadOfSources     = "Use search and find instead"
+)
+
 // allDebugActions returns the actions in the order of the description.
 func allDebugActions() []debugAction {
 	const read = agent.KindRead
 	return []debugAction{
-		{name: "launch", title: "Debug", about: aboutLaunch, session: noSession, starts: true, needs: []parameter{needsProgram()}},
-		{name: "attach", title: "Attach debugger to", about: aboutAttach, session: noSession, starts: true, needs: []parameter{needsProcess()}},
+		{name: "launch", title: "Debug", about: aboutLaunch, session: noSession, starts: true, needs: []string{"program (or configuration)"}},
+		{name: "attach", title: "Attach debugger to", about: aboutAttach, session: noSession, starts: true, needs: []string{"pid or port (or configuration)"}},
 		{name: "sessions", title: "Debug sessions", kind: read, session: noSession, run: runDebugSessions},
 		{name: "output", title: "Output of the program", kind: read, session: anySession, run: runDebugOutput},
 		{name: "terminate", title: "End debug session", session: anySession, run: runTerminate},
 		{name: "restart", title: "Restart the program", session: anySession, resumes: true, run: runRestart},
 
-		{name: "set_breakpoint", title: "Breakpoint at", about: aboutPlace, kind: read, session: maybeSession, needs: []parameter{needsPlace()}, run: runSetBreakpoint},
-		{name: "remove_breakpoint", title: "Remove breakpoint at", about: aboutPlace, kind: read, session: maybeSession, needs: []parameter{needsPlace()}, run: runRemoveBreakpoint},
+		{name: "set_breakpoint", title: "Breakpoint at", about: aboutPlace, kind: read, session: maybeSession, needs: []string{needsPlace}, run: runSetBreakpoint},
+		{name: "remove_breakpoint", title: "Remove breakpoint at", about: aboutPlace, kind: read, session: maybeSession, needs: []string{needsPlace}, run: runRemoveBreakpoint},
 		{name: "breakpoints", title: "Breakpoints", kind: read, session: maybeSession, run: runBreakpoints},
 		{name: "set_exception_breakpoints", title: "Stop at exceptions", kind: read, session: maybeSession, run: runExceptionBreakpoints},
-		{name: "set_instruction_breakpoint", title: "Breakpoint at instruction", about: aboutInstruction, kind: read, needs: []parameter{needsInstruction()}, run: runSetBreakpoint},
-		{name: "remove_instruction_breakpoint", title: "Remove breakpoint at instruction", about: aboutInstruction, kind: read, needs: []parameter{needsInstruction()}, run: runRemoveBreakpoint},
-		{name: "data_breakpoint_info", title: "Data breakpoint for", about: aboutVariable, kind: read, needs: []parameter{needsName()}, run: runDataInfo},
-		{name: "set_data_breakpoint", title: "Data breakpoint", kind: read, needs: []parameter{needsDataID()}, run: runSetBreakpoint},
-		{name: "remove_data_breakpoint", title: "Remove data breakpoint", kind: read, needs: []parameter{needsDataID()}, run: runRemoveBreakpoint},
+		{name: "set_instruction_breakpoint", title: "Breakpoint at instruction", about: aboutInstruction, kind: read, needs: []string{"instruction_reference"}, run: runSetBreakpoint, instead: insteadOfInstruction},
+		{name: "remove_instruction_breakpoint", title: "Remove breakpoint at instruction", about: aboutInstruction, kind: read, needs: []string{"instruction_reference"}, run: runRemoveBreakpoint, instead: insteadOfInstruction},
+		{name: "data_breakpoint_info", title: "Data breakpoint for", about: aboutVariable, kind: read, needs: []string{"name"}, run: runDataInfo, instead: insteadOfData},
+		{name: "set_data_breakpoint", title: "Data breakpoint", kind: read, needs: []string{"data_id"}, run: runSetBreakpoint, instead: insteadOfData},
+		{name: "remove_data_breakpoint", title: "Remove data breakpoint", kind: read, needs: []string{"data_id"}, run: runRemoveBreakpoint},
 
-		{name: "continue", title: "Continue", resumes: true, run: runContinue},
-		{name: "run_to", title: "Run to", about: aboutPlace, resumes: true, needs: []parameter{needsLine()}, run: runRunTo},
-		{name: "step_over", title: "Step over", resumes: true, run: runStep},
-		{name: "step_in", title: "Step in", resumes: true, run: runStep},
-		{name: "step_out", title: "Step out", resumes: true, run: runStep},
-		{name: "step_back", title: "Step back", resumes: true, run: runStep},
-		{name: "reverse_continue", title: "Run backwards", resumes: true, run: runStep},
-		{name: "step_in_targets", title: "Functions to step into", kind: read, run: runStepInTargets},
-		{name: "restart_frame", title: "Restart frame", resumes: true, run: runStep},
-		{name: "goto_targets", title: "Places to go to", kind: read, needs: []parameter{needsLine()}, run: runGotoTargets},
-		{name: "goto", title: "Go to", about: aboutGoto, needs: []parameter{needsTarget()}, run: runStep},
+		{name: "continue", title: "Continue", resumes: true, run: runContinue, command: "continue", verb: "Continue"},
+		{name: "run_to", title: "Run to", about: aboutPlace, resumes: true, needs: []string{needsLine}, run: runRunTo},
+		{name: "step_over", title: "Step over", resumes: true, run: runStep, command: "next", verb: "Step over"},
+		{name: "step_in", title: "Step in", resumes: true, run: runStep, command: "stepIn", verb: "Step in"},
+		{name: "step_out", title: "Step out", resumes: true, run: runStep, command: "stepOut", verb: "Step out"},
+		{name: "step_back", title: "Step back", resumes: true, run: runStep, command: "stepBack", verb: "Step back", instead: insteadOfBack},
+		{name: "reverse_continue", title: "Run backwards", resumes: true, run: runStep, command: "reverseContinue", verb: "Reverse continue", instead: insteadOfBack},
+		{name: "step_in_targets", title: "Functions to step into", kind: read, run: runStepInTargets, instead: "Use run_to with a line in the function, or step_in"},
+		{name: "restart_frame", title: "Restart frame", resumes: true, run: runStep, command: "restartFrame", verb: "Restart frame", instead: insteadOfBack},
+		{name: "goto_targets", title: "Places to go to", kind: read, needs: []string{needsLine}, run: runGotoTargets, instead: insteadOfGoto},
+		{name: "goto", title: "Go to", about: aboutGoto, needs: []string{"target, or file and line,"}, run: runStep, command: "goto", verb: "Goto", instead: insteadOfGoto},
 		{name: "pause", title: "Pause the program", run: runPause},
 
 		{name: "inspect", title: "Inspect the program", kind: read, run: runInspect},
 		{name: "stack_trace", title: "Stack trace", kind: read, run: runStackTrace},
 		{name: "threads", title: "Threads", kind: read, run: runThreads},
 		{name: "scopes", title: "Scopes", kind: read, run: runScopes},
-		{name: "variables", title: "Variables", kind: read, needs: []parameter{needsRef()}, run: runVariables},
-		{name: "evaluate", title: "Evaluate", about: aboutExpression, kind: read, needs: []parameter{needsExpression()}, run: runEvaluate},
-		{name: "set_variable", title: "Set", about: aboutVariable, needs: []parameter{needsRef(), needsName(), needsValue()}, run: runSetVariable},
-		{name: "set_expression", title: "Set", about: aboutExpression, needs: []parameter{needsExpression(), needsValue()}, run: runSetExpression},
-		{name: "completions", title: "Complete", about: aboutExpression, kind: read, needs: []parameter{needsExpression()}, run: runCompletions},
+		{name: "variables", title: "Variables", kind: read, needs: []string{needsRef}, run: runVariables},
+		{name: "evaluate", title: "Evaluate", about: aboutExpression, kind: read, needs: []string{"expression"}, run: runEvaluate},
+		{name: "set_variable", title: "Set", about: aboutVariable, needs: []string{needsRef, "name", "value"}, run: runSetVariable, instead: insteadOfSet},
+		{name: "set_expression", title: "Set", about: aboutExpression, needs: []string{"expression", "value"}, run: runSetExpression, instead: insteadOfSet},
+		{name: "completions", title: "Complete", about: aboutExpression, kind: read, needs: []string{"expression"}, run: runCompletions},
 		{name: "exception_info", title: "Exception", kind: read, run: runExceptionInfo},
 		{name: "source", title: "Source of the frame", kind: read, run: runSource},
 
-		{name: "disassemble", title: "Disassemble", about: aboutMemory, kind: read, needs: []parameter{needsCount("instruction_count", func(in *debugInput) int { return in.InstructionCount })}, run: runDisassemble},
-		{name: "read_memory", title: "Read memory at", about: aboutMemory, kind: read, needs: []parameter{needsMemory(), needsCount("count", func(in *debugInput) int { return in.Count })}, run: runReadMemory},
-		{name: "write_memory", title: "Write memory at", about: aboutMemory, needs: []parameter{needsMemory(), needs("data", func(in *debugInput) string { return in.Data })}, run: runWriteMemory},
-		{name: "modules", title: "Modules", kind: read, run: runModules},
-		{name: "loaded_sources", title: "Loaded sources", kind: read, run: runLoadedSources},
-		{name: "custom_request", title: "Debug request", about: func(c *debugCall) string { return c.in.Command }, needs: []parameter{needs("command", func(in *debugInput) string { return in.Command })}, run: runCustomRequest},
+		{name: "disassemble", title: "Disassemble", about: aboutMemory, kind: read, needs: []string{"instruction_count"}, run: runDisassemble},
+		{name: "read_memory", title: "Read memory at", about: aboutMemory, kind: read, needs: []string{needsMemory, "count"}, run: runReadMemory, instead: insteadOfMemory},
+		{name: "write_memory", title: "Write memory at", about: aboutMemory, needs: []string{needsMemory, "data"}, run: runWriteMemory, instead: insteadOfMemory},
+		{name: "modules", title: "Modules", kind: read, run: runModules, instead: insteadOfSources},
+		{name: "loaded_sources", title: "Loaded sources", kind: read, run: runLoadedSources, instead: insteadOfSources},
+		{name: "custom_request", title: "Debug request", about: func(c *debugCall) string { return c.in.Command }, needs: []string{"command"}, run: runCustomRequest},
 	}
 }
 

@@ -41,8 +41,8 @@ func (c *debugCall) worded(ctx context.Context, err error) error {
 	case errors.Is(err, dap.ErrUnknownHandle):
 		text += ". The ids are those that stack_trace (frame_id), scopes (scope_id) and variables (variable_ref) show"
 	case errors.Is(err, dap.ErrUnsupported):
-		if other := c.instead(); other != "" {
-			text += ". " + other
+		if c.action.instead != "" {
+			text += ". " + c.action.instead
 		}
 	case errors.Is(err, dap.ErrAdapterDied):
 		text += ". Its program is gone too: launch it again"
@@ -82,30 +82,6 @@ func (c *debugCall) kept() string {
 		return " Try again with a longer timeout."
 	}
 	return fmt.Sprintf(" Session %s is kept and is %s; try again with a longer timeout, pause it, or terminate it.", c.session.ID(), c.session.State())
-}
-
-// instead returns what to do instead of an action that the adapter does not support, or "".
-func (c *debugCall) instead() string {
-	switch c.in.Action {
-	case "set_data_breakpoint", "data_breakpoint_info":
-		return "Set breakpoints with a condition where the variable is changed instead"
-	case "set_variable", "set_expression":
-		return "Try evaluate with an assignment instead"
-	case "restart_frame", "step_back", "reverse_continue":
-		return "Restart the program and stop earlier instead"
-	case "goto", "goto_targets":
-		return "Use run_to to go forward, or restart"
-	case "step_in_targets":
-		return "Use run_to with a line in the function, or step_in"
-	case "set_instruction_breakpoint", "remove_instruction_breakpoint":
-		return "Set a breakpoint by file and line instead"
-	case "read_memory", "write_memory":
-		return "Evaluate a pointer expression instead"
-	case "loaded_sources", "modules":
-		return "Use search and find instead"
-	default:
-		return ""
-	}
 }
 
 const noDebugInfo = `The program has no debug information: build it with -g (Go: go build -gcflags="all=-N -l", without -ldflags -s -w), then launch again`

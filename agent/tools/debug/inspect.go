@@ -1,6 +1,7 @@
 package debug
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -297,10 +298,7 @@ func runScopes(ctx context.Context, c *debugCall) (*agent.Result, error) {
 		}
 		b.WriteString("\n")
 	}
-	if b.Len() == 0 {
-		return c.result(ctx, "The frame has no scopes."), nil
-	}
-	return c.result(ctx, b.String()), nil
+	return c.result(ctx, cmp.Or(b.String(), "The frame has no scopes.")), nil
 }
 
 func runVariables(ctx context.Context, c *debugCall) (*agent.Result, error) {

@@ -1,6 +1,7 @@
 package debug
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -62,10 +63,7 @@ func runDisassemble(ctx context.Context, c *debugCall) (*agent.Result, error) {
 		fmt.Fprintf(w, "%s %s\t%s\t%s\n", mark, ins.Address, ins.InstructionBytes, text)
 	}
 	_ = w.Flush() // it writes to memory
-	if b.Len() == 0 {
-		return c.result(ctx, "No instructions there."), nil
-	}
-	return c.result(ctx, b.String()), nil
+	return c.result(ctx, cmp.Or(b.String(), "No instructions there.")), nil
 }
 
 func sameAddress(a, b string) bool {
@@ -191,10 +189,7 @@ func runLoadedSources(ctx context.Context, c *debugCall) (*agent.Result, error) 
 		}
 		b.WriteString("\n")
 	}
-	if b.Len() == 0 {
-		return c.result(ctx, "No loaded sources."), nil
-	}
-	return c.result(ctx, b.String()), nil
+	return c.result(ctx, cmp.Or(b.String(), "No loaded sources.")), nil
 }
 
 // runSource shows the source of a frame, or one that only the adapter has.

@@ -14,28 +14,6 @@ import (
 	"github.com/gajae-code/gjc/dap"
 )
 
-// stepCommand returns the request of an action that lets the program run on, and its name for people.
-func stepCommand(action string) (command, verb string) {
-	switch action {
-	case "step_over":
-		return "next", "Step over"
-	case "step_in":
-		return "stepIn", "Step in"
-	case "step_out":
-		return "stepOut", "Step out"
-	case "step_back":
-		return "stepBack", "Step back"
-	case "reverse_continue":
-		return "reverseContinue", "Reverse continue"
-	case "restart_frame":
-		return "restartFrame", "Restart frame"
-	case "goto":
-		return "goto", "Goto"
-	default:
-		return "continue", "Continue"
-	}
-}
-
 // wait waits for the next stop or the end and reports it. After a timeout the program runs on.
 func (c *debugCall) wait(ctx context.Context, verb string, full bool) (*agent.Result, error) {
 	err := c.session.Wait(ctx)
@@ -81,34 +59,28 @@ func (c *debugCall) stillRunning(verb string, full bool) (*agent.Result, error) 
 	return c.result(ctx, said+"\n"+text), nil
 }
 
-func (c *debugCall) verb() string {
-	_, verb := stepCommand(c.in.Action)
-	return verb
-}
-
 // resume lets the program run on and waits.
 func (c *debugCall) resume(ctx context.Context, r dap.Resume) (*agent.Result, error) {
 	if err := c.session.Resume(ctx, r); err != nil {
 		return nil, err
 	}
-	return c.wait(ctx, c.verb(), false)
+	return c.wait(ctx, c.action.verb, false)
 }
 
 // runContinue also waits for a program that already runs.
 func runContinue(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	if c.session.State() != dap.StateStopped {
-		return c.wait(ctx, c.verb(), false)
+		return c.wait(ctx, c.action.verb, false)
 	}
 	return c.resume(ctx, dap.Resume{Command: "continue", Thread: c.in.Thread})
 }
 
 func runStep(ctx context.Context, c *debugCall) (*agent.Result, error) {
-	command, _ := stepCommand(c.in.Action)
-	r := dap.Resume{Command: command, Thread: c.in.Thread, Frame: c.in.FrameID, Granularity: c.in.Granularity}
+	r := dap.Resume{Command: c.action.command, Thread: c.in.Thread, Frame: c.in.FrameID, Granularity: c.in.Granularity}
 	switch {
 	case c.in.Target != nil:
 		r.Target = *c.in.Target
-	case command == "goto":
+	case r.Command == "goto":
 		targets, err := c.session.GotoTargets(ctx, c.path, c.in.Line)
 		if err != nil {
 			return nil, err

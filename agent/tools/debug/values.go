@@ -1,6 +1,7 @@
 package debug
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -140,10 +141,7 @@ func runCompletions(ctx context.Context, c *debugCall) (*agent.Result, error) {
 		}
 		b.WriteString("\n")
 	}
-	if b.Len() == 0 {
-		return c.result(ctx, "No completions."), nil
-	}
-	return c.result(ctx, b.String()), nil
+	return c.result(ctx, cmp.Or(b.String(), "No completions.")), nil
 }
 
 func runExceptionInfo(ctx context.Context, c *debugCall) (*agent.Result, error) {
