@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -70,6 +71,95 @@ func mayImport(name string) string {
 		return "everything"
 	default:
 		return strings.Join(deps, ", ")
+	}
+}
+
+// rooms are the folders that the diagram of docs/architecture.md shows for themselves; other folders belong to the one above.
+var rooms = []string{"acp", "acp/content", "acp/server", "agent", "agent/approval", "agent/toolkit", "agent/tools", "bridges", "cmd", "conformance", "dap", "internal", "lsp", "mcp", "providers", "sessions"}
+
+// roomOf returns the room of a package; empty for packages that only tests and generators use.
+func roomOf(pkg string) string {
+	if base := path.Base(pkg); strings.HasSuffix(base, "test") || base == "generate" || base == "testenv" {
+		return ""
+	}
+	room := ""
+	for _, r := range rooms {
+		if (pkg == r || strings.HasPrefix(pkg, r+"/")) && len(r) > len(room) {
+			room = r
+		}
+	}
+	return room
+}
+
+// diagram returns the layers table as a flowchart of rooms, without arrows that follow from others. It fails the test if rooms import
+// each other in a circle.
+func diagram(t *testing.T) string {
+	t.Helper()
+	imports := make(map[string]map[string]bool)
+	for pkg, deps := range layers {
+		from := roomOf(pkg)
+		if from == "" {
+			continue
+		}
+		if imports[from] == nil {
+			imports[from] = make(map[string]bool)
+		}
+		if slices.Contains(deps, "*") {
+			deps = slices.Collect(maps.Keys(layers))
+		}
+		for _, dep := range deps {
+			if to := roomOf(dep); to != "" && to != from && !strings.HasPrefix(dep, "cmd/") {
+				imports[from][to] = true
+			}
+		}
+	}
+	var reaches func(from, to string, seen map[string]bool) bool
+	reaches = func(from, to string, seen map[string]bool) bool {
+		for next := range imports[from] {
+			if next == to || !seen[next] && func() bool { seen[next] = true; return reaches(next, to, seen) }() {
+				return true
+			}
+		}
+		return false
+	}
+	var b strings.Builder
+	b.WriteString("```mermaid\nflowchart TD\n")
+	for _, from := range rooms {
+		if reaches(from, from, make(map[string]bool)) {
+			t.Errorf("%s imports itself by way of other rooms", from)
+		}
+		for _, to := range slices.Sorted(maps.Keys(imports[from])) {
+			indirect := false
+			for other := range imports[from] {
+				indirect = indirect || other != to && reaches(other, to, make(map[string]bool))
+			}
+			if !indirect {
+				fmt.Fprintf(&b, "  %s[%s] --> %s[%s]\n", strings.ReplaceAll(from, "/", "_"), from, strings.ReplaceAll(to, "/", "_"), to)
+			}
+		}
+	}
+	return b.String() + "```\n"
+}
+
+// TestArchitectureDiagram holds the diagram in docs/architecture.md to the layers table. -update writes it.
+func TestArchitectureDiagram(t *testing.T) {
+	const file = "docs/architecture.md"
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, _ := strings.Cut(string(data), "```mermaid\n")
+	_, after, found := strings.Cut(rest, "```\n")
+	if !found {
+		t.Fatalf("%s has no diagram", file)
+	}
+	want := before + diagram(t) + after
+	if testenv.Update() {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if string(data) != want {
+		t.Errorf("the diagram of %s is not that of the layers table; run ./task docs", file)
 	}
 }
 
