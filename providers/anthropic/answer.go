@@ -3,12 +3,10 @@ package anthropic
 import (
 	"bytes"
 	"errors"
-	"io"
 	"slices"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
-	"github.com/gajae-code/gjc/providers/internal/cloud"
 	"github.com/gajae-code/gjc/providers/internal/dialect"
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
@@ -70,21 +68,13 @@ type usageDetails struct {
 
 // An answer reads one response.
 type answer struct {
-	model  *model
-	req    *providers.Request
-	stream *wire.Stream
-	yield  func(providers.Event, error) bool
+	dialect.Answer
 
-	ev    event // reused for every event
-	build providers.Builder
-	join  dialect.Joiner
+	stream *wire.Stream
+	ev     event // reused for every event
 	// open holds the current content blocks, by index.
 	open map[int]openBlock
-	// calls holds the ids of the calls so far.
-	calls       []string
-	usage       providers.Usage
-	usageReport dialect.UsageReporter
-	stop        string
+	stop string
 }
 
 type openBlock struct {
@@ -98,30 +88,12 @@ type openBlock struct {
 
 func (a *answer) run() {
 	a.open = map[int]openBlock{}
-	for {
-		ev, err := a.stream.Next()
-		if errors.Is(err, io.EOF) {
-			err = a.stream.CutOff()
-		} else if broken, ok := errors.AsType[*cloud.FrameError](err); ok {
-			err = a.stream.BadEvent(broken)
+	a.stream.Each(a.stream.Next, a.Yield, a.event, func() bool {
+		if a.stop != "" {
+			a.Done(a.stopReason(), nil)
 		}
-		if err != nil {
-			if a.stop != "" && !a.stream.Cancelled() {
-				a.done() // the answer is complete
-				return
-			}
-			a.yield(nil, err)
-			return
-		}
-		more, err := a.event(ev)
-		if err != nil {
-			a.yield(nil, err)
-			return
-		}
-		if !more {
-			return
-		}
-	}
+		return a.stop != ""
+	})
 }
 
 // events holds the types of events that are read.
@@ -154,22 +126,22 @@ func (a *answer) event(raw wire.Event) (more bool, err error) {
 		return a.blockEnd(ev.Index.Value), nil
 	case "message_start":
 		a.count(&ev.Message.Usage.Value)
-		return a.usageReport.Report(a.usage, a.yield), nil
+		return a.Report(), nil
 	case "message_delta":
 		a.count(&ev.Usage.Value)
 		if ev.Delta.StopReason != "" {
 			a.stop = ev.Delta.StopReason
 		}
-		if !a.usageReport.Report(a.usage, a.yield) {
+		if !a.Report() {
 			return false, nil
 		}
 		if why := ev.Delta.StopDetails.Explanation; why != "" && a.stop == "refusal" {
-			a.build.Break()
-			return a.send(providers.TextDelta{Text: why}), nil
+			a.Build.Break()
+			return a.Send(providers.TextDelta{Text: why}), nil
 		}
 	case "message_stop":
 		a.stream.End()
-		a.done()
+		a.Done(a.stopReason(), nil)
 		return false, nil
 	case "message":
 		return false, a.whole(ev)
@@ -194,7 +166,7 @@ func (a *answer) whole(ev *event) error {
 	}
 	a.count(&ev.Usage.Value)
 	a.stop = ev.StopReason
-	if !a.usageReport.Report(a.usage, a.yield) {
+	if !a.Report() {
 		return nil
 	}
 	for i := range ev.Content {
@@ -204,62 +176,46 @@ func (a *answer) whole(ev *event) error {
 		}
 	}
 	a.stream.End()
-	a.done()
+	a.Done(a.stopReason(), nil)
 	return nil
-}
-
-func (a *answer) send(ev providers.Event) bool {
-	before, now := a.join.Next(ev)
-	return a.emit(before) && a.emit(now)
-}
-
-// emit yields ev unless it is nil.
-func (a *answer) emit(ev providers.Event) bool {
-	if ev == nil {
-		return true
-	}
-	a.build.Add(ev)
-	return a.yield(ev, nil)
 }
 
 func (a *answer) start(ev *event) bool {
 	b := &ev.ContentBlock
-	id := string(b.ID)
+	open := openBlock{kind: b.Type, whole: b.Input}
+	more := true
 	if b.Type == "tool_use" {
 		// Anthropic's own ids are unique; those of compatible servers may not be.
-		id = dialect.UniqueID(a.req, id, "", a.calls)
-		a.calls = append(a.calls, id)
+		open.id, more = a.StartCall(string(b.ID), "", b.Name)
 	}
-	a.open[ev.Index.Value] = openBlock{kind: b.Type, id: id, whole: b.Input}
+	a.open[ev.Index.Value] = open
 	switch b.Type {
 	case "text":
-		a.build.Break()
-		return b.Text == "" || a.send(providers.TextDelta{Text: b.Text})
+		a.Build.Break()
+		return a.SendText(b.Text)
 	case "thinking":
-		a.build.Break()
-		if b.Thinking != "" && !a.send(providers.ThinkingDelta{Text: b.Thinking}) {
+		a.Build.Break()
+		if !a.SendThinking(b.Thinking) {
 			return false
 		}
 		if b.Signature != "" {
-			a.build.SignThinking(b.Signature)
+			a.Build.SignThinking(b.Signature)
 		}
 	case "redacted_thinking":
-		a.build.Redacted(b.Data)
-	case "tool_use":
-		return a.send(providers.ToolCallStart{ID: id, Name: b.Name})
+		a.Build.Redacted(b.Data)
 	}
-	return true
+	return more
 }
 
 func (a *answer) delta(ev *event) bool {
 	d := &ev.Delta
 	switch d.Type {
 	case "text_delta":
-		return d.Text == "" || a.send(providers.TextDelta{Text: d.Text})
+		return a.SendText(d.Text)
 	case "thinking_delta":
-		return d.Thinking == "" || a.send(providers.ThinkingDelta{Text: d.Thinking})
+		return a.SendThinking(d.Thinking)
 	case "signature_delta":
-		a.build.SignThinking(d.Signature)
+		a.Build.SignThinking(d.Signature)
 	case "input_json_delta":
 		b := a.open[ev.Index.Value]
 		if b.kind != "tool_use" || d.PartialJSON == "" {
@@ -269,7 +225,7 @@ func (a *answer) delta(ev *event) bool {
 			b.input = true
 			a.open[ev.Index.Value] = b
 		}
-		return a.send(providers.ToolCallDelta{ID: b.id, Input: d.PartialJSON})
+		return a.Send(providers.ToolCallDelta{ID: b.id, Input: d.PartialJSON})
 	}
 	return true
 }
@@ -279,7 +235,7 @@ func (a *answer) blockEnd(index int) bool {
 	b := a.open[index]
 	delete(a.open, index)
 	if b.kind == "tool_use" && !b.input && !jsonx.IsNull(b.whole) && string(b.whole) != "{}" {
-		return a.send(providers.ToolCallDelta{ID: b.id, Input: string(b.whole)})
+		return a.Send(providers.ToolCallDelta{ID: b.id, Input: string(b.whole)})
 	}
 	return true
 }
@@ -290,24 +246,11 @@ func (a *answer) count(u *usage) {
 			*to = from.Count()
 		}
 	}
-	set(&a.usage.Input, u.Input)
-	set(&a.usage.Output, u.Output)
-	set(&a.usage.CacheRead, u.CacheRead)
-	set(&a.usage.CacheWrite, u.CacheWrite)
-	set(&a.usage.Thinking, u.Details.Value.Thinking)
-}
-
-func (a *answer) done() {
-	for _, ev := range a.join.Rest() {
-		if !a.emit(ev) {
-			return
-		}
-	}
-	info := &a.model.cfg.Info
-	m := a.build.Message()
-	m.API, m.Provider, m.Model, m.Usage = info.API, info.Provider, info.ID, a.usage
-	m.StopReason = a.stopReason()
-	a.yield(providers.Done{Message: m}, nil)
+	set(&a.Usage.Input, u.Input)
+	set(&a.Usage.Output, u.Output)
+	set(&a.Usage.CacheRead, u.CacheRead)
+	set(&a.Usage.CacheWrite, u.CacheWrite)
+	set(&a.Usage.Thinking, u.Details.Value.Thinking)
 }
 
 func (a *answer) stopReason() providers.StopReason {
@@ -320,7 +263,7 @@ func (a *answer) stopReason() providers.StopReason {
 		return providers.StopTools
 	}
 	// end_turn, stop_sequence, pause_turn, and future reasons. Calls need results, whatever the reason.
-	if a.build.Calls() > 0 {
+	if a.Build.Calls() > 0 {
 		return providers.StopTools
 	}
 	return providers.StopEnd

@@ -20,6 +20,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/option"
 
 	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/internal/dialect"
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
@@ -126,19 +127,9 @@ func (m *model) Info() providers.ModelInfo { return m.cfg.Info }
 
 // Stream implements [providers.Model].
 func (m *model) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
-	return func(yield func(providers.Event, error) bool) {
-		body, err := m.encode(req)
-		if err != nil {
-			yield(nil, wire.Errorf(&m.cfg, providers.KindInvalid, "encoding the request: %v", err))
-			return
-		}
-		s, err := m.send(ctx, body)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		defer s.Close()
-		a := &answer{model: m, req: req, stream: s, yield: yield}
+	encode := func() ([]byte, error) { return m.encode(req) }
+	return wire.Ask(ctx, &m.cfg, encode, m.send, func(s *wire.Stream, yield func(providers.Event, error) bool) {
+		a := &answer{Answer: dialect.Answer{Ctx: ctx, Info: &m.cfg.Info, Req: req, Yield: yield}, stream: s}
 		a.run()
-	}
+	})
 }

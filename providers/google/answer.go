@@ -2,9 +2,6 @@ package google
 
 import (
 	"cmp"
-	"context"
-	"errors"
-	"io"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
@@ -50,52 +47,31 @@ type usage struct {
 
 // An answer reads one response.
 type answer struct {
-	ctx    context.Context //nolint:containedctx // the caller's; bounds one answer, also an event of many parts
-	model  *model
-	stream *wire.Stream
-	yield  func(providers.Event, error) bool
-	req    *providers.Request
+	dialect.Answer
 
-	chunk       chunk // reused for every event
-	build       providers.Builder
-	join        dialect.Joiner
-	calls       []string // their ids
-	usage       providers.Usage
-	usageReport dialect.UsageReporter
-	finish      string
-	message     string // sent with the finish reason
-	blocked     string
-	said        bool
-	name        string // the id of the response
+	cfg    *providers.Config
+	stream *wire.Stream
+
+	chunk   chunk // reused for every event
+	finish  string
+	message string // sent with the finish reason
+	blocked string
+	name    string // the id of the response
 }
 
 func (a *answer) run() {
-	for {
-		ev, err := a.stream.Next()
-		if errors.Is(err, io.EOF) {
-			err = a.stream.CutOff()
+	a.stream.Each(a.stream.Next, a.Yield, a.event, func() bool {
+		complete := a.finish != "" || a.blocked != ""
+		if complete {
+			a.done()
 		}
-		if err != nil {
-			if (a.finish != "" || a.blocked != "") && !a.stream.Cancelled() {
-				a.done() // the answer is complete
-				return
-			}
-			a.yield(nil, err)
-			return
-		}
-		more, err := a.event(ev.Data)
-		if err != nil {
-			a.yield(nil, err)
-			return
-		}
-		if !more {
-			return
-		}
-	}
+		return complete
+	})
 }
 
 // event processes one event. It reports whether to continue.
-func (a *answer) event(data []byte) (more bool, err error) {
+func (a *answer) event(ev wire.Event) (more bool, err error) {
+	data := ev.Data
 	if text, used, ok := plainText(data); ok && a.name != "" {
 		if used != nil {
 			var u usage
@@ -103,11 +79,11 @@ func (a *answer) event(data []byte) (more bool, err error) {
 				return false, a.stream.BadEvent(err)
 			}
 			a.count(&u)
-			if !a.usageReport.Report(a.usage, a.yield) {
+			if !a.Report() {
 				return false, nil
 			}
 		}
-		return text == "" || a.send(providers.TextDelta{Text: text}), nil
+		return a.SendText(text), nil
 	}
 	a.chunk = chunk{Candidates: a.chunk.Candidates[:0]}
 	c := &a.chunk
@@ -125,7 +101,7 @@ func (a *answer) event(data []byte) (more bool, err error) {
 	if c.Usage.Known {
 		a.count(&c.Usage.Value)
 	}
-	if !a.usageReport.Report(a.usage, a.yield) {
+	if !a.Report() {
 		return false, nil
 	}
 	for i := range c.Candidates {
@@ -145,47 +121,28 @@ func (a *answer) event(data []byte) (more bool, err error) {
 	return true, nil
 }
 
-func (a *answer) send(ev providers.Event) bool {
-	if a.ctx.Err() != nil {
-		a.yield(nil, context.Cause(a.ctx))
-		return false
-	}
-	a.said = true
-	before, now := a.join.Next(ev)
-	return a.emit(before) && a.emit(now)
-}
-
-// emit yields ev unless it is nil.
-func (a *answer) emit(ev providers.Event) bool {
-	if ev == nil {
-		return true
-	}
-	a.build.Add(ev)
-	return a.yield(ev, nil)
-}
-
 func (a *answer) part(p *answerPart) bool {
 	switch {
 	case p.FunctionCall != nil:
 		return a.call(p)
 	case p.Thought:
-		if p.Text != "" && !a.send(providers.ThinkingDelta{Text: p.Text}) {
+		if !a.SendThinking(p.Text) {
 			return false
 		}
 		if p.ThoughtSignature != "" {
-			a.build.SignThinking(p.ThoughtSignature)
-			a.build.Break()
+			a.Build.SignThinking(p.ThoughtSignature)
+			a.Build.Break()
 		}
 	case p.ThoughtSignature != "":
 		// A signature belongs to its own part only, so the part before must end.
-		a.build.Break()
-		if p.Text != "" && !a.send(providers.TextDelta{Text: p.Text}) {
+		a.Build.Break()
+		if !a.SendText(p.Text) {
 			return false
 		}
-		a.build.SignText(p.ThoughtSignature)
-		a.build.Break()
-	case p.Text != "":
-		return a.send(providers.TextDelta{Text: p.Text})
+		a.Build.SignText(p.ThoughtSignature)
+		a.Build.Break()
+	default:
+		return a.SendText(p.Text)
 	}
 	return true
 }
@@ -193,22 +150,21 @@ func (a *answer) part(p *answerPart) bool {
 // call processes a call, which always arrives whole.
 func (a *answer) call(p *answerPart) bool {
 	c := p.FunctionCall
-	id := dialect.UniqueID(a.req, string(c.ID), a.name, a.calls)
-	a.calls = append(a.calls, id)
-	if !a.send(providers.ToolCallStart{ID: id, Name: c.Name}) {
+	id, more := a.StartCall(string(c.ID), a.name, c.Name)
+	if !more {
 		return false
 	}
 	if p.ThoughtSignature != "" {
-		a.build.SignCall(id, p.ThoughtSignature)
+		a.Build.SignCall(id, p.ThoughtSignature)
 	}
 	if jsonx.IsNull(c.Args) || string(c.Args) == "{}" {
 		return true
 	}
-	return a.send(providers.ToolCallDelta{ID: id, Input: string(c.Args)})
+	return a.Send(providers.ToolCallDelta{ID: id, Input: string(c.Args)})
 }
 
 func (a *answer) count(u *usage) {
-	a.usage = providers.Usage{
+	a.Usage = providers.Usage{
 		Input: max(0, u.Prompt.Count()+u.ToolUse.Count()-u.Cached.Count()), CacheRead: u.Cached.Count(),
 		Output: u.Candidates.Count() + u.Thoughts.Count(), Thinking: u.Thoughts.Count(),
 	}
@@ -217,27 +173,19 @@ func (a *answer) count(u *usage) {
 func (a *answer) done() {
 	stop, err := a.stopReason()
 	if err != nil {
-		a.yield(nil, err)
+		a.Yield(nil, err)
 		return
 	}
-	if stop == providers.StopRefusal && !a.said {
+	if stop == providers.StopRefusal && !a.Said {
 		why := "Google blocked this request: " + cmp.Or(a.blocked, a.finish)
 		if a.message != "" {
 			why += " (" + a.message + ")"
 		}
-		if !a.send(providers.TextDelta{Text: why + "."}) {
+		if !a.Send(providers.TextDelta{Text: why + "."}) {
 			return
 		}
 	}
-	for _, ev := range a.join.Rest() {
-		if !a.emit(ev) {
-			return
-		}
-	}
-	info := &a.model.cfg.Info
-	m := a.build.Message()
-	m.API, m.Provider, m.Model, m.Usage, m.StopReason = info.API, info.Provider, info.ID, a.usage, stop
-	a.yield(providers.Done{Message: m}, nil)
+	a.Done(stop, nil)
 }
 
 func (a *answer) stopReason() (providers.StopReason, error) {
@@ -260,11 +208,11 @@ func (a *answer) stopReason() (providers.StopReason, error) {
 		return "", a.failed(providers.KindInvalid, "the request lacks a signature of the model's thinking")
 	case "STOP":
 	default:
-		if !a.said {
+		if !a.Said {
 			return "", a.failed(providers.KindProtocol, "the model stopped without an answer: "+a.finish)
 		}
 	}
-	if a.build.Calls() > 0 {
+	if a.Build.Calls() > 0 {
 		return providers.StopTools, nil
 	}
 	return providers.StopEnd, nil
@@ -275,7 +223,7 @@ func (a *answer) failed(kind providers.ErrorKind, what string) error {
 	if a.message != "" {
 		what += ": " + a.message
 	}
-	e := wire.Errorf(&a.model.cfg, kind, "%s", what)
+	e := wire.Errorf(a.cfg, kind, "%s", what)
 	e.RequestID = a.stream.RequestID
 	return e
 }

@@ -2,9 +2,6 @@ package openai
 
 import (
 	"bytes"
-	"context"
-	"errors"
-	"io"
 	"slices"
 	"strings"
 
@@ -75,24 +72,18 @@ type outputDetails struct {
 
 // An answer reads one response.
 type answer struct {
-	ctx    context.Context //nolint:containedctx // the caller's; bounds one answer, also an event of many parts
-	model  *model
-	stream *wire.Stream
-	yield  func(providers.Event, error) bool
-	req    *providers.Request
+	dialect.Answer
 
-	build       providers.Builder
-	join        dialect.Joiner
-	calls       []*call
-	usage       providers.Usage
-	usageReport dialect.UsageReporter
-	finish      string
-	refused     bool
-	said        bool   // anything
-	deltas      bool   // the choice had deltas; a message after them repeats them
-	member      string // the member that holds the reasoning
-	details     []reasoningDetail
-	name        string // the id of the response
+	rules  *rules
+	stream *wire.Stream
+
+	calls   []*call
+	finish  string
+	refused bool
+	deltas  bool   // the choice had deltas; a message after them repeats them
+	member  string // the member that holds the reasoning
+	details []reasoningDetail
+	name    string // the id of the response
 }
 
 // call is a tool call that is being received.
@@ -106,52 +97,31 @@ type call struct {
 }
 
 func (a *answer) run() {
-	for {
-		ev, err := a.stream.Next()
-		if errors.Is(err, io.EOF) {
-			if a.finish == "" && !(a.said && a.stream.Whole()) {
-				err = a.stream.CutOff()
-			} else {
-				a.done()
-				return
-			}
-		}
-		if err != nil {
-			if a.finish != "" && a.ctx.Err() == nil {
-				a.done() // the answer is complete
-				return
-			}
-			a.yield(nil, err)
-			return
-		}
-		if bytes.Equal(bytes.TrimSpace(ev.Data), []byte("[DONE]")) {
-			a.stream.End()
-			if a.finish == "" && !a.said {
-				a.yield(nil, a.stream.CutOff())
-				return
-			}
+	a.stream.Each(a.stream.Next, a.Yield, a.chunk, func() bool {
+		complete := a.finish != "" || a.Said && a.stream.Whole()
+		if complete {
 			a.done()
-			return
 		}
-		more, err := a.chunk(ev)
-		if err != nil {
-			a.yield(nil, err)
-			return
-		}
-		if !more {
-			return
-		}
-	}
+		return complete
+	})
 }
 
 // chunk processes one event. It reports whether to continue.
 func (a *answer) chunk(ev wire.Event) (more bool, err error) {
+	if bytes.Equal(bytes.TrimSpace(ev.Data), []byte("[DONE]")) {
+		a.stream.End()
+		if a.finish == "" && !a.Said {
+			return false, a.stream.CutOff()
+		}
+		a.done()
+		return false, nil
+	}
 	if text, ok := plainContent(ev.Data); ok {
 		if text == "" { // as in the first chunk of most
-			return a.usageReport.Report(a.usage, a.yield), nil
+			return a.Report(), nil
 		}
 		a.deltas = true
-		return a.send(providers.TextDelta{Text: text}), nil
+		return a.Send(providers.TextDelta{Text: text}), nil
 	}
 	var c chunk
 	if err := jsonx.Unmarshal(ev.Data, &c); err != nil {
@@ -169,7 +139,7 @@ func (a *answer) chunk(ev wire.Event) (more bool, err error) {
 	if c.Usage.Known {
 		a.count(&c.Usage.Value)
 	}
-	if !a.usageReport.Report(a.usage, a.yield) {
+	if !a.Report() {
 		return false, nil
 	}
 	for i := range c.Choices {
@@ -179,15 +149,15 @@ func (a *answer) chunk(ev wire.Event) (more bool, err error) {
 		}
 		if !c.Usage.Known && choice.Usage.Known {
 			a.count(&choice.Usage.Value)
-			if !a.usageReport.Report(a.usage, a.yield) {
+			if !a.Report() {
 				return false, nil
 			}
 		}
-		said, calls := a.said, len(a.calls)
+		said, calls := a.Said, len(a.calls)
 		if !a.delta(&choice.Delta) {
 			return false, nil
 		}
-		a.deltas = a.deltas || a.said != said || len(a.calls) > calls
+		a.deltas = a.deltas || a.Said != said || len(a.calls) > calls
 		if !a.deltas && !a.delta(&choice.Message) {
 			return false, nil
 		}
@@ -254,25 +224,6 @@ func plainContent(data []byte) (text string, ok bool) {
 	return jsonx.Text(content)
 }
 
-func (a *answer) send(ev providers.Event) bool {
-	if a.ctx.Err() != nil {
-		a.yield(nil, context.Cause(a.ctx))
-		return false
-	}
-	a.said = true
-	before, now := a.join.Next(ev)
-	return a.emit(before) && a.emit(now)
-}
-
-// emit yields ev unless it is nil.
-func (a *answer) emit(ev providers.Event) bool {
-	if ev == nil {
-		return true
-	}
-	a.build.Add(ev)
-	return a.yield(ev, nil)
-}
-
 func (a *answer) delta(d *delta) bool {
 	a.detail(d.ReasoningDetails)
 	if !a.think(a.thought(d)) {
@@ -281,14 +232,9 @@ func (a *answer) delta(d *delta) bool {
 	if len(d.Content) > 0 && d.Content.Kind() == '[' && !a.think(thinkingParts(d.Content), memberContent) {
 		return false
 	}
-	if s := text(d.Content); s != "" && !a.send(providers.TextDelta{Text: s}) {
+	a.refused = a.refused || d.Refusal != ""
+	if !a.SendText(text(d.Content)) || !a.SendText(d.Refusal) {
 		return false
-	}
-	if d.Refusal != "" {
-		a.refused = true
-		if !a.send(providers.TextDelta{Text: d.Refusal}) {
-			return false
-		}
 	}
 	for i := range d.ToolCalls {
 		if !a.call(&d.ToolCalls[i]) {
@@ -342,21 +288,15 @@ func (a *answer) call(part *callPart) bool {
 		}
 		return a.startCall(c, string(c.input)+input)
 	}
-	return input == "" || a.send(providers.ToolCallDelta{ID: c.id, Input: input})
+	return input == "" || a.Send(providers.ToolCallDelta{ID: c.id, Input: input})
 }
 
 // startCall begins a call with the input that has arrived.
 func (a *answer) startCall(c *call, input string) bool {
 	c.started = true
-	var others []string
-	for _, other := range a.calls {
-		if other != c {
-			others = append(others, other.id)
-		}
-	}
-	c.id = dialect.UniqueID(a.req, c.given, a.name, others)
-	return a.send(providers.ToolCallStart{ID: c.id, Name: c.name}) &&
-		(input == "" || a.send(providers.ToolCallDelta{ID: c.id, Input: input}))
+	id, more := a.StartCall(c.given, a.name, c.name)
+	c.id = id
+	return more && (input == "" || a.Send(providers.ToolCallDelta{ID: c.id, Input: input}))
 }
 
 // nameless begins the calls that have no name: they fail, and the model sees why. It ignores empty pieces.
@@ -378,7 +318,7 @@ func (a *answer) callOf(part *callPart) *call {
 		sameID := part.ID == "" || string(part.ID) == c.given
 		// A call without an id after a complete one is another call.
 		another := part.ID == "" && part.Function.Name != "" && c.started &&
-			(!part.Index.Known || jsonx.Valid([]byte(a.build.Input(c.id))))
+			(!part.Index.Known || jsonx.Valid([]byte(a.Build.Input(c.id))))
 		if sameIndex && sameID && !another {
 			return c
 		}
@@ -419,7 +359,7 @@ func (a *answer) count(u *usage) {
 	if thinking > 0 && u.Total.Count() == u.Prompt.Count()+output+thinking {
 		output += thinking // xAI counts it separately
 	}
-	a.usage = providers.Usage{
+	a.Usage = providers.Usage{
 		Input: max(0, u.Prompt.Count()-cached-written), Output: output, CacheRead: cached, CacheWrite: written, Thinking: thinking,
 	}
 }
@@ -427,26 +367,16 @@ func (a *answer) count(u *usage) {
 func (a *answer) done() {
 	switch a.finish {
 	case "error":
-		a.yield(nil, a.stream.EventError(nil))
+		a.Yield(nil, a.stream.EventError(nil))
 		return
 	case "insufficient_system_resource", "network_error", "abort": // of DeepSeek, Z.ai, vLLM
-		a.yield(nil, a.stream.EventError(jsonx.Raw(`"the provider aborted the answer: `+a.finish+`"`)))
+		a.Yield(nil, a.stream.EventError(jsonx.Raw(`"the provider aborted the answer: `+a.finish+`"`)))
 		return
 	}
 	if !a.nameless() {
 		return
 	}
-	for _, ev := range a.join.Rest() {
-		if !a.emit(ev) {
-			return
-		}
-	}
-	info := &a.model.cfg.Info
-	m := a.build.Message()
-	a.sign(&m)
-	m.API, m.Provider, m.Model, m.Usage = info.API, info.Provider, info.ID, a.usage
-	m.StopReason = a.stopReason()
-	a.yield(providers.Done{Message: m}, nil)
+	a.Done(a.stopReason(), a.sign)
 }
 
 func (a *answer) stopReason() providers.StopReason {
@@ -459,7 +389,7 @@ func (a *answer) stopReason() providers.StopReason {
 	switch {
 	case a.refused:
 		return providers.StopRefusal
-	case a.build.Calls() > 0:
+	case a.Build.Calls() > 0:
 		// Some servers say "stop" with calls.
 		return providers.StopTools
 	}

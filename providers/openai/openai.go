@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/internal/dialect"
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
@@ -63,7 +64,7 @@ func (m *model) Info() providers.ModelInfo { return m.cfg.Info }
 func (m *model) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
 	encode := func() ([]byte, error) { return m.encode(req) }
 	return m.endpoint.Ask(ctx, encode, func(s *wire.Stream, yield func(providers.Event, error) bool) {
-		a := &answer{ctx: ctx, model: m, stream: s, yield: yield, req: req}
+		a := &answer{Answer: dialect.Answer{Ctx: ctx, Info: &m.cfg.Info, Req: req, Yield: yield}, rules: &m.rules, stream: s}
 		a.run()
 	})
 }

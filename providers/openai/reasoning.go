@@ -21,7 +21,7 @@ func (a *answer) think(s, member string) bool {
 		return true
 	}
 	a.member = member
-	return a.send(providers.ThinkingDelta{Text: s})
+	return a.SendThinking(s)
 }
 
 // thought returns the reasoning in d and the member that holds it. Servers with several members repeat it in each; the
@@ -43,7 +43,7 @@ func (a *answer) thought(d *delta) (s, member string) {
 		}
 		return ""
 	}
-	for _, name := range [...]string{a.model.rules.reasoningIn, memberContent, memberReasoning, memberText} {
+	for _, name := range [...]string{a.rules.reasoningIn, memberContent, memberReasoning, memberText} {
 		if s := said(name); s != "" {
 			return s, name
 		}

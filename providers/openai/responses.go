@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/internal/dialect"
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
@@ -90,7 +91,7 @@ func (m *responsesModel) Info() providers.ModelInfo { return m.cfg.Info }
 func (m *responsesModel) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
 	encode := func() ([]byte, error) { return m.encode(req) }
 	return m.endpoint.Ask(ctx, encode, func(s *wire.Stream, yield func(providers.Event, error) bool) {
-		r := &response{ctx: ctx, model: m, stream: s, yield: yield, req: req}
-		r.run()
+		r := &response{Answer: dialect.Answer{Ctx: ctx, Info: &m.cfg.Info, Req: req, Yield: yield}, stream: s}
+		s.Each(s.Next, yield, r.event, nil)
 	})
 }

@@ -2,9 +2,7 @@ package openai
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 
@@ -87,49 +85,25 @@ type said struct {
 
 // A response reads one response.
 type response struct {
-	ctx    context.Context //nolint:containedctx // the caller's; bounds one answer, also an event of many items
-	model  *responsesModel
+	dialect.Answer
+
 	stream *wire.Stream
-	yield  func(providers.Event, error) bool
-	req    *providers.Request
 
-	build       providers.Builder
-	join        dialect.Joiner
-	items       items
-	last        *item // the last item with output
-	calls       []string
-	name        string // the id of the response
-	usage       providers.Usage
-	usageReport dialect.UsageReporter
-	refused     bool
-}
-
-func (r *response) run() {
-	for {
-		ev, err := r.stream.Next()
-		if errors.Is(err, io.EOF) || err == nil && bytes.Equal(bytes.TrimSpace(ev.Data), []byte("[DONE]")) {
-			err = r.stream.CutOff()
-		}
-		more := false
-		if err == nil {
-			more, err = r.event(ev)
-		}
-		if err != nil {
-			r.yield(nil, err)
-			return
-		}
-		if !more {
-			return
-		}
-	}
+	items   items
+	last    *item  // the last item with output
+	name    string // the id of the response
+	refused bool
 }
 
 // event processes one event. It reports whether to continue.
 func (r *response) event(raw wire.Event) (more bool, err error) {
+	if bytes.Equal(bytes.TrimSpace(raw.Data), []byte("[DONE]")) {
+		return false, r.stream.CutOff()
+	}
 	if text, key, ok := plainDelta(raw.Data); ok {
 		if it := r.items.byID[string(key)]; it != nil && text != "" {
 			r.speak(it)
-			return r.send(providers.TextDelta{Text: text}), nil
+			return r.Send(providers.TextDelta{Text: text}), nil
 		}
 	}
 	var ev responsesEvent
@@ -165,7 +139,7 @@ func (r *response) event(raw wire.Event) (more bool, err error) {
 			r.name = string(ev.Response.ID)
 			r.count(&ev.Response.Usage)
 		}
-		return r.usageReport.Report(r.usage, r.yield), nil
+		return r.Report(), nil
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done":
 		if ev.Response == nil {
 			return false, r.stream.BadEvent(errors.New(kind + " has no response"))
@@ -219,28 +193,10 @@ func plainDelta(data []byte) (text string, key []byte, ok bool) {
 	return text, key, plain && typed && key != nil
 }
 
-func (r *response) send(ev providers.Event) bool {
-	if r.ctx.Err() != nil {
-		r.yield(nil, context.Cause(r.ctx))
-		return false
-	}
-	before, now := r.join.Next(ev)
-	return r.emit(before) && r.emit(now)
-}
-
-// emit yields ev unless it is nil.
-func (r *response) emit(ev providers.Event) bool {
-	if ev == nil {
-		return true
-	}
-	r.build.Add(ev)
-	return r.yield(ev, nil)
-}
-
 // speak makes it the current item.
 func (r *response) speak(it *item) {
 	if r.last != it {
-		r.build.Break()
+		r.Build.Break()
 		r.last = it
 	}
 	it.said = true
@@ -251,7 +207,7 @@ func (r *response) text(ev *responsesEvent, s string) bool {
 		return true
 	}
 	r.speak(r.items.of(ev.place(kindMessage)))
-	return r.send(providers.TextDelta{Text: s})
+	return r.Send(providers.TextDelta{Text: s})
 }
 
 func (r *response) think(ev *responsesEvent, s string) bool {
@@ -264,11 +220,11 @@ func (r *response) think(ev *responsesEvent, s string) bool {
 	}
 	it.summary = ev.SummaryIndex.Value
 	r.speak(it)
-	return r.send(providers.ThinkingDelta{Text: s})
+	return r.Send(providers.ThinkingDelta{Text: s})
 }
 
 func (r *response) input(it *item, s string) bool {
-	return s == "" || it.call == "" || r.send(providers.ToolCallDelta{ID: it.call, Input: s})
+	return s == "" || it.call == "" || r.Send(providers.ToolCallDelta{ID: it.call, Input: s})
 }
 
 // inputDone processes the whole input of a call, of which all, some or nothing has arrived before.
@@ -276,7 +232,7 @@ func (r *response) inputDone(it *item, whole string) bool {
 	if it.call == "" {
 		return true
 	}
-	rest, ok := strings.CutPrefix(whole, r.build.Input(it.call))
+	rest, ok := strings.CutPrefix(whole, r.Build.Input(it.call))
 	return !ok || r.input(it, rest)
 }
 
@@ -312,13 +268,11 @@ func (r *response) outputItem(raw jsonx.Raw, index int, ended bool) (more bool, 
 	}
 	if it.call == "" && (out.Name != "" || ended) {
 		// A call without a name fails, and the model sees why.
-		it.call = r.callID(string(out.CallID))
-		r.calls = append(r.calls, it.call)
 		r.speak(it)
-		if !r.send(providers.ToolCallStart{ID: it.call, Name: out.Name}) {
+		if it.call, more = r.StartCall(string(out.CallID), r.name, out.Name); !more {
 			return false, nil
 		}
-		r.build.SignCall(it.call, string(out.ID))
+		r.Build.SignCall(it.call, string(out.ID))
 	}
 	return r.inputDone(it, out.Arguments), nil
 }
@@ -336,13 +290,13 @@ func (r *response) messageDone(it *item, out *outputItem) bool {
 				continue
 			}
 			r.speak(it)
-			if !r.send(providers.TextDelta{Text: s}) {
+			if !r.Send(providers.TextDelta{Text: s}) {
 				return false
 			}
 		}
 	}
 	if it.said && out.ID != "" && r.last == it {
-		r.build.SignText(textSignature(string(out.ID), out.Phase))
+		r.Build.SignText(textSignature(string(out.ID), out.Phase))
 	}
 	return true
 }
@@ -363,7 +317,7 @@ func (r *response) reasoningDone(it *item, out *outputItem, raw jsonx.Raw) bool 
 		}
 		if len(all) > 0 {
 			r.speak(it)
-			if !r.send(providers.ThinkingDelta{Text: strings.Join(all, "\n\n")}) {
+			if !r.Send(providers.ThinkingDelta{Text: strings.Join(all, "\n\n")}) {
 				return false
 			}
 		}
@@ -372,21 +326,17 @@ func (r *response) reasoningDone(it *item, out *outputItem, raw jsonx.Raw) bool 
 		return true
 	}
 	if r.last != it {
-		r.build.Break()
+		r.Build.Break()
 		r.last = it
 	}
 	if out.EncryptedContent == "" {
-		r.build.ThinkingField(memberOfItem)
+		r.Build.ThinkingField(memberOfItem)
 	} else {
 		kept := raw.Clone()
 		_ = kept.Compact() // it was decoded before
-		r.build.SignThinking(string(kept))
+		r.Build.SignThinking(string(kept))
 	}
 	return true
-}
-
-func (r *response) callID(given string) string {
-	return dialect.UniqueID(r.req, given, r.name, r.calls)
 }
 
 func (r *response) done(res *responded) error {
@@ -396,7 +346,7 @@ func (r *response) done(res *responded) error {
 	r.count(&res.Usage)
 	failed := dialect.IsError(res.Error, true) || res.Status == "failed" || res.Status == "cancelled"
 	// An error alone, without usage, does not begin an answer.
-	if (!failed || res.Usage.Known) && !r.usageReport.Report(r.usage, r.yield) {
+	if (!failed || res.Usage.Known) && !r.Report() {
 		return nil
 	}
 	if failed {
@@ -413,16 +363,7 @@ func (r *response) done(res *responded) error {
 		}
 	}
 	r.stream.End()
-	for _, ev := range r.join.Rest() {
-		if !r.emit(ev) {
-			return nil
-		}
-	}
-	info := &r.model.cfg.Info
-	m := r.build.Message()
-	m.API, m.Provider, m.Model, m.Usage = info.API, info.Provider, info.ID, r.usage
-	m.StopReason = r.stopReason(res)
-	r.yield(providers.Done{Message: m}, nil)
+	r.Done(r.stopReason(res), nil)
 	return nil
 }
 
@@ -433,7 +374,7 @@ func (r *response) count(reported *dialect.Object[responsesUsage]) {
 	}
 	u := &reported.Value
 	cached, written := u.InputDetails.Value.Cached.Count(), u.InputDetails.Value.CacheWrite.Count()
-	r.usage = providers.Usage{
+	r.Usage = providers.Usage{
 		Input: max(0, u.Input.Count()-cached-written), Output: u.Output.Count(), CacheRead: cached, CacheWrite: written,
 		Thinking: u.OutputDetails.Value.Reasoning.Count(),
 	}
@@ -449,7 +390,7 @@ func (r *response) stopReason(res *responded) providers.StopReason {
 		return providers.StopRefusal
 	case reason == "max_output_tokens" || res.Status == "incomplete" && reason == "":
 		return providers.StopLength
-	case r.build.Calls() > 0:
+	case r.Build.Calls() > 0:
 		return providers.StopTools
 	}
 	return providers.StopEnd

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
 )
 
 // EventStreamType is the content type of event streams.
@@ -19,16 +20,6 @@ const EventStreamType = "application/vnd.amazon.eventstream"
 
 // maxFrame bounds a frame. AWS sends none larger than 24 MiB.
 const maxFrame = 64 << 20
-
-// A FrameError reports a malformed frame of an event stream.
-type FrameError struct{ Err error }
-
-func (e *FrameError) Error() string {
-	return "the event stream contains an invalid frame: " + e.Err.Error()
-}
-
-// Unwrap returns the cause.
-func (e *FrameError) Unwrap() error { return e.Err }
 
 // ServerSentEvents returns a copy of client that converts event streams to server-sent events: each chunk of bytes becomes an
 // event, and each exception an event "error" with an error whose type is the exception's name.
@@ -90,7 +81,7 @@ func (t *translated) next() error {
 		return err // between two frames, where a stream may end
 	}
 	if length, err := t.read.Peek(4); err == nil && binary.BigEndian.Uint32(length) > maxFrame {
-		return &FrameError{fmt.Errorf("it is longer than %d MiB", maxFrame>>20)}
+		return badFrame(fmt.Errorf("it is longer than %d MiB", maxFrame>>20))
 	}
 	m, err := t.decoder.Decode(t.read, t.payload[:0])
 	if err != nil {
@@ -125,7 +116,7 @@ func (t *translated) chunk(payload []byte) error {
 		Bytes []byte `json:"bytes"`
 	}
 	if err := jsonx.Unmarshal(payload, &chunk); err != nil {
-		return &FrameError{err}
+		return badFrame(err)
 	}
 	// A line feed would end the event; between the tokens of JSON it has no meaning.
 	for i, c := range chunk.Bytes {
@@ -143,13 +134,15 @@ func (t *translated) fail(name, message string) {
 	t.out = append(jsonx.AppendString(t.out, message), "}}\n\n"...)
 }
 
+func badFrame(err error) error {
+	return failed(providers.KindProtocol, "the event stream contains an invalid frame: %v", err)
+}
+
 // frameError distinguishes a malformed frame from a broken connection.
 func frameError(err error) error {
-	if _, ok := errors.AsType[eventstream.ChecksumError](err); ok {
-		return &FrameError{err}
-	}
-	if _, ok := errors.AsType[eventstream.LengthError](err); ok {
-		return &FrameError{err}
+	_, checksum := errors.AsType[eventstream.ChecksumError](err)
+	if _, length := errors.AsType[eventstream.LengthError](err); checksum || length {
+		return badFrame(err)
 	}
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

@@ -12,6 +12,8 @@ import (
 	"testing/iotest"
 
 	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
+
+	"github.com/gajae-code/gjc/providers"
 )
 
 // frame is a frame with headers of names and values.
@@ -105,8 +107,8 @@ func TestServerSentEvents_Broken(t *testing.T) {
 }
 
 func isFrameError(err error) bool {
-	_, ok := errors.AsType[*FrameError](err)
-	return ok
+	e, ok := errors.AsType[*providers.Error](err)
+	return ok && e.Kind == providers.KindProtocol
 }
 
 func TestServerSentEvents_LeavesOthersAlone(t *testing.T) {

@@ -96,9 +96,9 @@ func alphanumeric(s string, n int) string {
 	return string(out)
 }
 
-// UniqueID returns the id that the server gave, or a new one if it gave none or one that the session already has: some servers
+// uniqueID returns the id that the server gave, or a new one if it gave none or one that the session already has: some servers
 // count from zero in every answer. Response is the id of the response, others is the number of its calls so far.
-func UniqueID(req *providers.Request, given, response string, others []string) string {
+func uniqueID(req *providers.Request, given, response string, others []string) string {
 	taken := func(id string) bool {
 		if slices.Contains(others, id) || req.HasCall != nil && req.HasCall(id) {
 			return true

@@ -9,9 +9,9 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// A Joiner joins characters that a server has split between two events, as [jsonx.JoinSurrogates] does. The zero Joiner is
+// A joiner joins characters that a server has split between two events, as [jsonx.JoinSurrogates] does. The zero joiner is
 // ready for use. It serves one answer.
-type Joiner struct {
+type joiner struct {
 	// half is the high surrogate at the end of the text or thinking so far; zero for none. thinking says which of the two.
 	half     rune
 	thinking bool
@@ -19,9 +19,9 @@ type Joiner struct {
 	calls map[string]rune
 }
 
-// Next returns ev with whole characters, or nil if all of it is held for the next event. It also returns the event to send
+// next returns ev with whole characters, or nil if all of it is held for the next event. It also returns the event to send
 // before, if any: the end of a text whose other half has not arrived.
-func (j *Joiner) Next(ev providers.Event) (before, now providers.Event) {
+func (j *joiner) next(ev providers.Event) (before, now providers.Event) {
 	switch d := ev.(type) {
 	case providers.TextDelta:
 		before = j.turn(false)
@@ -63,7 +63,7 @@ func (j *Joiner) Next(ev providers.Event) (before, now providers.Event) {
 }
 
 // turn returns the end of the previous text or thinking if the next event is of the other kind.
-func (j *Joiner) turn(thinking bool) providers.Event {
+func (j *joiner) turn(thinking bool) providers.Event {
 	var ended providers.Event
 	if thinking != j.thinking {
 		ended = j.flush()
@@ -73,7 +73,7 @@ func (j *Joiner) turn(thinking bool) providers.Event {
 }
 
 // flush returns the event that ends the text or thinking so far; nil if it is complete.
-func (j *Joiner) flush() providers.Event {
+func (j *joiner) flush() providers.Event {
 	if j.half == 0 {
 		return nil
 	}
@@ -84,8 +84,8 @@ func (j *Joiner) flush() providers.Event {
 	return providers.TextDelta{Text: string(utf8.RuneError)}
 }
 
-// Rest returns the events that end incomplete characters at the end of the answer.
-func (j *Joiner) Rest() []providers.Event {
+// rest returns the events that end incomplete characters at the end of the answer.
+func (j *joiner) rest() []providers.Event {
 	var rest []providers.Event
 	if ev := j.flush(); ev != nil {
 		rest = append(rest, ev)

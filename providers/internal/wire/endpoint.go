@@ -62,18 +62,26 @@ func (e *Endpoint) Post(ctx context.Context, body []byte) (*Stream, error) {
 	})
 }
 
-// Ask returns the events of one request. It calls encode when the iteration begins, passes the stream of the response to read,
-// and closes the stream.
+// Ask returns the events of one request to e.
 func (e *Endpoint) Ask(
 	ctx context.Context, encode func() ([]byte, error), read func(s *Stream, yield func(providers.Event, error) bool),
+) iter.Seq2[providers.Event, error] {
+	return Ask(ctx, e.cfg, encode, e.Post, read)
+}
+
+// Ask returns the events of one request. It calls encode when the iteration begins, sends the body with post, passes the stream of
+// the response to read, and closes the stream.
+func Ask(
+	ctx context.Context, cfg *providers.Config, encode func() ([]byte, error), post func(context.Context, []byte) (*Stream, error),
+	read func(s *Stream, yield func(providers.Event, error) bool),
 ) iter.Seq2[providers.Event, error] {
 	return func(yield func(providers.Event, error) bool) {
 		body, err := encode()
 		if err != nil {
-			yield(nil, Errorf(e.cfg, providers.KindInvalid, "encoding the request: %v", err))
+			yield(nil, Errorf(cfg, providers.KindInvalid, "encoding the request: %v", err))
 			return
 		}
-		s, err := e.Post(ctx, body)
+		s, err := post(ctx, body)
 		if err != nil {
 			yield(nil, err)
 			return

@@ -150,6 +150,30 @@ const behindAnswer = 10 * time.Second
 // Cancelled reports whether the caller's context has ended.
 func (s *Stream) Cancelled() bool { return s.parent.Err() != nil }
 
+// Each passes the events that next returns to event, until event returns false or an error, and yields the error. When the
+// stream breaks off, it calls complete, if that is not nil; true means that the answer was complete and has been yielded.
+func (s *Stream) Each(
+	next func() (Event, error), yield func(providers.Event, error) bool, event func(Event) (more bool, err error), complete func() bool,
+) {
+	for more := true; more; {
+		ev, err := next()
+		if err != nil {
+			if complete != nil && !s.Cancelled() && complete() {
+				return
+			}
+			if errors.Is(err, io.EOF) {
+				err = s.CutOff()
+			}
+		} else {
+			more, err = event(ev)
+		}
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+	}
+}
+
 // End reports that the last event was read.
 func (s *Stream) End() { s.ended = true }
 
@@ -312,6 +336,9 @@ func (s *Stream) fail(err error) error {
 		return io.EOF
 	case errors.Is(err, errLineTooLong):
 		return Errorf(s.cfg, providers.KindProtocol, "one event of the stream is larger than %d MiB", maxEvent>>20)
+	}
+	if e, ok := errors.AsType[*providers.Error](err); ok { // of a body that converts another kind of stream
+		return s.BadEvent(errors.New(e.Message))
 	}
 	e := Errorf(s.cfg, providers.KindNetwork, "the connection broke during the answer: %v", err)
 	e.Err, e.RequestID = err, s.RequestID
