@@ -10,6 +10,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"net/http"
@@ -59,9 +60,7 @@ func Open(cfg providers.Config) (providers.Model, error) {
 	}
 	cfg.BaseURL = base.String()
 	cfg.HTTPClient = wire.Guard(cfg.HTTPClient)
-	if cfg.Info.API == "" {
-		cfg.Info.API = API
-	}
+	cfg.Info.API = cmp.Or(cfg.Info.API, API)
 	m := &model{cfg: cfg}
 	if cfg.CacheRetention == providers.CacheLong && base.Hostname() == officialHost {
 		m.ttl = sdk.CacheControlEphemeralTTLTTL1h // others know only the default

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -17,17 +18,7 @@ import (
 // Bedrock opens models at Amazon Bedrock. Credentials come from the environment and from the files of the AWS command line: the
 // token in AWS_BEARER_TOKEN_BEDROCK, the keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile. A configured key is
 // such a token.
-type Bedrock struct {
-	// Getenv reads the environment. If nil, it is empty.
-	Getenv func(string) string
-	// ReadFile reads the files of profiles. If nil, [os.ReadFile].
-	ReadFile func(string) ([]byte, error)
-	// Home is the home directory, which contains the files of profiles; empty for none.
-	Home string
-	// Run runs the command line of a profile's credential_process and returns its output. If nil, such a profile cannot be
-	// used.
-	Run func(ctx context.Context, commandLine string) ([]byte, error)
-}
+type Bedrock cloud.AWS
 
 // Open is the [providers.Factory] of Amazon Bedrock. It does no I/O; the first request reads region and credentials.
 func (b Bedrock) Open(cfg providers.Config) (providers.Model, error) {
@@ -42,9 +33,7 @@ func (b Bedrock) Open(cfg providers.Config) (providers.Model, error) {
 	if cfg.APIKey == "" && !cfg.NoAmbient {
 		cfg.APIKey = account.Token()
 	}
-	if cfg.Info.API == "" {
-		cfg.Info.API = APIBedrock
-	}
+	cfg.Info.API = cmp.Or(cfg.Info.API, APIBedrock)
 	cfg.HTTPClient = cloud.ServerSentEvents(wire.Guard(cfg.HTTPClient))
 	m := &model{cfg: cfg, version: "bedrock-2023-05-31"}
 	region := sync.OnceValue(func() string { return regionOf(base, account) })

@@ -181,7 +181,6 @@ func TestClouds_NoAmbient(t *testing.T) {
 		"AWS token":    anthropic.Bedrock{Getenv: env("AWS_BEARER_TOKEN_BEDROCK", "ambient")}.Open,
 		"AWS profile":  anthropic.Bedrock{Home: "/home/u", ReadFile: read, Run: run}.Open,
 		"Google files": anthropic.Vertex{Home: "/home/u", ReadFile: read}.Open,
-		"metadata":     anthropic.Vertex{Metadata: true}.Open,
 	} {
 		for _, test := range []struct {
 			cfg  providers.Config

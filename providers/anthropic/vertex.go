@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/gajae-code/gjc/providers"
@@ -10,16 +11,7 @@ import (
 
 // Vertex opens models at Vertex AI with application default credentials, the project in GOOGLE_CLOUD_PROJECT and the location
 // in GOOGLE_CLOUD_LOCATION. A configured key is an access token.
-type Vertex struct {
-	// Getenv reads the environment. If nil, it is empty.
-	Getenv func(string) string
-	// ReadFile reads the files of credentials. If nil, [os.ReadFile].
-	ReadFile func(string) ([]byte, error)
-	// Home is the home directory, which contains gcloud's credentials; empty for none.
-	Home string
-	// Metadata asks the metadata server of a machine at Google Cloud if there are no other credentials.
-	Metadata bool
-}
+type Vertex cloud.Vertex
 
 // Open is the [providers.Factory] of Vertex AI. It does no I/O; the first request reads the credentials.
 func (v Vertex) Open(cfg providers.Config) (providers.Model, error) {
@@ -32,9 +24,7 @@ func (v Vertex) Open(cfg providers.Config) (providers.Model, error) {
 		e, _ := errors.AsType[*providers.Error](err)
 		return nil, wire.Errorf(&cfg, e.Kind, "%s", e.Message)
 	}
-	if cfg.Info.API == "" {
-		cfg.Info.API = APIVertex
-	}
+	cfg.Info.API = cmp.Or(cfg.Info.API, APIVertex)
 	cfg.HTTPClient = wire.Guard(cfg.HTTPClient)
 	m := &model{cfg: cfg, version: "vertex-2023-10-16", streams: true}
 	endpoint := wire.NewEndpoint(&m.cfg, u.String(), wire.Header(&cfg, ""))

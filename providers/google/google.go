@@ -5,6 +5,7 @@
 package google
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"net/http"
@@ -52,9 +53,7 @@ func Open(cfg providers.Config) (providers.Model, error) {
 	if !version().MatchString(path.Base(u.Path)) {
 		u = u.JoinPath("v1beta")
 	}
-	if cfg.Info.API == "" {
-		cfg.Info.API = API
-	}
+	cfg.Info.API = cmp.Or(cfg.Info.API, API)
 	return open(cfg, u.JoinPath("models", escape(strings.TrimPrefix(cfg.Model(), "models/"))+":"+method), nil), nil
 }
 

@@ -1,6 +1,7 @@
 package google
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/gajae-code/gjc/providers"
@@ -10,16 +11,7 @@ import (
 
 // Vertex opens models at Vertex AI with the key in GOOGLE_CLOUD_API_KEY, or with application default credentials, the project
 // in GOOGLE_CLOUD_PROJECT and the location in GOOGLE_CLOUD_LOCATION.
-type Vertex struct {
-	// Getenv reads the environment. If nil, it is empty.
-	Getenv func(string) string
-	// ReadFile reads the files of credentials. If nil, [os.ReadFile].
-	ReadFile func(string) ([]byte, error)
-	// Home is the home directory, which contains gcloud's credentials; empty for none.
-	Home string
-	// Metadata asks the metadata server of a machine at Google Cloud if there are no other credentials.
-	Metadata bool
-}
+type Vertex cloud.Vertex
 
 // Open is the [providers.Factory] of Vertex AI. It does no I/O; the first request reads the credentials.
 func (v Vertex) Open(cfg providers.Config) (providers.Model, error) {
@@ -36,9 +28,7 @@ func (v Vertex) Open(cfg providers.Config) (providers.Model, error) {
 		e, _ := errors.AsType[*providers.Error](err)
 		return nil, wire.Errorf(&cfg, e.Kind, "%s", e.Message)
 	}
-	if cfg.Info.API == "" {
-		cfg.Info.API = APIVertex
-	}
+	cfg.Info.API = cmp.Or(cfg.Info.API, APIVertex)
 	if cfg.APIKey != "" || cfg.NoAmbient {
 		return open(cfg, u, nil), nil
 	}

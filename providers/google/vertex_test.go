@@ -109,7 +109,6 @@ func TestVertex_NoAmbient(t *testing.T) {
 			t.Errorf("%s is read", path)
 			return nil, fs.ErrNotExist
 		}},
-		{Metadata: true},
 	} {
 		for _, test := range []struct {
 			cfg       providers.Config

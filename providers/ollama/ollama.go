@@ -3,6 +3,7 @@
 package ollama
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"strings"
@@ -32,9 +33,7 @@ func Open(cfg providers.Config) (providers.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Info.API == "" {
-		cfg.Info.API = API
-	}
+	cfg.Info.API = cmp.Or(cfg.Info.API, API)
 	path := strings.TrimRight(u.Path, "/")
 	path = strings.TrimSuffix(strings.TrimSuffix(path, "/v1"), "/api")
 	u.Path, u.RawPath = path+"/api/chat", ""

@@ -6,6 +6,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"net/url"
@@ -40,9 +41,7 @@ func Open(cfg providers.Config) (providers.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Info.API == "" {
-		cfg.Info.API = API
-	}
+	cfg.Info.API = cmp.Or(cfg.Info.API, API)
 	addPath(u, "/chat/completions")
 	m := &model{cfg: cfg, rules: rulesFor(&cfg, u.Hostname())}
 	m.endpoint = wire.NewEndpoint(&m.cfg, u.String(), wire.Header(&cfg, ""))

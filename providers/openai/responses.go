@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"net/url"
@@ -60,9 +61,7 @@ func azureAddress(u *url.URL) {
 }
 
 func newResponses(cfg providers.Config, api string, u *url.URL, keyName string) *responsesModel {
-	if cfg.Info.API == "" {
-		cfg.Info.API = api
-	}
+	cfg.Info.API = cmp.Or(cfg.Info.API, api)
 	m := &responsesModel{cfg: cfg, rules: rulesFor(&cfg, u.Hostname())}
 	m.endpoint = wire.NewEndpoint(&m.cfg, u.String(), wire.Header(&cfg, keyName))
 	return m

@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"crypto"
 	"crypto/rand"
@@ -92,8 +93,6 @@ func (v Vertex) Credentials() string {
 	switch {
 	case err != nil:
 		return ""
-	case c == nil && v.Metadata:
-		return "the service account of this machine"
 	case c == nil:
 		return ""
 	case c.Type == "service_account":
@@ -138,19 +137,13 @@ func (t *GoogleTokens) next(ctx context.Context) (googleToken, time.Time, error)
 		return googleToken{}, time.Time{}, err
 	}
 	if c == nil {
-		if t.account.Metadata {
-			return t.fromMetadata(ctx)
-		}
 		return googleToken{}, time.Time{}, failed(providers.KindAuth, "no Google Cloud credentials found; %s", signIn)
 	}
 	form, err := c.form(path, time.Now())
 	if err != nil {
 		return googleToken{}, time.Time{}, err
 	}
-	address := c.TokenURI
-	if address == "" {
-		address = googleTokenURL
-	}
+	address := cmp.Or(c.TokenURI, googleTokenURL)
 	if !safe(address) {
 		return googleToken{}, time.Time{}, failed(providers.KindAuth, "the credentials in %s name the token server %s, which does not use https", path, address)
 	}
@@ -207,10 +200,6 @@ func (c *googleCredentials) assertion(now time.Time) (string, error) {
 	if !ok {
 		return "", errors.New("it is not an RSA key")
 	}
-	audience := c.TokenURI
-	if audience == "" {
-		audience = googleTokenURL
-	}
 	header, err := jsonx.Marshal(map[string]string{"alg": "RS256", "typ": "JWT", "kid": c.PrivateKeyID})
 	if err != nil {
 		return "", err
@@ -221,7 +210,7 @@ func (c *googleCredentials) assertion(now time.Time) (string, error) {
 		Audience string `json:"aud"`
 		Issued   int64  `json:"iat"`
 		Expires  int64  `json:"exp"`
-	}{c.ClientEmail, googleScope, audience, now.Unix(), now.Add(time.Hour).Unix()})
+	}{c.ClientEmail, googleScope, cmp.Or(c.TokenURI, googleTokenURL), now.Unix(), now.Add(time.Hour).Unix()})
 	if err != nil {
 		return "", err
 	}
@@ -232,21 +221,6 @@ func (c *googleCredentials) assertion(now time.Time) (string, error) {
 		return "", err
 	}
 	return text + "." + base64.RawURLEncoding.EncodeToString(signature), nil
-}
-
-// fromMetadata asks the metadata server of a machine at Google Cloud.
-func (t *GoogleTokens) fromMetadata(ctx context.Context) (googleToken, time.Time, error) {
-	host := first(t.account.Getenv, "GCE_METADATA_HOST")
-	if host == "" {
-		host = "metadata.google.internal"
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+host+"/computeMetadata/v1/instance/service-accounts/default/token", nil)
-	if err != nil {
-		return googleToken{}, time.Time{}, failed(providers.KindAuth, "GCE_METADATA_HOST is not a host: %q", host)
-	}
-	req.Header.Set("Metadata-Flavor", "Google")
-	value, until, err := t.fetch(ctx, req)
-	return googleToken{value: value}, until, err
 }
 
 // fetch sends req and reads the token from the response.

@@ -242,7 +242,6 @@ func TestGoogle_WhereCredentialsAre(t *testing.T) {
 		want    string
 	}{
 		{Vertex{Home: "/h", ReadFile: files(nil)}, ""},
-		{Vertex{Home: "/h", Metadata: true, ReadFile: files(nil)}, "the service account of this machine"},
 		{Vertex{Home: "/h", ReadFile: files(map[string]string{"/h/.config/gcloud" + rest: refreshable})}, "application default credentials"},
 		{Vertex{Getenv: env(map[string]string{"CLOUDSDK_CONFIG": "/c"}), ReadFile: files(map[string]string{"/c" + rest: refreshable})}, "application default credentials"},
 		{Vertex{Home: "/h", Getenv: env(map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": "/gone"}), ReadFile: files(map[string]string{"/h/.config/gcloud" + rest: refreshable})}, ""},
@@ -265,18 +264,5 @@ func TestGoogle_GivenCredentials(t *testing.T) {
 	req.Header.Set("Authorization", "Bearer given")
 	if err := tokens.Sign(req, nil); err != nil || req.Header.Get("Authorization") != "Bearer given" || req.Header.Get("X-Goog-User-Project") != "" {
 		t.Errorf("%v, %v", req.Header, err)
-	}
-}
-
-func TestGoogle_Metadata(t *testing.T) {
-	account := Vertex{Metadata: true, Getenv: env(map[string]string{"GCE_METADATA_HOST": "127.0.0.1:1"})}
-	tokens := account.Tokens(&http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
-		if r.Header.Get("Metadata-Flavor") != "Google" || r.URL.Host != "127.0.0.1:1" {
-			t.Errorf("%s %v", r.URL, r.Header)
-		}
-		return respond(200, `{"access_token":"machine","expires_in":100}`)
-	})})
-	if header, err := signed(t.Context(), t, tokens); err != nil || header.Get("Authorization") != "Bearer machine" {
-		t.Errorf("%v, %v", header, err)
 	}
 }

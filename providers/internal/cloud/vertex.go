@@ -16,8 +16,6 @@ type Vertex struct {
 	ReadFile func(string) ([]byte, error)
 	// Home is the home directory, which contains gcloud's credentials; empty for none.
 	Home string
-	// Metadata asks the metadata server of a machine at Google Cloud if there are no other credentials.
-	Metadata bool
 }
 
 // The variables that name the project and the location.
