@@ -151,18 +151,23 @@ func (r *response) event(raw wire.Event) (more bool, err error) {
 		}
 		return false, r.stream.EventError(ev.Error)
 	case "":
-		whole := ev.Object == "response" || ev.Output != nil
-		switch {
-		case dialect.IsError(ev.Error, whole):
-			return false, r.stream.EventError(ev.Error)
-		case whole:
-			return false, r.done(&responded{
-				ID: ev.ID, Status: ev.Status, Output: ev.Output, Usage: ev.Usage, IncompleteDetails: ev.IncompleteDetails,
-			})
-		}
-		return false, r.stream.BadEvent(errors.New("no type"))
+		return false, r.untyped(&ev)
 	}
 	return true, nil // redundant, or newer than this client
+}
+
+// untyped processes a whole response or an error, from a server that does not stream.
+func (r *response) untyped(ev *responsesEvent) error {
+	whole := ev.Object == "response" || ev.Output != nil
+	switch {
+	case dialect.IsError(ev.Error, whole):
+		return r.stream.EventError(ev.Error)
+	case whole:
+		return r.done(&responded{
+			ID: ev.ID, Status: ev.Status, Output: ev.Output, Usage: ev.Usage, IncompleteDetails: ev.IncompleteDetails,
+		})
+	}
+	return r.stream.BadEvent(errors.New("no type"))
 }
 
 // plainDelta returns the text of an event with nothing else, the most frequent kind, and the key of its item: decoding it
