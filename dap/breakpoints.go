@@ -222,12 +222,9 @@ type DataInfo struct {
 // a frame.
 func (s *Session) DataBreakpointInfo(ctx context.Context, name string, ref, frame int) (*DataInfo, error) {
 	defer s.tree.use()()
-	t, err := s.debuggee.stopped()
+	t, err := s.debuggee.stoppedFor("data breakpoints", s.debuggee.capabilities().SupportsDataBreakpoints)
 	if err != nil {
 		return nil, err
-	}
-	if !s.debuggee.capabilities().SupportsDataBreakpoints {
-		return nil, unsupported("data breakpoints")
 	}
 	args := &dataBreakpointInfoArguments{Name: name}
 	var scope *int

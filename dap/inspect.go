@@ -177,8 +177,8 @@ func (s *Session) Evaluate(ctx context.Context, expression, context string, fram
 	case frame != 0 || context != "repl":
 		return nil, fmt.Errorf("%w. Use pause first, or wait for the next stop", ErrRunning)
 	}
-	var body godap.EvaluateResponseBody
-	if err := t.adapter.do(ctx, "evaluate", args, &body); err != nil {
+	body, err := request[godap.EvaluateResponseBody](ctx, t, "evaluate", args)
+	if err != nil {
 		return nil, err
 	}
 	s.tree.mu.Lock()
@@ -192,39 +192,32 @@ func (s *Session) Evaluate(ctx context.Context, expression, context string, fram
 // Completions returns the completions of text at column, which counts UTF-16 units from 1.
 func (s *Session) Completions(ctx context.Context, text string, column, frame int) ([]godap.CompletionItem, error) {
 	defer s.tree.use()()
-	t, err := s.debuggee.stopped()
+	t, err := s.debuggee.stoppedFor("completions", s.debuggee.capabilities().SupportsCompletionsRequest)
 	if err != nil {
 		return nil, err
-	}
-	if !s.debuggee.capabilities().SupportsCompletionsRequest {
-		return nil, unsupported("completions")
 	}
 	f, err := t.frame(ctx, frame)
 	if err != nil {
 		return nil, err
 	}
-	var body godap.CompletionsResponseBody
-	err = t.adapter.do(ctx, "completions", &completionsArguments{FrameID: f.id, Text: text, Column: column}, &body)
+	body, err := request[godap.CompletionsResponseBody](ctx, t, "completions", &completionsArguments{FrameID: f.id, Text: text, Column: column})
 	return body.Targets, err
 }
 
 // ExceptionInfo describes the exception that a thread stopped for; zero is the thread that stopped.
 func (s *Session) ExceptionInfo(ctx context.Context, thread int) (*godap.ExceptionInfoResponseBody, error) {
 	defer s.tree.use()()
-	t, err := s.debuggee.stopped()
+	t, err := s.debuggee.stoppedFor("exception info", s.debuggee.capabilities().SupportsExceptionInfoRequest)
 	if err != nil {
 		return nil, err
-	}
-	if !s.debuggee.capabilities().SupportsExceptionInfoRequest {
-		return nil, unsupported("exception info")
 	}
 	s.tree.mu.Lock()
 	if stop := t.debuggee.exec.stop; thread == 0 && stop != nil {
 		thread = stop.Thread
 	}
 	s.tree.mu.Unlock()
-	var body godap.ExceptionInfoResponseBody
-	if err := t.adapter.do(ctx, "exceptionInfo", &godap.ExceptionInfoArguments{ThreadId: thread}, &body); err != nil {
+	body, err := request[godap.ExceptionInfoResponseBody](ctx, t, "exceptionInfo", &godap.ExceptionInfoArguments{ThreadId: thread})
+	if err != nil {
 		return nil, err
 	}
 	return &body, nil
@@ -240,8 +233,8 @@ func (s *Session) Modules(ctx context.Context, start, count int) (list []godap.M
 	if !s.debuggee.capabilities().SupportsModulesRequest {
 		return nil, 0, unsupported("module introspection")
 	}
-	var body godap.ModulesResponseBody
-	if err := t.adapter.do(ctx, "modules", &godap.ModulesArguments{StartModule: start, ModuleCount: count}, &body); err != nil {
+	body, err := request[godap.ModulesResponseBody](ctx, t, "modules", &godap.ModulesArguments{StartModule: start, ModuleCount: count})
+	if err != nil {
 		return nil, 0, err
 	}
 	return body.Modules, body.TotalModules, nil
@@ -257,23 +250,18 @@ func (s *Session) LoadedSources(ctx context.Context) ([]godap.Source, error) {
 	if !s.debuggee.capabilities().SupportsLoadedSourcesRequest {
 		return nil, unsupported("loaded sources")
 	}
-	var body godap.LoadedSourcesResponseBody
-	err = t.adapter.do(ctx, "loadedSources", nil, &body)
+	body, err := request[godap.LoadedSourcesResponseBody](ctx, t, "loadedSources", nil)
 	return body.Sources, err
 }
 
 // GotoTargets returns the targets of [Session.Resume] with goto for a line of a file.
 func (s *Session) GotoTargets(ctx context.Context, path string, line int) ([]godap.GotoTarget, error) {
 	defer s.tree.use()()
-	t, err := s.debuggee.stopped()
+	t, err := s.debuggee.stoppedFor("goto", s.debuggee.capabilities().SupportsGotoTargetsRequest)
 	if err != nil {
 		return nil, err
 	}
-	if !s.debuggee.capabilities().SupportsGotoTargetsRequest {
-		return nil, unsupported("goto")
-	}
-	var body godap.GotoTargetsResponseBody
-	err = t.adapter.do(ctx, "gotoTargets", &godap.GotoTargetsArguments{Source: source(path), Line: line}, &body)
+	body, err := request[godap.GotoTargetsResponseBody](ctx, t, "gotoTargets", &godap.GotoTargetsArguments{Source: source(path), Line: line})
 	return body.Targets, err
 }
 
@@ -281,19 +269,15 @@ func (s *Session) GotoTargets(ctx context.Context, path string, line int) ([]god
 // (see [Snapshot]).
 func (s *Session) StepInTargets(ctx context.Context, frame int) ([]godap.StepInTarget, error) {
 	defer s.tree.use()()
-	t, err := s.debuggee.stopped()
+	t, err := s.debuggee.stoppedFor("step-in targets", s.debuggee.capabilities().SupportsStepInTargetsRequest)
 	if err != nil {
 		return nil, err
-	}
-	if !s.debuggee.capabilities().SupportsStepInTargetsRequest {
-		return nil, unsupported("step-in targets")
 	}
 	f, err := t.frame(ctx, frame)
 	if err != nil {
 		return nil, err
 	}
-	var body godap.StepInTargetsResponseBody
-	err = t.adapter.do(ctx, "stepInTargets", &godap.StepInTargetsArguments{FrameId: f.id}, &body)
+	body, err := request[godap.StepInTargetsResponseBody](ctx, t, "stepInTargets", &godap.StepInTargetsArguments{FrameId: f.id})
 	return body.Targets, err
 }
 

@@ -21,16 +21,12 @@ type Memory struct {
 // ReadMemory reads count bytes at offset bytes after a memory reference.
 func (s *Session) ReadMemory(ctx context.Context, reference string, offset, count int) (*Memory, error) {
 	defer s.tree.use()()
-	t, err := s.debuggee.stopped()
+	t, err := s.debuggee.stoppedFor("memory reads", s.debuggee.capabilities().SupportsReadMemoryRequest)
 	if err != nil {
 		return nil, err
 	}
-	if !s.debuggee.capabilities().SupportsReadMemoryRequest {
-		return nil, unsupported("memory reads")
-	}
-	var body godap.ReadMemoryResponseBody
-	args := &readMemoryArguments{MemoryReference: reference, Offset: offset, Count: count}
-	if err := t.adapter.do(ctx, "readMemory", args, &body); err != nil {
+	body, err := request[godap.ReadMemoryResponseBody](ctx, t, "readMemory", &readMemoryArguments{MemoryReference: reference, Offset: offset, Count: count})
+	if err != nil {
 		return nil, err
 	}
 	data, err := base64.StdEncoding.DecodeString(body.Data)
@@ -49,12 +45,9 @@ type readMemoryArguments struct {
 // WriteMemory writes data and returns the number of bytes written. Unless partial is set, it writes all or fails.
 func (s *Session) WriteMemory(ctx context.Context, reference string, offset int, data []byte, partial bool) (int, error) {
 	defer s.tree.use()()
-	t, err := s.debuggee.stopped()
+	t, err := s.debuggee.stoppedFor("memory writes", s.debuggee.capabilities().SupportsWriteMemoryRequest)
 	if err != nil {
 		return 0, err
-	}
-	if !s.debuggee.capabilities().SupportsWriteMemoryRequest {
-		return 0, unsupported("memory writes")
 	}
 	var body struct {
 		BytesWritten *int `json:"bytesWritten"`
@@ -85,12 +78,9 @@ type Disassemble struct {
 // Disassemble returns the instructions at a memory reference.
 func (s *Session) Disassemble(ctx context.Context, d Disassemble) ([]godap.DisassembledInstruction, error) {
 	defer s.tree.use()()
-	t, err := s.debuggee.stopped()
+	t, err := s.debuggee.stoppedFor("disassembly", s.debuggee.capabilities().SupportsDisassembleRequest)
 	if err != nil {
 		return nil, err
-	}
-	if !s.debuggee.capabilities().SupportsDisassembleRequest {
-		return nil, unsupported("disassembly")
 	}
 	if d.Reference == "" {
 		f, err := t.activeFrame(ctx)
@@ -101,10 +91,9 @@ func (s *Session) Disassemble(ctx context.Context, d Disassemble) ([]godap.Disas
 			return nil, errors.New("the adapter does not report the address of the current instruction; give memory_reference")
 		}
 	}
-	var body godap.DisassembleResponseBody
-	err = t.adapter.do(ctx, "disassemble", &godap.DisassembleArguments{
+	body, err := request[godap.DisassembleResponseBody](ctx, t, "disassemble", &godap.DisassembleArguments{
 		MemoryReference: d.Reference, Offset: d.Offset, InstructionOffset: d.InstructionOffset, InstructionCount: d.Count,
 		ResolveSymbols: d.Symbols,
-	}, &body)
+	})
 	return body.Instructions, err
 }

@@ -10,12 +10,9 @@ import (
 // SetVariable sets a variable in a scope or a variable, by name.
 func (s *Session) SetVariable(ctx context.Context, ref int, name, value string) (*Variable, error) {
 	defer s.tree.use()()
-	t, err := s.debuggee.stopped()
+	t, err := s.debuggee.stoppedFor("setting variables", s.debuggee.capabilities().SupportsSetVariable)
 	if err != nil {
 		return nil, err
-	}
-	if !s.debuggee.capabilities().SupportsSetVariable {
-		return nil, unsupported("setting variables")
 	}
 	v, err := t.variables(ref)
 	if err != nil {
@@ -42,20 +39,16 @@ func (s *Session) SetVariable(ctx context.Context, ref int, name, value string) 
 // SetExpression assigns a value to an expression.
 func (s *Session) SetExpression(ctx context.Context, expression, value string, frame int) (*Variable, error) {
 	defer s.tree.use()()
-	t, err := s.debuggee.stopped()
+	t, err := s.debuggee.stoppedFor("setting expressions", s.debuggee.capabilities().SupportsSetExpression)
 	if err != nil {
 		return nil, err
-	}
-	if !s.debuggee.capabilities().SupportsSetExpression {
-		return nil, unsupported("setting expressions")
 	}
 	f, err := t.frame(ctx, frame)
 	if err != nil {
 		return nil, err
 	}
-	var body godap.SetExpressionResponseBody
-	args := &setExpressionArguments{Expression: expression, Value: value, FrameID: f.id}
-	if err := t.adapter.do(ctx, "setExpression", args, &body); err != nil {
+	body, err := request[godap.SetExpressionResponseBody](ctx, t, "setExpression", &setExpressionArguments{Expression: expression, Value: value, FrameID: f.id})
+	if err != nil {
 		return nil, err
 	}
 	t.invalidate()

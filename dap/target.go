@@ -27,10 +27,25 @@ type target struct {
 	adapter  *adapter
 }
 
+// stoppedFor is [debuggee.stopped] for a call that needs a feature of the adapter ("memory reads").
+func (d *debuggee) stoppedFor(feature string, supported bool) (target, error) {
+	t, err := d.stopped()
+	if err == nil && !supported {
+		err = unsupported(feature)
+	}
+	return t, err
+}
+
+// request makes a request of an adapter and returns the body of the answer.
+func request[T any](ctx context.Context, t target, command string, arguments any) (body T, err error) {
+	err = t.adapter.do(ctx, command, arguments, &body)
+	return body, err
+}
+
 // threads returns the threads of the program.
 func (t target) threads(ctx context.Context) ([]Thread, error) {
-	var body godap.ThreadsResponseBody
-	if err := t.adapter.do(ctx, "threads", nil, &body); err != nil {
+	body, err := request[godap.ThreadsResponseBody](ctx, t, "threads", nil)
+	if err != nil {
 		return nil, err
 	}
 	d := t.debuggee
@@ -78,9 +93,8 @@ func (t target) stackTrace(ctx context.Context, thread, start, levels int) (fram
 			return nil, 0, err
 		}
 	}
-	var body godap.StackTraceResponseBody
-	args := &godap.StackTraceArguments{ThreadId: thread, StartFrame: start, Levels: levels}
-	if err := t.adapter.do(ctx, "stackTrace", args, &body); err != nil {
+	body, err := request[godap.StackTraceResponseBody](ctx, t, "stackTrace", &godap.StackTraceArguments{ThreadId: thread, StartFrame: start, Levels: levels})
+	if err != nil {
 		return nil, 0, err
 	}
 	d.tree.mu.Lock()
