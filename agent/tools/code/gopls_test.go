@@ -77,7 +77,7 @@ func gopls(t testing.TB) *toolstest.World {
 	t.Helper()
 	path := testenv.NeedsGopls(t)
 	w := toolstest.NewWorld(t, goModule)
-	toolstest.OpenServers(t, w, &toolstest.Servers{Specs: []*lsp.Spec{{
+	openServers(t, w, &fakeServers{Specs: []*lsp.Spec{{
 		Name: "gopls", Path: path, Args: []string{"serve"}, FileTypes: []string{".go"}, RootMarkers: []string{"go.mod"},
 		Settings:    []byte(`{"gopls":{"hints":{"assignVariableTypes":true,"parameterNames":true}}}`),
 		InitOptions: []byte(`{"hints":{"assignVariableTypes":true,"parameterNames":true}}`),

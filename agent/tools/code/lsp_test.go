@@ -18,17 +18,17 @@ func TestLSP_Definitions(t *testing.T) {
 	outside := filepath.Join(filepath.Dir(t.TempDir()), "outside.x")
 	w := toolstest.NewWorld(t, map[string]string{"a.x": "zero\n𝄞 one\ntwo\n", "b.x": "first\n"})
 	specs := []*lsp.Spec{
-		toolstest.ServerSpec(t, w, "one", toolstest.ServerScript{Capabilities: toolstest.Provides("definitionProvider", "typeDefinitionProvider"), Answers: map[string][]any{
-			"textDocument/definition":     {[]any{toolstest.At("a.x", 1, 3, 6), toolstest.Object{"targetUri": "file://$W/b.x", "targetRange": toolstest.Span(0, 0, 5), "targetSelectionRange": toolstest.Span(0, 2, 3)}}},
-			"textDocument/typeDefinition": {toolstest.At("b.x", 0, 0, 1)},
+		serverSpec(t, w, "one", serverScript{Capabilities: provides("definitionProvider", "typeDefinitionProvider"), Answers: map[string][]any{
+			"textDocument/definition":     {[]any{locationAt("a.x", 1, 3, 6), object{"targetUri": "file://$W/b.x", "targetRange": lineSpan(0, 0, 5), "targetSelectionRange": lineSpan(0, 2, 3)}}},
+			"textDocument/typeDefinition": {locationAt("b.x", 0, 0, 1)},
 		}}),
-		toolstest.ServerSpec(t, w, "two", toolstest.ServerScript{Encoding: "utf-8", Capabilities: toolstest.Provides("definitionProvider", "implementationProvider"), Answers: map[string][]any{
-			"textDocument/definition": {[]any{toolstest.At("a.x", 1, 5, 8), toolstest.Object{"uri": toolstest.URI(outside), "range": toolstest.Span(4, 0, 1)}, toolstest.Object{"uri": "jdt://contents/x", "range": toolstest.Span(0, 0, 1)}}},
+		serverSpec(t, w, "two", serverScript{Encoding: "utf-8", Capabilities: provides("definitionProvider", "implementationProvider"), Answers: map[string][]any{
+			"textDocument/definition": {[]any{locationAt("a.x", 1, 5, 8), object{"uri": fileURI(outside), "range": lineSpan(4, 0, 1)}, object{"uri": "jdt://contents/x", "range": lineSpan(0, 0, 1)}}},
 		}}),
-		toolstest.ServerSpec(t, w, "linter", toolstest.ServerScript{Capabilities: toolstest.Provides("definitionProvider"), Answers: map[string][]any{"textDocument/definition": {toolstest.At("b.x", 0, 4, 5)}}}),
+		serverSpec(t, w, "linter", serverScript{Capabilities: provides("definitionProvider"), Answers: map[string][]any{"textDocument/definition": {locationAt("b.x", 0, 4, 5)}}}),
 	}
 	specs[2].Linter = true
-	toolstest.OpenServers(t, w, &toolstest.Servers{Specs: specs}, os.Environ())
+	openServers(t, w, &fakeServers{Specs: specs}, os.Environ())
 	res := toolstest.Run(t, w, "lsp", toolstest.Input{"action": "definition", "file": "a.x", "line": 2, "symbol": "one"})
 	toolstest.Same(t, "definitions", strings.ReplaceAll(res.Text, outside, "OUTSIDE"), `Found 4 definitions:
 OUTSIDE:5:1
@@ -41,10 +41,10 @@ b.x:1:3
 jdt://contents/x:1:1`)
 	toolstest.Same(t, "locations", res.Locations, []agent.Location{{Path: outside, Line: 5}, {Path: w.Path("a.x"), Line: 2}, {Path: w.Path("b.x"), Line: 1}})
 	// Each server receives the position in its own units.
-	if h := toolstest.Received(t, specs[0]); !strings.Contains(h, `"position":{"line":1,"character":3}`) {
+	if h := receivedBy(t, specs[0]); !strings.Contains(h, `"position":{"line":1,"character":3}`) {
 		t.Errorf("the server with UTF-16 heard\n%s", h)
 	}
-	if h := toolstest.Received(t, specs[1]); !strings.Contains(h, `"position":{"line":1,"character":5}`) {
+	if h := receivedBy(t, specs[1]); !strings.Contains(h, `"position":{"line":1,"character":5}`) {
 		t.Errorf("the server with UTF-8 heard\n%s", h)
 	}
 	if _, err := os.Stat(filepath.Join(filepath.Dir(specs[2].Args[1]), "heard")); err == nil {
@@ -61,8 +61,8 @@ jdt://contents/x:1:1`)
 
 // A server that has not finished its index is asked again.
 func TestLSP_ReferencesAreRetried(t *testing.T) {
-	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "name name\n"}, toolstest.ServerScript{Capabilities: toolstest.Provides("referencesProvider"), Answers: map[string][]any{
-		"textDocument/references": {nil, []any{toolstest.At("a.x", 0, 0, 4)}, []any{toolstest.At("a.x", 0, 0, 4), toolstest.At("a.x", 0, 5, 9)}},
+	w, _ := serverWorld(t, map[string]string{"a.x": "name name\n"}, serverScript{Capabilities: provides("referencesProvider"), Answers: map[string][]any{
+		"textDocument/references": {nil, []any{locationAt("a.x", 0, 0, 4)}, []any{locationAt("a.x", 0, 0, 4), locationAt("a.x", 0, 5, 9)}},
 	}})
 	res := toolstest.Run(t, w, "lsp", toolstest.Input{"action": "references", "file": "a.x", "line": 1, "symbol": "name"})
 	toolstest.Contains(t, res.Text, "Found 2 references:\na.x:1:1\n", "a.x:1:6\n")
@@ -71,9 +71,9 @@ func TestLSP_ReferencesAreRetried(t *testing.T) {
 func TestLSP_ManyReferences(t *testing.T) {
 	var list []any
 	for n := range 60 {
-		list = append(list, toolstest.At("a.x", n, 0, 1))
+		list = append(list, locationAt("a.x", n, 0, 1))
 	}
-	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": strings.Repeat("x\n", 60)}, toolstest.ServerScript{Capabilities: toolstest.Provides("referencesProvider"), Answers: map[string][]any{"textDocument/references": {list}}})
+	w, _ := serverWorld(t, map[string]string{"a.x": strings.Repeat("x\n", 60)}, serverScript{Capabilities: provides("referencesProvider"), Answers: map[string][]any{"textDocument/references": {list}}})
 	res := toolstest.Run(t, w, "lsp", toolstest.Input{"action": "references", "file": "a.x", "line": 1, "symbol": "x"})
 	toolstest.Contains(t, res.Text, "Found 60 references:\na.x:1:1\n  1: x\n  2: x\n", "a.x:50:1\n  49: x\n  50: x\n  51: x\n... 10 additional reference(s) shown without context\na.x:51:1\na.x:52:1\n")
 	if len(res.Locations) != 50 {
@@ -92,7 +92,7 @@ func TestLSP_ServersThatFail(t *testing.T) {
 		{"error no package for file", []string{"LSP error: fake: textDocument/hover: no package for file"}},
 	} {
 		t.Run(fmt.Sprint(tt.answer), func(t *testing.T) {
-			w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "x\n"}, toolstest.ServerScript{Capabilities: toolstest.Provides("hoverProvider"), Answers: map[string][]any{"textDocument/hover": {tt.answer}}})
+			w, _ := serverWorld(t, map[string]string{"a.x": "x\n"}, serverScript{Capabilities: provides("hoverProvider"), Answers: map[string][]any{"textDocument/hover": {tt.answer}}})
 			err := toolstest.Fails(t, w, "lsp", toolstest.Input{"action": "hover", "file": "a.x", "line": 1, "timeout": 1})
 			toolstest.Contains(t, err.Error(), tt.says...)
 		})
@@ -101,7 +101,7 @@ func TestLSP_ServersThatFail(t *testing.T) {
 
 func TestLSP_NoServers(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"a.x": "x\n"})
-	toolstest.OpenServers(t, w, &toolstest.Servers{Unused: []lsp.Unused{{Name: "xls", Why: "xls is not installed; npm install -g xls", FileTypes: []string{".x"}}, {Name: "yls", Why: "there is nothing for it", FileTypes: []string{".y"}, Elsewhere: true}}}, nil)
+	openServers(t, w, &fakeServers{Unused: []lsp.Unused{{Name: "xls", Why: "xls is not installed; npm install -g xls", FileTypes: []string{".x"}}, {Name: "yls", Why: "there is nothing for it", FileTypes: []string{".y"}, Elsewhere: true}}}, nil)
 	err := toolstest.Fails(t, w, "lsp", toolstest.Input{"action": "diagnostics", "file": "a.x"})
 	toolstest.Same(t, "error", err.Error(), "No language server found for a.x; nothing is known about it.\n- xls: xls is not installed; npm install -g xls")
 	res := toolstest.Run(t, w, "lsp", toolstest.Input{"action": "status"})
@@ -120,15 +120,15 @@ func TestLSP_NoServers(t *testing.T) {
 
 // A rename of a server that moves files too, with positions in UTF-16.
 func TestLSP_RenameWithFiles(t *testing.T) {
-	edit := toolstest.Object{"documentChanges": []any{
-		toolstest.Object{"textDocument": toolstest.Object{"uri": "file://$W/a.x", "version": nil}, "edits": []any{toolstest.Object{"range": toolstest.Span(0, 3, 6), "newText": "two"}}},
-		toolstest.Object{"kind": "rename", "oldUri": "file://$W/one.x", "newUri": "file://$W/two.x"},
-		toolstest.Object{"textDocument": toolstest.Object{"uri": "file://$W/two.x"}, "edits": []any{toolstest.Object{"range": toolstest.Span(0, 0, 3), "newText": "two"}}},
-		toolstest.Object{"kind": "create", "uri": "file://$W/new.x"},
-		toolstest.Object{"kind": "delete", "uri": "file://$W/old.x"},
+	edit := object{"documentChanges": []any{
+		object{"textDocument": object{"uri": "file://$W/a.x", "version": nil}, "edits": []any{object{"range": lineSpan(0, 3, 6), "newText": "two"}}},
+		object{"kind": "rename", "oldUri": "file://$W/one.x", "newUri": "file://$W/two.x"},
+		object{"textDocument": object{"uri": "file://$W/two.x"}, "edits": []any{object{"range": lineSpan(0, 0, 3), "newText": "two"}}},
+		object{"kind": "create", "uri": "file://$W/new.x"},
+		object{"kind": "delete", "uri": "file://$W/old.x"},
 	}}
-	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "\ufeff𝄞 one\r\nend\r\n", "one.x": "one\n", "old.x": "old\n"}, toolstest.ServerScript{
-		Capabilities: toolstest.Provides("renameProvider"), Answers: map[string][]any{"textDocument/rename": {edit}},
+	w, _ := serverWorld(t, map[string]string{"a.x": "\ufeff𝄞 one\r\nend\r\n", "one.x": "one\n", "old.x": "old\n"}, serverScript{
+		Capabilities: provides("renameProvider"), Answers: map[string][]any{"textDocument/rename": {edit}},
 	})
 	before := toolstest.Tree(t, w)
 	in := toolstest.Input{"action": "rename", "file": "a.x", "line": 1, "symbol": "one", "new_name": "two", "apply": false}
@@ -149,15 +149,15 @@ func TestLSP_RenameOutside(t *testing.T) {
 	if err := os.WriteFile(outside, []byte("one\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	edits := []any{toolstest.Object{"range": toolstest.Span(0, 0, 3), "newText": "two"}}
+	edits := []any{object{"range": lineSpan(0, 0, 3), "newText": "two"}}
 	w := toolstest.NewWorld(t, map[string]string{"a.x": "one\n"})
 	if err := os.Symlink(outside, w.Path("link.x")); err != nil {
 		t.Skipf("no links here: %v", err)
 	}
-	spec := toolstest.ServerSpec(t, w, "fake", toolstest.ServerScript{Capabilities: toolstest.Provides("renameProvider"), Answers: map[string][]any{
-		"textDocument/rename": {toolstest.Object{"changes": toolstest.Object{"file://$W/a.x": edits, toolstest.URI(outside): edits}}, toolstest.Object{"changes": toolstest.Object{"file://$W/link.x": edits}}},
+	spec := serverSpec(t, w, "fake", serverScript{Capabilities: provides("renameProvider"), Answers: map[string][]any{
+		"textDocument/rename": {object{"changes": object{"file://$W/a.x": edits, fileURI(outside): edits}}, object{"changes": object{"file://$W/link.x": edits}}},
 	}})
-	toolstest.OpenServers(t, w, &toolstest.Servers{Specs: []*lsp.Spec{spec}}, os.Environ())
+	openServers(t, w, &fakeServers{Specs: []*lsp.Spec{spec}}, os.Environ())
 	in := toolstest.Input{"action": "rename", "file": "a.x", "line": 1, "symbol": "one", "new_name": "two", "apply": true}
 	p := toolstest.MustPlan(t, w, "lsp", in)
 	toolstest.Same(t, "effects", len(p.Effects), 3)
@@ -174,87 +174,87 @@ func TestLSP_RenameRefused(t *testing.T) {
 		{nil, "fake refuses to rename one: there is nothing at that place that can be renamed"},
 		{"error it is a keyword", "fake refuses to rename one: it is a keyword"},
 	} {
-		w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "one\n"}, toolstest.ServerScript{
-			Capabilities: toolstest.Object{"renameProvider": toolstest.Object{"prepareProvider": true}}, Answers: map[string][]any{"textDocument/prepareRename": {tt.prepare}},
+		w, _ := serverWorld(t, map[string]string{"a.x": "one\n"}, serverScript{
+			Capabilities: object{"renameProvider": object{"prepareProvider": true}}, Answers: map[string][]any{"textDocument/prepareRename": {tt.prepare}},
 		})
 		err := toolstest.Fails(t, w, "lsp", toolstest.Input{"action": "rename", "file": "a.x", "line": 1, "symbol": "one", "new_name": "two"})
 		toolstest.Contains(t, err.Error(), tt.says)
 	}
-	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "one\n"}, toolstest.ServerScript{Capabilities: toolstest.Provides("renameProvider")})
+	w, _ := serverWorld(t, map[string]string{"a.x": "one\n"}, serverScript{Capabilities: provides("renameProvider")})
 	res := toolstest.Run(t, w, "lsp", toolstest.Input{"action": "rename", "file": "a.x", "line": 1, "symbol": "one", "new_name": "two"})
 	toolstest.Same(t, "text", res.Text, "Rename returned no edits")
 }
 
 // A server makes its edit from the disk; if the editor has unsaved text, the server is asked again.
 func TestLSP_RenameKnowsUnsavedText(t *testing.T) {
-	edit := func(line int) toolstest.Object {
-		return toolstest.Object{"changes": toolstest.Object{"file://$W/a.x": []any{toolstest.Object{"range": toolstest.Span(0, 0, 3), "newText": "two"}}, "file://$W/b.x": []any{toolstest.Object{"range": toolstest.Span(line, 0, 3), "newText": "two"}}}}
+	edit := func(line int) object {
+		return object{"changes": object{"file://$W/a.x": []any{object{"range": lineSpan(0, 0, 3), "newText": "two"}}, "file://$W/b.x": []any{object{"range": lineSpan(line, 0, 3), "newText": "two"}}}}
 	}
-	w, spec := toolstest.ServerWorld(t, map[string]string{"a.x": "one\n", "b.x": "one\n"}, toolstest.ServerScript{
-		Capabilities: toolstest.Provides("renameProvider"), Answers: map[string][]any{"textDocument/rename": {edit(0), edit(1)}},
+	w, spec := serverWorld(t, map[string]string{"a.x": "one\n", "b.x": "one\n"}, serverScript{
+		Capabilities: provides("renameProvider"), Answers: map[string][]any{"textDocument/rename": {edit(0), edit(1)}},
 	})
 	w.FS.Buffers[w.Path("b.x")] = "unsaved\none\n"
 	lspEdits(t, w, toolstest.Input{"action": "rename", "file": "a.x", "line": 1, "symbol": "one", "new_name": "two"},
 		approval.Effect{Action: approval.ActionEdit, Paths: []string{w.Path("a.x"), w.Path("b.x")}})
 	toolstest.Same(t, "b.x", w.FS.Buffers[w.Path("b.x")], "unsaved\ntwo\n")
-	toolstest.Contains(t, toolstest.Received(t, spec), `"text":"unsaved\none\n"`)
+	toolstest.Contains(t, receivedBy(t, spec), `"text":"unsaved\none\n"`)
 }
 
 // The edits of two servers for one rename of a file are joined; the first one's counts if both change the same text.
 func TestLSP_RenameFileOfTwoServers(t *testing.T) {
-	filters := func(glob string) toolstest.Object {
-		return toolstest.Object{"workspace": toolstest.Object{"fileOperations": toolstest.Object{
-			"willRename": toolstest.Object{"filters": []any{toolstest.Object{"scheme": "file", "pattern": toolstest.Object{"glob": glob}}}},
-			"didRename":  toolstest.Object{"filters": []any{toolstest.Object{"pattern": toolstest.Object{"glob": "**/*.x", "matches": "file"}}}},
+	filters := func(glob string) object {
+		return object{"workspace": object{"fileOperations": object{
+			"willRename": object{"filters": []any{object{"scheme": "file", "pattern": object{"glob": glob}}}},
+			"didRename":  object{"filters": []any{object{"pattern": object{"glob": "**/*.x", "matches": "file"}}}},
 		}}}
 	}
 	w := toolstest.NewWorld(t, map[string]string{"dir/a.x": "a\n", "dir/b.y": "b\n", "use.x": "𝄞 dir/a dir/b\n"})
 	specs := []*lsp.Spec{
-		toolstest.ServerSpec(t, w, "one", toolstest.ServerScript{Capabilities: filters("**/*.x"), Answers: map[string][]any{
-			"workspace/willRenameFiles": {toolstest.Object{"changes": toolstest.Object{"file://$W/use.x": []any{toolstest.Object{"range": toolstest.Span(0, 3, 6), "newText": "new"}}}}},
+		serverSpec(t, w, "one", serverScript{Capabilities: filters("**/*.x"), Answers: map[string][]any{
+			"workspace/willRenameFiles": {object{"changes": object{"file://$W/use.x": []any{object{"range": lineSpan(0, 3, 6), "newText": "new"}}}}},
 		}}),
-		toolstest.ServerSpec(t, w, "two", toolstest.ServerScript{Encoding: "utf-8", Capabilities: filters("**/dir"), Answers: map[string][]any{
-			"workspace/willRenameFiles": {toolstest.Object{"changes": toolstest.Object{"file://$W/use.x": []any{toolstest.Object{"range": toolstest.Span(0, 5, 8), "newText": "NEW"}, toolstest.Object{"range": toolstest.Span(0, 11, 14), "newText": "new"}}}}},
+		serverSpec(t, w, "two", serverScript{Encoding: "utf-8", Capabilities: filters("**/dir"), Answers: map[string][]any{
+			"workspace/willRenameFiles": {object{"changes": object{"file://$W/use.x": []any{object{"range": lineSpan(0, 5, 8), "newText": "NEW"}, object{"range": lineSpan(0, 11, 14), "newText": "new"}}}}},
 		}}),
-		toolstest.ServerSpec(t, w, "three", toolstest.ServerScript{Capabilities: filters("**/*.x"), Answers: map[string][]any{"workspace/willRenameFiles": {"error not now"}}}),
-		toolstest.ServerSpec(t, w, "four", toolstest.ServerScript{}),
+		serverSpec(t, w, "three", serverScript{Capabilities: filters("**/*.x"), Answers: map[string][]any{"workspace/willRenameFiles": {"error not now"}}}),
+		serverSpec(t, w, "four", serverScript{}),
 	}
-	toolstest.OpenServers(t, w, &toolstest.Servers{Specs: specs}, os.Environ())
+	openServers(t, w, &fakeServers{Specs: specs}, os.Environ())
 	res := lspEdits(t, w, toolstest.Input{"action": "rename_file", "file": "dir", "new_name": "new"},
 		approval.Effect{Action: approval.ActionMove, Paths: []string{w.Path("dir"), w.Path("new")}}, approval.Effect{Action: approval.ActionEdit, Path: w.Path("use.x")})
 	toolstest.Same(t, "the disk", toolstest.Tree(t, w), map[string]string{"new/": "", "new/a.x": "a\n", "new/b.y": "b\n", "use.x": "𝄞 new/a new/b\n"})
 	toolstest.Contains(t, res.Text, "  use.x: 2 edits\n  RENAME dir → new\n", "[Server notes:\nthree: workspace/willRenameFiles: not now]", "[1 edit of further servers were left out")
-	toolstest.Contains(t, toolstest.Received(t, specs[0]), `"files":[{"oldUri":"`+toolstest.URI(w.Path("dir/a.x"))+`","newUri":"`+toolstest.URI(w.Path("new/a.x"))+`"}]`, `"method":"workspace/didRenameFiles"`)
-	toolstest.Contains(t, toolstest.Received(t, specs[1]), `"files":[{"oldUri":"`+toolstest.URI(w.Path("dir"))+`","newUri":"`+toolstest.URI(w.Path("new"))+`"}]`)
-	if h := toolstest.Received(t, specs[3]); strings.Contains(h, "RenameFiles") {
+	toolstest.Contains(t, receivedBy(t, specs[0]), `"files":[{"oldUri":"`+fileURI(w.Path("dir/a.x"))+`","newUri":"`+fileURI(w.Path("new/a.x"))+`"}]`, `"method":"workspace/didRenameFiles"`)
+	toolstest.Contains(t, receivedBy(t, specs[1]), `"files":[{"oldUri":"`+fileURI(w.Path("dir"))+`","newUri":"`+fileURI(w.Path("new"))+`"}]`)
+	if h := receivedBy(t, specs[3]); strings.Contains(h, "RenameFiles") {
 		t.Errorf("a server that wants no renames heard\n%s", h)
 	}
 }
 
 func TestLSP_CodeActions(t *testing.T) {
-	edits := toolstest.Object{"changes": toolstest.Object{"file://$W/a.x": []any{toolstest.Object{"range": toolstest.Span(0, 0, 1), "newText": "Y"}}}}
-	diagnostic := toolstest.Object{"range": toolstest.Span(0, 0, 1), "message": "x is wrong", "data": toolstest.Object{"id": 7}}
+	edits := object{"changes": object{"file://$W/a.x": []any{object{"range": lineSpan(0, 0, 1), "newText": "Y"}}}}
+	diagnostic := object{"range": lineSpan(0, 0, 1), "message": "x is wrong", "data": object{"id": 7}}
 	actions := []any{
-		toolstest.Object{"title": "Fix it", "kind": "quickfix", "isPreferred": true, "edit": edits},
-		toolstest.Object{"title": "Fix it later", "kind": "quickfix", "data": 3},
-		toolstest.Object{"title": "Melt it", "kind": "refactor", "disabled": toolstest.Object{"reason": "too cold"}},
-		toolstest.Object{"title": "Run it", "command": "run.it", "arguments": []any{1, toolstest.Object{"deep": true}}},
-		toolstest.Object{"title": "Nothing", "kind": "source.nothing"},
+		object{"title": "Fix it", "kind": "quickfix", "isPreferred": true, "edit": edits},
+		object{"title": "Fix it later", "kind": "quickfix", "data": 3},
+		object{"title": "Melt it", "kind": "refactor", "disabled": object{"reason": "too cold"}},
+		object{"title": "Run it", "command": "run.it", "arguments": []any{1, object{"deep": true}}},
+		object{"title": "Nothing", "kind": "source.nothing"},
 	}
-	script := toolstest.ServerScript{
-		Capabilities: toolstest.Object{"codeActionProvider": toolstest.Object{"resolveProvider": true}, "executeCommandProvider": toolstest.Object{"commands": []any{"run.it"}}, "diagnosticProvider": toolstest.Object{"interFileDependencies": false, "workspaceDiagnostics": false}},
+	script := serverScript{
+		Capabilities: object{"codeActionProvider": object{"resolveProvider": true}, "executeCommandProvider": object{"commands": []any{"run.it"}}, "diagnosticProvider": object{"interFileDependencies": false, "workspaceDiagnostics": false}},
 		Answers: map[string][]any{
-			"textDocument/codeAction": {actions}, "codeAction/resolve": {toolstest.Object{"title": "Fix it later", "edit": edits}},
-			"textDocument/diagnostic":  {toolstest.Object{"kind": "full", "items": []any{diagnostic, toolstest.Object{"range": toolstest.Span(1, 0, 1), "message": "elsewhere"}}}},
-			"workspace/executeCommand": {toolstest.Object{"done": true}},
+			"textDocument/codeAction": {actions}, "codeAction/resolve": {object{"title": "Fix it later", "edit": edits}},
+			"textDocument/diagnostic":  {object{"kind": "full", "items": []any{diagnostic, object{"range": lineSpan(1, 0, 1), "message": "elsewhere"}}}},
+			"workspace/executeCommand": {object{"done": true}},
 		},
-		Applies: []any{edits, toolstest.Object{"documentChanges": []any{toolstest.Object{"kind": "create", "uri": "file:///nowhere/else.x"}}}},
+		Applies: []any{edits, object{"documentChanges": []any{object{"kind": "create", "uri": "file:///nowhere/else.x"}}}},
 	}
 	files := map[string]string{"a.x": "x\nx\n"}
-	w, spec := toolstest.ServerWorld(t, files, script)
+	w, spec := serverWorld(t, files, script)
 	res := toolstest.Run(t, w, "lsp", toolstest.Input{"action": "code_actions", "file": "a.x", "line": 1})
 	toolstest.Contains(t, res.Text, "5 code actions:\n1. [quickfix] Fix it (preferred) (fake)\n2. [quickfix] Fix it later (fake)\n3. [refactor] Melt it (fake) (disabled: too cold)\n4. Run it (fake)\n")
-	h := toolstest.Received(t, spec)
+	h := receivedBy(t, spec)
 	toolstest.Contains(t, h, `{"data":{"id":7},"message":"x is wrong","range":{"start":{"line":0,"character":0},"end":{"line":0,"character":1}}}`, `"range":{"start":{"line":0,"character":0},"end":{"line":0,"character":1}}`)
 	if strings.Contains(h, "elsewhere") {
 		t.Error("problems of other lines go along")
@@ -266,13 +266,13 @@ func TestLSP_CodeActions(t *testing.T) {
 	w.Put(t, "a.x", files["a.x"])
 	lspEdits(t, w, toolstest.Input{"action": "code_actions", "file": "a.x", "line": 1, "apply": true, "query": "it later"}, file)
 	toolstest.Same(t, "a.x after resolve", w.Disk(t, "a.x"), "Y\nx\n")
-	toolstest.Contains(t, toolstest.Received(t, spec), `"method":"codeAction/resolve","params":{"data":3,"kind":"quickfix","title":"Fix it later"}`)
+	toolstest.Contains(t, receivedBy(t, spec), `"method":"codeAction/resolve","params":{"data":3,"kind":"quickfix","title":"Fix it later"}`)
 
 	w.Put(t, "a.x", files["a.x"])
 	res = lspEdits(t, w, toolstest.Input{"action": "code_actions", "file": "a.x", "line": 1, "apply": true, "query": "run"}, file, approval.Effect{Action: approval.ActionCommand})
 	toolstest.Contains(t, res.Text, `Applied "Run it":`, "  a.x: 1 edit\n", `fake answered: {"done":true}`)
 	toolstest.Same(t, "a.x after the command", w.Disk(t, "a.x"), "Y\nx\n")
-	toolstest.Contains(t, toolstest.Received(t, spec), `"command":"run.it","arguments":[1,{"deep":true}]`, `"applied":true`, "else.x is outside of the workspace")
+	toolstest.Contains(t, receivedBy(t, spec), `"command":"run.it","arguments":[1,{"deep":true}]`, `"applied":true`, "else.x is outside of the workspace")
 
 	for query, says := range map[string]string{
 		"melt": `the action "Melt it" is disabled: too cold`, "9": `no code action matches "9"`, "othing": `the action "Nothing" has no workspace edit or command to apply`,
@@ -285,7 +285,7 @@ func TestLSP_CodeActions(t *testing.T) {
 
 // A method with unknown effects asks like a command, each call separately.
 func TestLSP_RequestEffects(t *testing.T) {
-	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "x\n"}, toolstest.ServerScript{})
+	w, _ := serverWorld(t, map[string]string{"a.x": "x\n"}, serverScript{})
 	for query, asks := range map[string]bool{
 		"textDocument/hover": false, "workspace/symbol": false, "codeAction/resolve": false,
 		"workspace/executeCommand": true, "workspace/willRenameFiles": true, "rust-analyzer/runFlycheck": true, "textDocument/didSave": true,
@@ -301,10 +301,10 @@ func TestLSP_RequestEffects(t *testing.T) {
 
 // Problems of the whole workspace from a server that offers them: no checker is run then.
 func TestLSP_WorkspaceDiagnostics(t *testing.T) {
-	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "𝄞x\n", "go.mod": "module m\n"}, toolstest.ServerScript{
-		Capabilities: toolstest.Object{"diagnosticProvider": toolstest.Object{"interFileDependencies": true, "workspaceDiagnostics": true}},
-		Answers: map[string][]any{"workspace/diagnostic": {toolstest.Object{"items": []any{
-			toolstest.Object{"kind": "full", "uri": "file://$W/a.x", "version": nil, "items": []any{toolstest.Object{"range": toolstest.Span(0, 2, 3), "severity": 1, "message": "no such x", "code": 7}}},
+	w, _ := serverWorld(t, map[string]string{"a.x": "𝄞x\n", "go.mod": "module m\n"}, serverScript{
+		Capabilities: object{"diagnosticProvider": object{"interFileDependencies": true, "workspaceDiagnostics": true}},
+		Answers: map[string][]any{"workspace/diagnostic": {object{"items": []any{
+			object{"kind": "full", "uri": "file://$W/a.x", "version": nil, "items": []any{object{"range": lineSpan(0, 2, 3), "severity": 1, "message": "no such x", "code": 7}}},
 		}}}},
 	})
 	p := toolstest.MustPlan(t, w, "lsp", toolstest.Input{"action": "diagnostics", "file": "*"})
@@ -316,7 +316,7 @@ func TestLSP_WorkspaceDiagnostics(t *testing.T) {
 
 // A server without an answer does not count as one that finds nothing.
 func TestLSP_SilentServer(t *testing.T) {
-	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "x\n"}, toolstest.ServerScript{Silent: true})
+	w, _ := serverWorld(t, map[string]string{"a.x": "x\n"}, serverScript{Silent: true})
 	res := toolstest.Run(t, w, "lsp", toolstest.Input{"action": "diagnostics", "file": "a.x", "timeout": 5})
 	if strings.Contains(res.Text, "no problems") {
 		t.Errorf("it says %q", res.Text)
@@ -326,8 +326,8 @@ func TestLSP_SilentServer(t *testing.T) {
 
 // A text that is too long for the model is stored.
 func TestLSP_LongAnswer(t *testing.T) {
-	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "x\n"}, toolstest.ServerScript{Capabilities: toolstest.Provides("hoverProvider"), Answers: map[string][]any{
-		"textDocument/hover": {toolstest.Object{"contents": []any{toolstest.Object{"language": "x", "value": "x"}, strings.Repeat("long line\n", 10_000)}}},
+	w, _ := serverWorld(t, map[string]string{"a.x": "x\n"}, serverScript{Capabilities: provides("hoverProvider"), Answers: map[string][]any{
+		"textDocument/hover": {object{"contents": []any{object{"language": "x", "value": "x"}, strings.Repeat("long line\n", 10_000)}}},
 	}})
 	res := toolstest.Run(t, w, "lsp", toolstest.Input{"action": "hover", "file": "a.x", "line": 1})
 	if len(res.Text) > 52<<10 || !strings.HasPrefix(res.Text, "```x\nx\n```\n\nlong line\n") {
@@ -338,8 +338,8 @@ func TestLSP_LongAnswer(t *testing.T) {
 
 // The file is deleted while the server works.
 func TestLSP_FileIsDeletedMeanwhile(t *testing.T) {
-	edit := toolstest.Object{"changes": toolstest.Object{"file://$W/a.x": []any{toolstest.Object{"range": toolstest.Span(0, 0, 1), "newText": "y"}}, "file://$W/gone.x": []any{toolstest.Object{"range": toolstest.Span(0, 0, 1), "newText": "y"}}}}
-	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "x\n"}, toolstest.ServerScript{Capabilities: toolstest.Provides("renameProvider"), Answers: map[string][]any{"textDocument/rename": {edit}}})
+	edit := object{"changes": object{"file://$W/a.x": []any{object{"range": lineSpan(0, 0, 1), "newText": "y"}}, "file://$W/gone.x": []any{object{"range": lineSpan(0, 0, 1), "newText": "y"}}}}
+	w, _ := serverWorld(t, map[string]string{"a.x": "x\n"}, serverScript{Capabilities: provides("renameProvider"), Answers: map[string][]any{"textDocument/rename": {edit}}})
 	err := toolstest.Fails(t, w, "lsp", toolstest.Input{"action": "rename", "file": "a.x", "line": 1, "symbol": "x", "new_name": "y"})
 	toolstest.Contains(t, err.Error(), "gone.x: file does not exist")
 	toolstest.Same(t, "the disk", toolstest.Tree(t, w), map[string]string{"a.x": "x\n"})
@@ -347,8 +347,8 @@ func TestLSP_FileIsDeletedMeanwhile(t *testing.T) {
 
 // A request that a change has overtaken is repeated.
 func TestLSP_Overtaken(t *testing.T) {
-	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "x\n"}, toolstest.ServerScript{Capabilities: toolstest.Provides("hoverProvider"), Answers: map[string][]any{
-		"textDocument/hover": {"overtaken", toolstest.Object{"contents": "by now"}},
+	w, _ := serverWorld(t, map[string]string{"a.x": "x\n"}, serverScript{Capabilities: provides("hoverProvider"), Answers: map[string][]any{
+		"textDocument/hover": {"overtaken", object{"contents": "by now"}},
 	}})
 	res := toolstest.Run(t, w, "lsp", toolstest.Input{"action": "hover", "file": "a.x", "line": 1})
 	toolstest.Same(t, "text", res.Text, "by now")
@@ -356,8 +356,8 @@ func TestLSP_Overtaken(t *testing.T) {
 
 // A name that looks like a glob is one file for all actions, and for their effects.
 func TestLSP_NamesLikeGlobs(t *testing.T) {
-	w, _ := toolstest.ServerWorld(t, map[string]string{"[id].x": "x\n", "i.x": "x\n"}, toolstest.ServerScript{Capabilities: toolstest.Provides("hoverProvider"), Answers: map[string][]any{
-		"textDocument/hover": {toolstest.Object{"contents": "here"}},
+	w, _ := serverWorld(t, map[string]string{"[id].x": "x\n", "i.x": "x\n"}, serverScript{Capabilities: provides("hoverProvider"), Answers: map[string][]any{
+		"textDocument/hover": {object{"contents": "here"}},
 	}})
 	for _, action := range []string{"hover", "diagnostics"} {
 		p := toolstest.MustPlan(t, w, "lsp", toolstest.Input{"action": action, "file": "[id].x", "line": 1})

@@ -11,16 +11,16 @@ import (
 
 // A server that knows one direction of a hierarchy, or declares a method that it does not know.
 func TestLSP_UnknownMethods(t *testing.T) {
-	item := toolstest.Object{"name": "one", "kind": 12, "uri": "file://$W/a.x", "range": toolstest.Span(0, 0, 3), "selectionRange": toolstest.Span(0, 0, 3)}
-	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "one\n"}, toolstest.ServerScript{
-		Capabilities: toolstest.Object{"callHierarchyProvider": true, "typeHierarchyProvider": true, "renameProvider": toolstest.Object{"prepareProvider": true}},
+	item := object{"name": "one", "kind": 12, "uri": "file://$W/a.x", "range": lineSpan(0, 0, 3), "selectionRange": lineSpan(0, 0, 3)}
+	w, _ := serverWorld(t, map[string]string{"a.x": "one\n"}, serverScript{
+		Capabilities: object{"callHierarchyProvider": true, "typeHierarchyProvider": true, "renameProvider": object{"prepareProvider": true}},
 		Answers: map[string][]any{
 			"textDocument/prepareCallHierarchy": {[]any{item}},
-			"callHierarchy/incomingCalls":       {[]any{toolstest.Object{"from": item, "fromRanges": []any{toolstest.Span(0, 0, 3)}}}},
+			"callHierarchy/incomingCalls":       {[]any{object{"from": item, "fromRanges": []any{lineSpan(0, 0, 3)}}}},
 			"callHierarchy/outgoingCalls":       {"unknown"},
 			"textDocument/prepareTypeHierarchy": {"unknown"},
 			"textDocument/prepareRename":        {"unknown"},
-			"textDocument/rename":               {toolstest.Object{"changes": toolstest.Object{"file://$W/a.x": []any{toolstest.Object{"range": toolstest.Span(0, 0, 3), "newText": "two"}}}}},
+			"textDocument/rename":               {object{"changes": object{"file://$W/a.x": []any{object{"range": lineSpan(0, 0, 3), "newText": "two"}}}}},
 		},
 	})
 	place := func(action string, more toolstest.Input) toolstest.Input {
@@ -42,13 +42,13 @@ func TestLSP_UnknownMethods(t *testing.T) {
 
 // The editor has to run commands that a server does not list: those with an edit are made, others are named.
 func TestLSP_CommandsOfTheEditor(t *testing.T) {
-	edits := []any{toolstest.Object{"range": toolstest.Span(0, 0, 3), "newText": "two"}}
-	command := func(name string, args ...any) toolstest.Object {
-		return toolstest.Object{"title": "Rename to 'two'", "command": name, "arguments": args}
+	edits := []any{object{"range": lineSpan(0, 0, 3), "newText": "two"}}
+	command := func(name string, args ...any) object {
+		return object{"title": "Rename to 'two'", "command": name, "arguments": args}
 	}
 	for _, tt := range []struct {
 		name    string
-		command toolstest.Object
+		command object
 		listed  []any
 		text    string // of the file then
 		says    string
@@ -57,15 +57,15 @@ func TestLSP_CommandsOfTheEditor(t *testing.T) {
 		{"an edit of any version", command("_x.apply", "file://$W/a.x", nil, edits), []any{"run.it"}, "two\n", "  a.x: 1 edit\n"},
 		{"an edit of another version", command("_x.apply", "file://$W/a.x", 7, edits), nil, "one\n", "the edit is for another version of the text"},
 		{"something else", command("json.sort", "file://$W/a.x", 1), nil, "one\n", "\"Rename to 'two'\" needs json.sort, a command of an editor's, which fake does not run itself"},
-		{"a list of something else", command("x.pick", "file://$W/a.x", 1, []any{toolstest.Object{"label": "a"}}), nil, "one\n", "needs x.pick, a command of an editor's"},
+		{"a list of something else", command("x.pick", "file://$W/a.x", 1, []any{object{"label": "a"}}), nil, "one\n", "needs x.pick, a command of an editor's"},
 		{"its own command", command("run.it", "file://$W/a.x", 1, edits), []any{"run.it"}, "one\n", "fake ran run.it"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			caps := toolstest.Object{"codeActionProvider": true}
+			caps := object{"codeActionProvider": true}
 			if tt.listed != nil {
-				caps["executeCommandProvider"] = toolstest.Object{"commands": tt.listed}
+				caps["executeCommandProvider"] = object{"commands": tt.listed}
 			}
-			w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "one\n"}, toolstest.ServerScript{Capabilities: caps, Answers: map[string][]any{"textDocument/codeAction": {[]any{tt.command}}}})
+			w, _ := serverWorld(t, map[string]string{"a.x": "one\n"}, serverScript{Capabilities: caps, Answers: map[string][]any{"textDocument/codeAction": {[]any{tt.command}}}})
 			_, res, err := toolstest.Do(t.Context(), toolstest.Tool(t, "lsp"), w.Call(t, "lsp", toolstest.Input{"action": "code_actions", "file": "a.x", "apply": true, "query": "1"}))
 			said := ""
 			if err != nil {
@@ -84,12 +84,12 @@ func TestLSP_FormatsUnsaid(t *testing.T) {
 	for settings, says := range map[string]string{`{"format":true}`: "Applied format:\n", `{"format":false}`: "fake does not support textDocument/formatting", "": "fake does not support textDocument/formatting"} {
 		t.Run(settings, func(t *testing.T) {
 			w := toolstest.NewWorld(t, map[string]string{"a.x": "one;;\n"})
-			spec := toolstest.ServerSpec(t, w, "fake", toolstest.ServerScript{Answers: map[string][]any{"textDocument/formatting": {[]any{toolstest.Object{"range": toolstest.Span(0, 4, 5), "newText": ""}}}}})
+			spec := serverSpec(t, w, "fake", serverScript{Answers: map[string][]any{"textDocument/formatting": {[]any{object{"range": lineSpan(0, 4, 5), "newText": ""}}}}})
 			spec.Linter = true
 			if settings != "" {
 				spec.Settings = []byte(settings)
 			}
-			toolstest.OpenServers(t, w, &toolstest.Servers{Specs: []*lsp.Spec{spec}}, os.Environ())
+			openServers(t, w, &fakeServers{Specs: []*lsp.Spec{spec}}, os.Environ())
 			_, res, err := toolstest.Do(t.Context(), toolstest.Tool(t, "lsp"), w.Call(t, "lsp", toolstest.Input{"action": "format", "file": "a.x"}))
 			said, want := "", "one;;\n"
 			if err != nil {
@@ -105,7 +105,7 @@ func TestLSP_FormatsUnsaid(t *testing.T) {
 
 // Fixes need problems: a server that has not reported them yet may have more.
 func TestLSP_CodeActionsBeforeProblems(t *testing.T) {
-	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "one\n"}, toolstest.ServerScript{Silent: true, Capabilities: toolstest.Provides("codeActionProvider")})
+	w, _ := serverWorld(t, map[string]string{"a.x": "one\n"}, serverScript{Silent: true, Capabilities: provides("codeActionProvider")})
 	res := toolstest.Run(t, w, "lsp", toolstest.Input{"action": "code_actions", "file": "a.x", "timeout": 5})
 	toolstest.Same(t, "text", res.Text, "No code actions available\n\n[fake has not told the problems of a.x yet; there may be more for them.]")
 }

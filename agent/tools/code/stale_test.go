@@ -13,7 +13,7 @@ import (
 
 // A file is deleted only with the content that was shown, in the editor too; a file without text is compared as well.
 func TestLSP_DeletesWhatWasSeen(t *testing.T) {
-	remove := toolstest.Object{"kind": "delete", "uri": "file://$W/b.x"}
+	remove := object{"kind": "delete", "uri": "file://$W/b.x"}
 	for _, tt := range []struct {
 		name, text string
 		step       []any
@@ -28,18 +28,18 @@ func TestLSP_DeletesWhatWasSeen(t *testing.T) {
 		{"no text", "\x00\x01", []any{remove}, func(w *toolstest.World) { w.Put(t, "b.x", "\x00\x02") }, true},
 		{
 			"replaced by another file", "old\n",
-			[]any{toolstest.Object{"kind": "rename", "oldUri": "file://$W/c.x", "newUri": "file://$W/b.x", "options": toolstest.Object{"overwrite": true}}},
+			[]any{object{"kind": "rename", "oldUri": "file://$W/c.x", "newUri": "file://$W/b.x", "options": object{"overwrite": true}}},
 			func(w *toolstest.World) { w.Put(t, "b.x", "an hour of work\n") }, true,
 		},
 		{
 			"edited before", "old\n",
-			[]any{toolstest.Object{"textDocument": toolstest.Object{"uri": "file://$W/b.x", "version": nil}, "edits": []any{toolstest.Object{"range": toolstest.Span(0, 0, 3), "newText": "new"}}}, remove},
+			[]any{object{"textDocument": object{"uri": "file://$W/b.x", "version": nil}, "edits": []any{object{"range": lineSpan(0, 0, 3), "newText": "new"}}}, remove},
 			func(w *toolstest.World) { w.FS.Saved = func(_, text string) string { return text + "// saved\n" } }, false,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "one\n", "b.x": tt.text, "c.x": "c\n"}, toolstest.ServerScript{
-				Capabilities: toolstest.Provides("renameProvider"), Answers: map[string][]any{"textDocument/rename": {toolstest.Object{"documentChanges": tt.step}}},
+			w, _ := serverWorld(t, map[string]string{"a.x": "one\n", "b.x": tt.text, "c.x": "c\n"}, serverScript{
+				Capabilities: provides("renameProvider"), Answers: map[string][]any{"textDocument/rename": {object{"documentChanges": tt.step}}},
 			})
 			call := w.Call(t, "lsp", toolstest.Input{"action": "rename", "file": "a.x", "line": 1, "symbol": "one", "new_name": "two"})
 			lspTool := toolstest.Tool(t, "lsp")
@@ -71,11 +71,11 @@ func TestLSP_EffectsOfTwoRoots(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Additional = []string{other}
-	edits := []any{toolstest.Object{"range": toolstest.Span(0, 0, 3), "newText": "two"}}
-	spec := toolstest.ServerSpec(t, w, "fake", toolstest.ServerScript{Capabilities: toolstest.Provides("renameProvider"), Answers: map[string][]any{
-		"textDocument/rename": {toolstest.Object{"changes": toolstest.Object{"file://$W/a.x": edits, "file://$W/sub/b.x": edits, toolstest.URI(filepath.Join(other, "c.x")): edits}}},
+	edits := []any{object{"range": lineSpan(0, 0, 3), "newText": "two"}}
+	spec := serverSpec(t, w, "fake", serverScript{Capabilities: provides("renameProvider"), Answers: map[string][]any{
+		"textDocument/rename": {object{"changes": object{"file://$W/a.x": edits, "file://$W/sub/b.x": edits, fileURI(filepath.Join(other, "c.x")): edits}}},
 	}})
-	toolstest.OpenServers(t, w, &toolstest.Servers{Specs: []*lsp.Spec{spec}}, os.Environ())
+	openServers(t, w, &fakeServers{Specs: []*lsp.Spec{spec}}, os.Environ())
 	lspEdits(t, w, toolstest.Input{"action": "rename", "file": "a.x", "line": 1, "symbol": "one", "new_name": "two"},
 		approval.Effect{Action: approval.ActionEdit, Paths: []string{w.Path("a.x"), w.Path("sub/b.x")}},
 		approval.Effect{Action: approval.ActionEdit, Path: filepath.Join(other, "c.x")})

@@ -16,15 +16,6 @@ func UTF16LE(text string) string {
 	return string(b)
 }
 
-// FromUTF16LE decodes little-endian UTF-16; a byte order mark stays.
-func FromUTF16LE(s string) string {
-	var units []uint16
-	for i := 0; i+1 < len(s); i += 2 {
-		units = append(units, binary.LittleEndian.Uint16([]byte(s[i:])))
-	}
-	return string(utf16.Decode(units))
-}
-
 // Contains reports an error for each part that text lacks.
 func Contains(t testing.TB, text string, parts ...string) {
 	t.Helper()

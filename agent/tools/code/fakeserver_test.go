@@ -1,4 +1,4 @@
-package toolstest
+package code_test
 
 import (
 	"bufio"
@@ -15,30 +15,31 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gajae-code/gjc/agent/tools/toolstest"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/testenv"
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// URI returns the file URI of path.
-func URI(path string) string { return lsp.FileURI(path, runtime.GOOS) }
+// fileURI returns the file fileURI of path.
+func fileURI(path string) string { return lsp.FileURI(path, runtime.GOOS) }
 
-// Object is a JSON object of the protocol.
-type Object = map[string]any
+// object is a JSON object of the protocol.
+type object = map[string]any
 
-// Span returns an LSP range within one line, in UTF-16 units from 0.
-func Span(line, from, to int) Object {
-	return Object{"start": Object{"line": line, "character": from}, "end": Object{"line": line, "character": to}}
+// lineSpan returns an LSP range within one line, in UTF-16 units from 0.
+func lineSpan(line, from, to int) object {
+	return object{"start": object{"line": line, "character": from}, "end": object{"line": line, "character": to}}
 }
 
-// At returns an LSP location in a file below the working directory, for which "$W" stands.
-func At(name string, line, from, to int) Object {
-	return Object{"uri": "file://$W/" + name, "range": Span(line, from, to)}
+// locationAt returns an LSP location in a file below the working directory, for which "$W" stands.
+func locationAt(name string, line, from, to int) object {
+	return object{"uri": "file://$W/" + name, "range": lineSpan(line, from, to)}
 }
 
-// Provides returns server capabilities that are true.
-func Provides(names ...string) map[string]any {
+// provides returns server capabilities that are true.
+func provides(names ...string) map[string]any {
 	caps := make(map[string]any)
 	for _, name := range names {
 		caps[name] = true
@@ -49,8 +50,8 @@ func Provides(names ...string) map[string]any {
 // serverArgument makes the test binary a language server that follows the script in the file named by the next argument.
 const serverArgument = "-fake-language-server"
 
-// ServerScript holds the answers of a fake language server.
-type ServerScript struct {
+// serverScript holds the answers of a fake language server.
+type serverScript struct {
 	// Encoding is its position encoding; UTF-16 if empty.
 	Encoding string `json:"encoding"`
 	// Capabilities are further ones.
@@ -68,14 +69,14 @@ type ServerScript struct {
 }
 
 type fakeServer struct {
-	script ServerScript
+	script serverScript
 	out    io.Writer
 	heard  *os.File
 	calls  map[string]int
 }
 
-// ServeIfAsked runs a fake language server and exits if the arguments of this process ask for one. Call it first in TestMain.
-func ServeIfAsked() {
+// serveIfAsked runs a fake language server and exits if the arguments of this process ask for one. Call it first in TestMain.
+func serveIfAsked() {
 	if len(os.Args) != 3 || os.Args[1] != serverArgument {
 		return
 	}
@@ -220,8 +221,8 @@ func readFramed(r *bufio.Reader) ([]byte, error) {
 	return raw, err
 }
 
-// ServerSpec returns a fake server for files of the type .x. In the script, "file://$W" stands for the URI of the working directory.
-func ServerSpec(t testing.TB, w *World, name string, script ServerScript) *lsp.Spec {
+// serverSpec returns a fake server for files of the type .x. In the script, "file://$W" stands for the fileURI of the working directory.
+func serverSpec(t testing.TB, w *toolstest.World, name string, script serverScript) *lsp.Spec {
 	t.Helper()
 	dir := t.TempDir()
 	script.Heard = filepath.Join(dir, "heard")
@@ -230,8 +231,8 @@ func ServerSpec(t testing.TB, w *World, name string, script ServerScript) *lsp.S
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "script.json")
-	// $W is the workspace's directory, as a URI.
-	text := strings.ReplaceAll(string(raw), "file://$W", URI(w.Dir))
+	// $W is the workspace's directory, as a fileURI.
+	text := strings.ReplaceAll(string(raw), "file://$W", fileURI(w.Dir))
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -242,8 +243,8 @@ func ServerSpec(t testing.TB, w *World, name string, script ServerScript) *lsp.S
 	return &lsp.Spec{Name: name, Path: exe, Args: []string{serverArgument, path}, FileTypes: []string{".x"}, RootMarkers: []string{"*"}}
 }
 
-// Received returns the messages that a fake server has received, one a line.
-func Received(t testing.TB, s *lsp.Spec) string {
+// receivedBy returns the messages that a fake server has received, one a line.
+func receivedBy(t testing.TB, s *lsp.Spec) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(filepath.Dir(s.Args[1]), "heard"))
 	if err != nil {
@@ -252,25 +253,25 @@ func Received(t testing.TB, s *lsp.Spec) string {
 	return string(data)
 }
 
-// ServerWorld makes a world with files and one fake server for those of the type .x.
-func ServerWorld(t testing.TB, files map[string]string, script ServerScript) (*World, *lsp.Spec) {
+// serverWorld makes a world with files and one fake server for those of the type .x.
+func serverWorld(t testing.TB, files map[string]string, script serverScript) (*toolstest.World, *lsp.Spec) {
 	t.Helper()
-	w := NewWorld(t, files)
-	spec := ServerSpec(t, w, "fake", script)
-	OpenServers(t, w, &Servers{Specs: []*lsp.Spec{spec}}, os.Environ())
+	w := toolstest.NewWorld(t, files)
+	spec := serverSpec(t, w, "fake", script)
+	openServers(t, w, &fakeServers{Specs: []*lsp.Spec{spec}}, os.Environ())
 	return w, spec
 }
 
-// Servers is a catalog in which a server is for all files of its file types.
-type Servers struct {
-	// Root is the root of all servers; [OpenServers] sets it.
+// fakeServers is a catalog in which a server is for all files of its file types.
+type fakeServers struct {
+	// Root is the root of all servers; [openServers] sets it.
 	Root   string
 	Specs  []*lsp.Spec
 	Unused []lsp.Unused
 }
 
 // For implements [lsp.Catalog].
-func (f *Servers) For(_ context.Context, path string) ([]lsp.Candidate, error) {
+func (f *fakeServers) For(_ context.Context, path string) ([]lsp.Candidate, error) {
 	var list []lsp.Candidate
 	for _, s := range f.Specs {
 		if slices.Contains(s.FileTypes, filepath.Ext(path)) {
@@ -281,7 +282,7 @@ func (f *Servers) For(_ context.Context, path string) ([]lsp.Candidate, error) {
 }
 
 // List implements [lsp.Catalog].
-func (f *Servers) List(context.Context) (*lsp.Listing, error) {
+func (f *fakeServers) List(context.Context) (*lsp.Listing, error) {
 	l := &lsp.Listing{Unused: f.Unused}
 	for _, s := range f.Specs {
 		l.Servers = append(l.Servers, lsp.Candidate{Spec: s, Root: f.Root})
@@ -290,10 +291,10 @@ func (f *Servers) List(context.Context) (*lsp.Listing, error) {
 }
 
 // Changed implements [lsp.Catalog].
-func (*Servers) Changed([]string) {}
+func (*fakeServers) Changed([]string) {}
 
-// OpenServers gives a world language servers, which end with the test.
-func OpenServers(t testing.TB, w *World, catalog *Servers, env []string) {
+// openServers gives a world language servers, which end with the test.
+func openServers(t testing.TB, w *toolstest.World, catalog *fakeServers, env []string) {
 	t.Helper()
 	testenv.NoLeaks(t)
 	catalog.Root = w.Dir

@@ -1,4 +1,4 @@
-package files_test
+package code_test
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 // askingServers is a catalog with programs of the workspace until the user has answered.
 type askingServers struct {
-	*toolstest.Servers
+	*fakeServers
 	answered bool
 }
 
@@ -56,12 +56,12 @@ func openLanguages(t *testing.T, w *toolstest.World, catalog lsp.Catalog, onWrit
 func TestChange_TypingWhileAsked(t *testing.T) {
 	const typed = "one\ntwo\ntyped while the question was open\n"
 	for name, in := range map[string]toolstest.Input{
-		"edit":  oneEdit("a.x", "one", "1"),
+		"edit":  toolstest.Input{"path": "a.x", "edits": []any{toolstest.Input{"old_text": "one", "new_text": "1"}}},
 		"write": {"path": "a.x", "content": "1\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := toolstest.NewWorld(t, map[string]string{"a.x": "one\ntwo\n"})
-			openLanguages(t, w, &askingServers{Servers: &toolstest.Servers{Root: w.Dir}}, lsp.OnWrite{DiagnoseEdits: true, DiagnoseWrites: true})
+			openLanguages(t, w, &askingServers{fakeServers: &fakeServers{Root: w.Dir}}, lsp.OnWrite{DiagnoseEdits: true, DiagnoseWrites: true})
 			call := w.Call(t, name, in)
 			asked := 0
 			call.Consent = func(context.Context, agent.Consent) (agent.Decision, error) {
@@ -88,9 +88,9 @@ func TestWrite_ChangedWhileFormatting(t *testing.T) {
 	for _, name := range []string{"a.x", "new.x"} {
 		t.Run(name, func(t *testing.T) {
 			w := toolstest.NewWorld(t, map[string]string{"a.x": "one\n"})
-			catalog := &toolstest.Servers{Root: w.Dir, Specs: []*lsp.Spec{toolstest.ServerSpec(t, w, "fake", toolstest.ServerScript{
-				Capabilities: toolstest.Provides("documentFormattingProvider"),
-				Answers:      map[string][]any{"textDocument/formatting": {[]any{toolstest.Object{"range": toolstest.Span(0, 0, 0), "newText": "  "}}}},
+			catalog := &fakeServers{Root: w.Dir, Specs: []*lsp.Spec{serverSpec(t, w, "fake", serverScript{
+				Capabilities: provides("documentFormattingProvider"),
+				Answers:      map[string][]any{"textDocument/formatting": {[]any{object{"range": lineSpan(0, 0, 0), "newText": "  "}}}},
 			})}}
 			openLanguages(t, w, &typingServers{catalog, func() { w.FS.Buffers[w.Path(name)] = "typed\n" }}, lsp.OnWrite{Format: true})
 			err := toolstest.Fails(t, w, "write", toolstest.Input{"path": name, "content": "two\n"})
@@ -102,11 +102,11 @@ func TestWrite_ChangedWhileFormatting(t *testing.T) {
 
 // typingServers makes the user type whenever servers are looked up.
 type typingServers struct {
-	*toolstest.Servers
+	*fakeServers
 	typed func()
 }
 
 func (s *typingServers) For(ctx context.Context, path string) ([]lsp.Candidate, error) {
 	s.typed()
-	return s.Servers.For(ctx, path)
+	return s.fakeServers.For(ctx, path)
 }

@@ -1,11 +1,13 @@
-package toolstest
+package tools_test
 
 import (
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
@@ -13,23 +15,24 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/agent/tools/files"
+	"github.com/gajae-code/gjc/agent/tools/toolstest"
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// RunCases runs each archive testdata/cases/*.txtar of a package as a test. Its comment says what the case is for; its files are those
+// TestCases runs each archive testdata/cases/*.txtar of a package of tools as a test. Its comment says what the case is for; its files are those
 // of the workspace and the calls. A file "call TOOL …" holds the input of a call, the file "result" after it the expected result. A
 // file "after PATH" is what the disk holds in the end. A file "put PATH" between calls is written as by another program.
 //
 // Lines of the comment change files in ways that an archive cannot hold: "crlf PATH", "bom PATH", "utf16 PATH", "nofinal PATH" (no
 // line feed at the end), "buffer PATH" (only the editor has this text, not the disk). A line "mode MODE" sets the edit mode. With
 // -update the archives are rewritten.
-func RunCases(t *testing.T) {
-	paths, err := filepath.Glob(filepath.Join("testdata", "cases", "*.txtar"))
+func TestCases(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join("*", "testdata", "cases", "*.txtar"))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no cases: %v", err)
 	}
 	for _, path := range paths {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) { runCase(t, path) })
+		t.Run(strings.TrimSuffix(filepath.ToSlash(path), ".txtar"), func(t *testing.T) { runCase(t, path) })
 	}
 }
 
@@ -38,7 +41,7 @@ func runCase(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := NewWorld(t, nil)
+	w := toolstest.NewWorld(t, nil)
 	for _, f := range archive.Files {
 		if kind, _, _ := strings.Cut(f.Name, " "); kind == "call" || kind == "result" || kind == "after" || kind == "put" {
 			continue
@@ -98,11 +101,11 @@ func caseTool(t *testing.T, comment, name string) agent.Tool {
 			}
 		}
 	}
-	return Tool(t, name)
+	return toolstest.Tool(t, name)
 }
 
-func caseResult(t *testing.T, w *World, tool agent.Tool, in string) string {
-	_, res, err := Do(t.Context(), tool, w.Call(t, tool.Spec().Name, in))
+func caseResult(t *testing.T, w *toolstest.World, tool agent.Tool, in string) string {
+	_, res, err := toolstest.Do(t.Context(), tool, w.Call(t, tool.Spec().Name, in))
 	if err != nil {
 		return "error: " + strings.ReplaceAll(err.Error(), w.Dir, "$W")
 	}
@@ -140,7 +143,7 @@ func dress(comment, name, text string) (dressed string, buffer bool) {
 		case "bom":
 			text = "\xEF\xBB\xBF" + text
 		case "utf16":
-			text = UTF16LE(text)
+			text = toolstest.UTF16LE(text)
 		case "buffer":
 			buffer = true
 		}
@@ -152,7 +155,7 @@ func dress(comment, name, text string) (dressed string, buffer bool) {
 func undress(comment, name, text string) string {
 	for line := range strings.Lines(comment) {
 		if strings.TrimSpace(line) == "utf16 "+name {
-			text = FromUTF16LE(text)
+			text = fromUTF16LE(text)
 		}
 	}
 	text = strings.ReplaceAll(text, "\r", "<CR>")
@@ -161,4 +164,13 @@ func undress(comment, name, text string) string {
 		text += "<EOF>"
 	}
 	return text
+}
+
+// fromUTF16LE decodes little-endian UTF-16; a byte order mark stays.
+func fromUTF16LE(s string) string {
+	var units []uint16
+	for i := 0; i+1 < len(s); i += 2 {
+		units = append(units, binary.LittleEndian.Uint16([]byte(s[i:])))
+	}
+	return string(utf16.Decode(units))
 }
