@@ -2,80 +2,50 @@ package conformance
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// never returns a check that a client without a capability does not receive a method, in a turn that would use it.
-func never(methods ...string) func(*trial) {
-	return func(t *trial) {
-		tr := t.toured("bare")
-		for _, m := range tr.p.messages(0) {
-			for _, method := range methods {
-				if !m.sent && m.method == method {
-					t.failAt(m, "the client did not advertise %s and is called", method)
-				}
-			}
-		}
-	}
+// neverCalls returns a check that a client without a capability does not receive a method, in turns that would use it.
+func neverCalls(methods ...string) func(*trial) {
+	return never("bare", "the client did not advertise this method and is called", func(m *message) bool { return slices.Contains(methods, m.method) })
 }
 
 // neverUpdates returns a check that a client does not receive a kind of update that it did not ask for.
 func neverUpdates(tour string, kinds ...string) func(*trial) {
-	return func(t *trial) {
-		tr := t.toured(tour)
-		for _, m := range tr.p.messages(0) {
-			got, _ := m.update()
-			for _, kind := range kinds {
-				if !m.sent && got == kind {
-					t.failAt(m, "the client did not advertise that it takes %s", kind)
-				}
-			}
-		}
-	}
+	return never(tour, "the client did not advertise that it takes this update", func(m *message) bool {
+		kind, _ := m.update()
+		return slices.Contains(kinds, kind)
+	})
 }
 
-// spared returns a check that a client with some capabilities does not receive a method in a turn for a purpose.
-func spared(capabilities object, method string, purpose Purpose, values ...string) func(*trial) {
-	return func(t *trial) {
-		p, id := t.session(capabilities)
-		p.file("notes.txt", "The first line.\n")
-		p.file("edit.txt", "before\nalpha\nafter\n")
-		u := p.purpose(id, purpose, values...)
-		u.stop()
-		if m := p.find(0, func(m *message) bool { return !m.sent && m.method == method }); m != nil {
-			t.failAt(m, "the client did not advertise %s and is called", method)
+// spared returns a check that a client with some capabilities does not receive a message in a turn for a purpose.
+func spared(capabilities object, bad func(m *message) bool, purpose Purpose, values ...string) func(*trial) {
+	return inSessionFor(capabilities, func(s *scene) {
+		s.exampleFiles()
+		s.ask(purpose, values...).stop()
+		if m := s.find(0, bad); m != nil {
+			s.failAt(m, "the client did not advertise this and is called")
 		}
-	}
+	})
+}
+
+func calls(method string) func(*message) bool {
+	return func(m *message) bool { return m.method == method }
 }
 
 var clientChecks = []Check{
-	{"client.no-reads", TierMust, "fs/read_text_file is not called unless advertised.", pageFiles, never("fs/read_text_file")},
-	{"client.no-writes", TierMust, "fs/write_text_file is not called unless advertised.", pageFiles, never("fs/write_text_file")},
-	{"client.no-terminals", TierMust, "terminal methods are not called unless advertised.", pageTerminals, never("terminal/create", "terminal/output", "terminal/wait_for_exit", "terminal/kill", "terminal/release")},
-	{"client.no-forms", TierMust, "elicitation/create is not called unless advertised.", pageElicitation, never("elicitation/create", "elicitation/complete")},
-	{"client.no-mcp", TierMust, "mcp/message is not called by an agent that was given no such server.", pageSession, never("mcp/message")},
-	{"client.reads-only", TierMust, "A client that only reads files is not asked to write them.", pageFiles, spared(object{"fs": object{"readTextFile": true}}, "fs/write_text_file", PurposeEdit, "file", "edit.txt", "old", "alpha", "text", "omega")},
-	{"client.writes-only", TierMust, "A client that only writes files is not asked to read them.", pageFiles, spared(object{"fs": object{"writeTextFile": true}}, "fs/read_text_file", PurposeEdit, "file", "edit.txt", "old", "alpha", "text", "omega")},
-	{"client.false-is-no", TierMust, "A capability that is false is not there.", pageInitialize, spared(object{"fs": object{"readTextFile": false, "writeTextFile": false}, "terminal": false}, "fs/read_text_file", PurposeRead, "file", "notes.txt")},
-	{"client.empty-elicitation", TierMust, "An empty elicitation capability is no mode.", pageElicitation, spared(object{"elicitation": object{}}, "elicitation/create", PurposeAsk)},
-	{"client.no-url-mode", TierMust, "A client without elicitation.url is not asked by URL.", pageElicitation, func(t *trial) {
-		p, id := t.session(withForms)
-		p.purpose(id, PurposeAsk).stop()
-		if m := p.find(0, func(m *message) bool { return !m.sent && str(m.params, "mode") == "url" }); m != nil {
-			t.failAt(m, "the client has forms only")
-		}
-	}},
-	{"client.no-terminal-content", TierMust, "A client without terminals is not shown any.", pageTerminals, func(t *trial) {
-		tr := t.toured("bare")
-		for _, m := range tr.p.messages(0) {
-			_, body := m.update()
-			for _, c := range list(body, "content") {
-				if !m.sent && str(c, "type") == "terminal" {
-					t.failAt(m, "the client has no terminals")
-				}
-			}
-		}
-	}},
+	{"client.no-reads", TierMust, "fs/read_text_file is not called unless advertised.", pageFiles, neverCalls("fs/read_text_file")},
+	{"client.no-writes", TierMust, "fs/write_text_file is not called unless advertised.", pageFiles, neverCalls("fs/write_text_file")},
+	{"client.no-terminals", TierMust, "terminal methods are not called unless advertised.", pageTerminals, neverCalls("terminal/create", "terminal/output", "terminal/wait_for_exit", "terminal/kill", "terminal/release")},
+	{"client.no-forms", TierMust, "elicitation/create is not called unless advertised.", pageElicitation, neverCalls("elicitation/create", "elicitation/complete")},
+	{"client.no-mcp", TierMust, "mcp/message is not called by an agent that was given no such server.", pageSession, neverCalls("mcp/message")},
+	{"client.reads-only", TierMust, "A client that only reads files is not asked to write them.", pageFiles, spared(object{"fs": object{"readTextFile": true}}, calls("fs/write_text_file"), PurposeEdit, "file", "edit.txt", "old", "alpha", "text", "omega")},
+	{"client.writes-only", TierMust, "A client that only writes files is not asked to read them.", pageFiles, spared(object{"fs": object{"writeTextFile": true}}, calls("fs/read_text_file"), PurposeEdit, "file", "edit.txt", "old", "alpha", "text", "omega")},
+	{"client.false-is-no", TierMust, "A capability that is false is not there.", pageInitialize, spared(object{"fs": object{"readTextFile": false, "writeTextFile": false}, "terminal": false}, calls("fs/read_text_file"), PurposeRead, "file", "notes.txt")},
+	{"client.empty-elicitation", TierMust, "An empty elicitation capability is no mode.", pageElicitation, spared(object{"elicitation": object{}}, calls("elicitation/create"), PurposeAsk)},
+	{"client.no-url-mode", TierMust, "A client without elicitation.url is not asked by URL.", pageElicitation, spared(withForms, func(m *message) bool { return str(m.params, "mode") == "url" }, PurposeAsk)},
+	{"client.no-terminal-content", TierMust, "A client without terminals is not shown any.", pageTerminals, never("bare", "the client has no terminals", func(m *message) bool { return m.content("terminal") != nil })},
 	{"client.no-notices", TierMust, "notice updates come only if session.notices is advertised.", pageSession, neverUpdates("bare", "notice")},
 	{"client.no-compaction", TierMust, "compaction updates come only if session.compaction is advertised.", pageSession, neverUpdates("bare", "compaction_update", "compaction_summary_chunk")},
 	{"client.no-plan-updates", TierMust, "plan_update and plan_removed come only if plan is advertised.", pagePlan, neverUpdates("full", "plan_update", "plan_removed")},
@@ -87,7 +57,7 @@ var clientChecks = []Check{
 		_, request := rootShapes["request "+m.method]
 		_, notification := rootShapes["notification "+m.method]
 		ok := request && m.id != "" || notification && m.id == ""
-		return true, map[bool]string{false: fmt.Sprintf("the protocol has no method %q of that kind", m.method)}[ok]
+		return true, when(!ok, fmt.Sprintf("the protocol has no method %q of that kind", m.method))
 	})},
 	{"client.known-updates", TierMust, "The agent sends only updates that the protocol has.", pageSchema, watchOne("update", func(m *message) (bool, string) {
 		if m.method != "session/update" {
@@ -101,4 +71,67 @@ var clientChecks = []Check{
 		}
 		return true, fmt.Sprintf("the protocol has no update %q", kind)
 	})},
+}
+
+const elicitation = "elicitation/create"
+
+// answersForm returns a check that a turn ends after an answer to a form.
+func answersForm(answer func(p *peer, m *message)) func(*trial) {
+	return inSessionFor(withForms, func(s *scene) {
+		s.on(elicitation, func(m *message) { answer(s.peer, m) })
+		u := s.ask(PurposeAsk)
+		u.seesCall(elicitation)
+		u.stop().alive()
+	})
+}
+
+// watchForms returns a check of the forms that the agent requests.
+func watchForms(see rule) func(*trial) {
+	return watchOne("form", func(m *message) (bool, string) {
+		if m.method != elicitation || str(m.params, "mode") != "form" {
+			return false, ""
+		}
+		return true, see(m.params)
+	})
+}
+
+var elicitationChecks = []Check{
+	{"elicitation.message", TierCapability, "elicitation/create says what is asked.", pageElicitation, watchCall(elicitation, notBlank("message", "the message is empty"))},
+	{"elicitation.mode", TierCapability, "elicitation/create has the mode form or url.", pageElicitation, watchCall(elicitation, oneOf("mode", "unknown mode", "form", "url"))},
+	{"elicitation.scope", TierCapability, "elicitation/create names the session or the request that it is for.", pageElicitation, watchCall(elicitation, func(params any) string {
+		return when(str(params, "sessionId") == "" && at(params, "requestId") == nil, "neither a session nor a request is named")
+	})},
+	{"elicitation.flat", TierCapability, "The schema of a form is a flat object.", pageElicitation, watchForms(func(params any) string {
+		if kind := str(params, "requestedSchema", "type"); kind != "" && kind != "object" {
+			return "the schema is of the type " + kind
+		}
+		for name, p := range formFields(params) {
+			if complaint := oneOf("type", "not a plain type", "string", "number", "integer", "boolean", "array")(p); complaint != "" {
+				return "the member " + name + " of the form: " + complaint
+			}
+		}
+		return ""
+	})},
+	{"elicitation.required", TierCapability, "What a form requires is in it.", pageElicitation, watchForms(func(params any) string {
+		for _, name := range list(params, "requestedSchema", "required") {
+			if name, _ := name.(string); !has(formFields(params), name) {
+				return "the form requires " + excerpt(name) + ", which it does not have"
+			}
+		}
+		return ""
+	})},
+	{"elicitation.accept", TierCapability, "The turn goes on when the user has filled in the form.", pageElicitation, answersForm(func(p *peer, m *message) {
+		p.reply(m, accepted(fillForm(m.params)))
+	})},
+	{"elicitation.decline", TierCapability, "The turn goes on when the user declines.", pageElicitation, answersForm(result(object{"action": "decline"}))},
+	{"elicitation.cancel", TierCapability, "The turn comes to its end when the user cancels the form.", pageElicitation, answersForm(result(object{"action": "cancel"}))},
+	{"elicitation.malformed", TierCapability, "The turn comes to its end when the answer is malformed.", pageElicitation, answersForm(result(object{"answer": 42}))},
+	{"elicitation.wrong-values", TierCapability, "The turn comes to its end when the values do not fit the form.", pageElicitation, answersForm(func(p *peer, m *message) {
+		content := object{}
+		for name := range formFields(m.params) {
+			content[name] = object{"nested": []any{nil}}
+		}
+		p.reply(m, accepted(content))
+	})},
+	{"elicitation.error", TierCapability, "The turn comes to its end when the client answers with an error.", pageElicitation, answersForm((*peer).breakdown)},
 }

@@ -26,12 +26,13 @@ var (
 	}
 )
 
-// client answers requests when a check does not: with files from the disk, terminals that run nothing, and the user's
-// consent.
+// client answers the agent's requests: with files from the disk, terminals that run nothing, and the user's consent. A check
+// sets other handlers.
 type client struct {
 	p *peer
 
-	mu        sync.Mutex        // guards what follows
+	mu        sync.Mutex // guards what follows
+	handlers  map[string]func(*message)
 	files     map[string]string // unsaved texts of the editor's buffers
 	terminals map[string]*terminal
 	// hold keeps commands running until they are killed or released.
@@ -45,28 +46,64 @@ type terminal struct {
 }
 
 func (c *client) ready(p *peer) {
-	c.p, c.files, c.terminals = p, make(map[string]string), make(map[string]*terminal)
-	p.on("session/request_permission", func(m *message) { p.permit(m, "allow_once", "allow_always") })
+	c.p, c.handlers, c.files, c.terminals = p, make(map[string]func(*message)), make(map[string]string), make(map[string]*terminal)
+	c.on(permission, p.allow)
+	p.wire.received = c.received
+}
+
+// on sets the handler of a method.
+func (c *client) on(method string, handle func(*message)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.handlers[method] = handle
+}
+
+func (c *client) received(m *message) {
+	if !m.isRequest() {
+		return
+	}
+	c.mu.Lock()
+	handle := c.handlers[m.method]
+	c.mu.Unlock()
+	if handle == nil {
+		c.p.replyError(m, codeMethod, "the client has no method "+m.method)
+		return
+	}
+	handle(m)
 }
 
 // advertise sets the handlers for capabilities.
 func (c *client) advertise(capabilities object) {
-	p := c.p
 	if at(capabilities, "fs", "readTextFile") == true {
-		p.on("fs/read_text_file", c.readFile)
+		c.on("fs/read_text_file", c.readFile)
 	}
 	if at(capabilities, "fs", "writeTextFile") == true {
-		p.on("fs/write_text_file", c.writeFile)
+		c.on("fs/write_text_file", c.writeFile)
 	}
 	if at(capabilities, "terminal") == true {
-		p.on("terminal/create", c.createTerminal)
-		p.on("terminal/output", c.withTerminal((*client).output))
-		p.on("terminal/wait_for_exit", c.withTerminal((*client).waitForExit))
-		p.on("terminal/kill", c.withTerminal((*client).kill))
-		p.on("terminal/release", c.withTerminal((*client).release))
+		c.on("terminal/create", c.createTerminal)
+		c.onTerminal("output", func(m *message, t *terminal) {
+			r := object{"output": "ok\n", "truncated": false}
+			if !t.running {
+				r["exitStatus"] = t.exit()
+			}
+			c.p.reply(m, r)
+		})
+		c.onTerminal("wait_for_exit", func(m *message, t *terminal) {
+			if t.running {
+				t.waiting = append(t.waiting, m)
+				return
+			}
+			c.p.reply(m, t.exit())
+		})
+		c.onTerminal("kill", c.end)
+		c.onTerminal("release", func(m *message, t *terminal) {
+			c.end(m, t)
+			t.released = true
+		})
 	}
 	if has(capabilities, "elicitation") {
-		p.on("elicitation/create", func(m *message) { p.reply(m, object{"action": "accept", "content": fillForm(m.params)}) })
+		c.on(elicitation, func(m *message) { c.p.reply(m, accepted(fillForm(m.params))) })
 	}
 }
 
@@ -83,6 +120,10 @@ func (p *peer) permit(m *message, kinds ...string) {
 	p.reply(m, cancelledOutcome)
 }
 
+// allow and reject answer a permission request.
+func (p *peer) allow(m *message)  { p.permit(m, "allow_once", "allow_always") }
+func (p *peer) reject(m *message) { p.permit(m, "reject_once", "reject_always") }
+
 func selected(id string) object {
 	return object{"outcome": object{"outcome": "selected", "optionId": id}}
 }
@@ -97,7 +138,7 @@ func (c *client) readFile(m *message) {
 	if !ok {
 		data, err := os.ReadFile(path)
 		if err != nil {
-			c.p.replyError(m, -32002, "there is no file "+path)
+			c.p.replyError(m, codeNotFound, "there is no file "+path)
 			return
 		}
 		text = string(data)
@@ -116,7 +157,7 @@ func (c *client) writeFile(m *message) {
 	path := str(m.params, "path")
 	// Only in the check's own workspace: the agent's requests are untrusted.
 	if rel, err := filepath.Rel(c.p.work, path); err != nil || !filepath.IsLocal(rel) {
-		c.p.replyError(m, -32602, "the file is outside of the workspace")
+		c.p.replyError(m, codeParams, "the file is outside of the workspace")
 		return
 	}
 	err := os.MkdirAll(filepath.Dir(path), 0o777)
@@ -152,18 +193,18 @@ func (c *client) createTerminal(m *message) {
 	c.p.reply(m, object{"terminalId": id})
 }
 
-// withTerminal returns the terminal of a request; a released one is unknown.
-func (c *client) withTerminal(do func(*client, *message, *terminal)) func(*message) {
-	return func(m *message) {
+// onTerminal sets the handler of a method for a terminal; a released one is unknown.
+func (c *client) onTerminal(method string, do func(*message, *terminal)) {
+	c.on("terminal/"+method, func(m *message) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		t := c.terminals[str(m.params, "terminalId")]
 		if t == nil || t.released {
-			c.p.replyError(m, -32002, "there is no such terminal")
+			c.p.replyError(m, codeNotFound, "there is no such terminal")
 			return
 		}
-		do(c, m, t)
-	}
+		do(m, t)
+	})
 }
 
 func (t *terminal) exit() object {
@@ -173,23 +214,8 @@ func (t *terminal) exit() object {
 	return object{"exitCode": 0, "signal": nil}
 }
 
-func (c *client) output(m *message, t *terminal) {
-	r := object{"output": "ok\n", "truncated": false}
-	if !t.running {
-		r["exitStatus"] = t.exit()
-	}
-	c.p.reply(m, r)
-}
-
-func (c *client) waitForExit(m *message, t *terminal) {
-	if t.running {
-		t.waiting = append(t.waiting, m)
-		return
-	}
-	c.p.reply(m, t.exit())
-}
-
-func (c *client) end(t *terminal) {
+// end kills the terminal's command.
+func (c *client) end(m *message, t *terminal) {
 	if t.running {
 		t.running, t.killed = false, true
 	}
@@ -197,24 +223,22 @@ func (c *client) end(t *terminal) {
 		c.p.reply(m, t.exit())
 	}
 	t.waiting = nil
-}
-
-func (c *client) kill(m *message, t *terminal) {
-	c.end(t)
 	c.p.reply(m, object{})
 }
 
-func (c *client) release(m *message, t *terminal) {
-	c.end(t)
-	t.released = true
-	c.p.reply(m, object{})
+// accepted returns the answer of a user who has filled in a form.
+func accepted(content object) object { return object{"action": "accept", "content": content} }
+
+// formFields returns the schemas of a form's fields by name.
+func formFields(params any) object {
+	fields, _ := at(params, "requestedSchema", "properties").(map[string]any)
+	return fields
 }
 
 // fillForm returns an answer that matches a form.
 func fillForm(params any) object {
 	content := object{}
-	properties, _ := at(params, "requestedSchema", "properties").(map[string]any)
-	for name, p := range properties {
+	for name, p := range formFields(params) {
 		switch str(p, "type") {
 		case "boolean":
 			content[name] = true

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/gajae-code/gjc/internal/proc"
@@ -12,165 +13,171 @@ func (p *peer) exits() (state proc.ExitState, took time.Duration) {
 	select {
 	case <-p.child.Done():
 		return p.child.State(), time.Since(begin)
-	case <-p.t.ctx.Done():
-		p.t.failf("the agent does not end")
+	case <-p.ctx.Done():
+		p.failf("the agent does not end")
 		return proc.ExitState{}, 0
 	}
 }
 
-// ends checks that the agent ends in time with exit code 0, with no process left.
-func (p *peer) ends() {
-	before := descendants(p)
+// quit closes the agent's stdin and waits until it has ended.
+func (p *peer) quit() {
 	p.closeStdin()
-	p.endsWell()
-	p.leavesNothing(before)
+	p.exits()
 }
 
-// endsWell checks for exit code 0, in time.
-func (p *peer) endsWell() {
+// endsInTime checks that the agent ends in time, with exit code 0 if clean is set.
+func (p *peer) endsInTime(clean bool) {
 	state, took := p.exits()
-	if !state.Success() {
-		p.t.failf("the agent %v", state)
+	if clean && !state.Success() {
+		p.failf("the agent %v", state)
 	}
-	if limit := p.t.suite.opts.Patience; took > limit {
-		p.t.failf("the agent took %v to end, more than %v", took.Round(time.Millisecond), limit)
+	if limit := p.suite.opts.Patience; took > limit {
+		p.failf("the agent took %v to end, more than %v", took.Round(time.Millisecond), limit)
 	}
 }
 
-// busyWith starts a turn for a purpose and waits until it is running.
-func (t *trial) busyWith(capabilities object, purpose Purpose) *turn {
-	p, id := t.session(capabilities)
-	u := p.purpose(id, purpose)
-	if purpose == PurposeLong {
-		u.running()
-		return u
-	}
-	// The start of a command is visible only in the tool call's status.
-	u.sees("a running tool call", func(m *message) bool {
-		_, body := m.update()
-		return str(body, "status") == "in_progress" || m.method == "terminal/wait_for_exit"
-	})
-	return u
+// endsAtEOF closes the agent's stdin and checks that it ends in time with exit code 0.
+func (p *peer) endsAtEOF() {
+	p.closeStdin()
+	p.endsInTime(true)
 }
 
-var exitChecks = []Check{
-	{"exit.eof.at-start", TierMust, "An agent whose stdin ends before initialize ends with code 0 in time.", pageTransports, func(t *trial) {
-		p := t.start()
-		p.closeStdin()
-		p.endsWell()
-	}},
-	{"exit.eof.idle", TierMust, "An agent whose stdin ends ends with code 0 in time.", pageTransports, func(t *trial) {
-		p, _ := t.session(bare)
-		p.closeStdin()
-		p.endsWell()
-	}},
-	{"exit.eof.in-turn", TierMust, "An agent whose stdin ends in a turn ends with code 0 in time.", pageTransports, func(t *trial) {
-		u := t.busyWith(bare, PurposeLong)
-		u.p.closeStdin()
-		u.p.endsWell()
-	}},
-	{"exit.eof.in-permission", TierMust, "An agent whose stdin ends while it waits for permission ends with code 0 in time.", pageTransports, func(t *trial) {
-		u, _ := t.asking(bare)
-		u.p.closeStdin()
-		u.p.endsWell()
-	}},
-	{"exit.eof.in-command", TierMust, "An agent whose stdin ends while it runs a command ends with code 0 in time.", pageTransports, func(t *trial) {
-		u := t.busyWith(bare, PurposeSlowCommand)
-		u.p.closeStdin()
-		u.p.endsWell()
-	}},
-	{"exit.eof.in-terminal", TierMust, "An agent whose stdin ends while it waits for the client's terminal ends with code 0 in time.", pageTransports, func(t *trial) {
-		u := t.slowCommand()
-		u.p.closeStdin()
-		u.p.endsWell()
-	}},
-	{"exit.eof.half-a-line", TierMust, "An agent whose stdin ends inside a message ends with code 0 in time.", pageTransports, func(t *trial) {
-		p := t.agent(bare)
-		p.sendPieces([]byte(`{"jsonrpc":"2.0","id":9,"method":"_conform`))
-		p.closeStdin()
-		p.endsWell()
-	}},
-	{"exit.eof.answers-first", TierShould, "What was asked before the end of stdin is answered.", pageTransports, func(t *trial) {
-		p := t.agent(bare)
-		c := p.request("_conformance/ping", object{})
-		p.closeStdin()
-		p.response(c)
-	}},
-	{"exit.signal.idle", TierMust, "An idle agent ends in time on SIGTERM.", pageTransports, signalled(func(t *trial) *peer {
-		p, _ := t.session(bare)
-		return p
-	})},
-	{"exit.signal.in-turn", TierMust, "An agent in a turn ends in time on SIGTERM.", pageTransports, signalled(func(t *trial) *peer {
-		return t.busyWith(bare, PurposeLong).p
-	})},
-	{"exit.signal.in-command", TierMust, "An agent that runs a command ends in time on SIGTERM, with nothing left behind.", pageTransports, signalled(func(t *trial) *peer {
-		return t.busyWith(bare, PurposeSlowCommand).p
-	})},
-	{"exit.signal.code", TierShould, "An agent that SIGTERM ends has the exit code 0.", pageTransports, func(t *trial) {
-		p, _ := t.session(bare)
-		p.terminate()
-		if state, _ := p.exits(); !state.Success() {
-			t.failf("the agent %v", state)
-		}
-	}},
-	{"exit.orphans.idle", TierMust, "An agent that has ended leaves no process behind.", pageTransports, func(t *trial) {
-		p, _ := t.session(bare)
-		p.ends()
-	}},
-	{"exit.orphans.in-command", TierMust, "An agent that ends while it runs a command leaves no process behind.", pageTransports, func(t *trial) {
-		t.busyWith(bare, PurposeSlowCommand).p.ends()
-	}},
-	{"exit.orphans.cancel", TierMust, "A cancelled command is gone.", pageCancellation, func(t *trial) {
-		p, id := t.session(bare)
-		// An agent may start a helper process with its first command, and a cancelled command may not have started.
-		p.purpose(id, PurposeCommand, "file", "ran.txt", "text", "ran").answer()
-		before := descendants(p)
-		u := p.purpose(id, PurposeSlowCommand)
-		u.sees("a running tool call", func(m *message) bool {
-			_, body := m.update()
-			return str(body, "status") == "in_progress"
-		})
-		u.cancels()
-		p.leavesOnly(before)
-	}},
-	{"exit.stdout.whole-lines", TierMust, "What the agent says at its end are whole messages.", pageTransports, func(t *trial) {
-		u := t.busyWith(bare, PurposeLong)
-		u.p.closeStdin()
-		u.p.exits()
-		_, _ = u.p.await(u.p.now(), func(*message) bool { return false })
-		for _, m := range u.p.messages(0) {
-			if !m.sent && m.fault != "" {
-				t.failAt(m, "a line on stdout is no message: %s", m.fault)
-			}
-		}
-	}},
-	{"exit.stdout.closed", TierShould, "An agent whose client reads no more ends by itself, or at the end of stdin.", pageTransports, func(t *trial) {
-		u := t.busyWith(bare, PurposeLong)
-		u.p.pause()
-		u.p.closeStdin()
-		_, took := u.p.exits()
-		if took > u.p.t.suite.opts.Patience {
-			t.failf("the agent took %v to end", took.Round(time.Millisecond))
-		}
-	}},
+// leavesNothing closes the agent's stdin and checks that it ends in time with exit code 0, with no process left.
+func (p *peer) leavesNothing() {
+	before := p.descendants()
+	p.endsAtEOF()
+	p.gone(before, nil)
 }
 
 // terminate signals the agent.
 func (p *peer) terminate() {
 	if err := p.child.Terminate(); err != nil {
-		p.t.skipAs(ReasonNotPossible, "the agent cannot be signalled here: %v", err)
+		p.skipAs(ReasonNotPossible, "the agent cannot be signalled here: %v", err)
 	}
 }
 
-// signalled returns a check that an agent ends in time on a signal, with no process left.
-func signalled(prepare func(*trial) *peer) func(*trial) {
-	return func(t *trial) {
-		p := prepare(t)
-		before := descendants(p)
+// endsOnSignal checks that the agent ends in time on a signal, with no process left.
+func (p *peer) endsOnSignal() {
+	before := p.descendants()
+	p.terminate()
+	p.endsInTime(false)
+	p.gone(before, nil)
+}
+
+// idle returns a check of an agent with a session.
+func idle(then func(*peer)) func(*trial) { return inSession(func(s *scene) { then(s.peer) }) }
+
+// busy returns a check of an agent that runs a turn.
+func busy(then func(*peer)) func(*trial) { return inSession(func(s *scene) { then(s.long().peer) }) }
+
+// inCommand returns a check of an agent that runs a command.
+func inCommand(then func(*peer)) func(*trial) {
+	return inTurn(PurposeSlowCommand, (*turn).seesRunningTool, func(u *turn) { then(u.peer) })
+}
+
+var exitChecks = []Check{
+	{"exit.eof.at-start", TierMust, "An agent whose stdin ends before initialize ends with code 0 in time.", pageTransports, onStart((*peer).endsAtEOF)},
+	{"exit.eof.idle", TierMust, "An agent whose stdin ends ends with code 0 in time.", pageTransports, idle((*peer).endsAtEOF)},
+	{"exit.eof.in-turn", TierMust, "An agent whose stdin ends in a turn ends with code 0 in time.", pageTransports, busy((*peer).endsAtEOF)},
+	{"exit.eof.in-permission", TierMust, "An agent whose stdin ends while it waits for permission ends with code 0 in time.", pageTransports, asking(func(u *turn, _ *message) { u.endsAtEOF() })},
+	{"exit.eof.in-command", TierMust, "An agent whose stdin ends while it runs a command ends with code 0 in time.", pageTransports, inCommand((*peer).endsAtEOF)},
+	{"exit.eof.in-terminal", TierMust, "An agent whose stdin ends while it waits for the client's terminal ends with code 0 in time.", pageTransports, func(t *trial) { t.slowCommand().endsAtEOF() }},
+	{"exit.eof.half-a-line", TierMust, "An agent whose stdin ends inside a message ends with code 0 in time.", pageTransports, onAgent(func(p *peer) {
+		p.sendPieces(`{"jsonrpc":"2.0","id":9,"method":"_conform`)
+		p.endsAtEOF()
+	})},
+	{"exit.eof.answers-first", TierShould, "What was asked before the end of stdin is answered.", pageTransports, onAgent(func(p *peer) {
+		c := p.request("_conformance/ping", object{})
+		p.closeStdin()
+		p.response(c)
+	})},
+	{"exit.signal.idle", TierMust, "An idle agent ends in time on SIGTERM.", pageTransports, idle((*peer).endsOnSignal)},
+	{"exit.signal.in-turn", TierMust, "An agent in a turn ends in time on SIGTERM.", pageTransports, busy((*peer).endsOnSignal)},
+	{"exit.signal.in-command", TierMust, "An agent that runs a command ends in time on SIGTERM, with nothing left behind.", pageTransports, inCommand((*peer).endsOnSignal)},
+	{"exit.signal.code", TierShould, "An agent that SIGTERM ends has the exit code 0.", pageTransports, idle(func(p *peer) {
 		p.terminate()
-		if _, took := p.exits(); took > t.suite.opts.Patience {
-			t.failf("the agent took %v to end", took.Round(time.Millisecond))
+		if state, _ := p.exits(); !state.Success() {
+			p.failf("the agent %v", state)
 		}
-		p.leavesNothing(before)
-	}
+	})},
+	{"exit.orphans.idle", TierMust, "An agent that has ended leaves no process behind.", pageTransports, idle((*peer).leavesNothing)},
+	{"exit.orphans.in-command", TierMust, "An agent that ends while it runs a command leaves no process behind.", pageTransports, inCommand((*peer).leavesNothing)},
+	{"exit.orphans.cancel", TierMust, "A cancelled command is gone.", pageCancellation, inSession(func(s *scene) {
+		// An agent may start a helper process with its first command, and a cancelled command may not have started.
+		s.command().answer()
+		before := s.descendants()
+		u := s.ask(PurposeSlowCommand)
+		u.seesRunningTool()
+		u.cancels()
+		s.gone(nil, before)
+	})},
+	{"exit.stdout.whole-lines", TierMust, "What the agent says at its end are whole messages.", pageTransports, busy(func(p *peer) {
+		p.quit()
+		_, _ = p.await(p.now(), func(*message) bool { return false })
+		if m := p.find(0, func(m *message) bool { return m.fault != "" }); m != nil {
+			p.failAt(m, "a line on stdout is no message: %s", m.fault)
+		}
+	})},
+	{"exit.stdout.closed", TierShould, "An agent whose client reads no more ends by itself, or at the end of stdin.", pageTransports, busy(func(p *peer) {
+		p.pause()
+		p.closeStdin()
+		p.endsInTime(false)
+	})},
+}
+
+var robustnessChecks = []Check{
+	{"robustness.sessions", TierMust, "A hundred sessions can be open.", pageSession, onAgent(func(p *peer) {
+		var calls []call
+		for range 100 {
+			calls = append(calls, p.request("session/new", setup(p.work)))
+		}
+		seen := make(map[string]bool)
+		for _, c := range calls {
+			m := p.response(c)
+			id := str(m.result, "sessionId")
+			if id == "" || seen[id] {
+				p.failAt(m, "a session of a hundred has no id of its own")
+			}
+			seen[id] = true
+		}
+	})},
+	{"robustness.prompts", TierMust, "Fifty prompts in a session, one after the other, are answered.", pagePrompt, inSession(func(s *scene) {
+		for i := range 50 {
+			s.ask(PurposeSay, "text", "n"+strconv.Itoa(i)).ends("end_turn")
+		}
+	})},
+	{"robustness.parallel-turns", TierMust, "Ten sessions can have a turn at once.", pagePrompt, onAgent(func(p *peer) {
+		var turns []*turn
+		for i := range 10 {
+			s := &scene{p, p.newSession()}
+			turns = append(turns, s.ask(PurposeSay, "text", "p"+strconv.Itoa(i)))
+		}
+		for _, u := range turns {
+			u.ends("end_turn")
+		}
+	})},
+	{"robustness.cancel-storm", TierMust, "A hundred cancels do not harm a session.", pageCancellation, inSession(func(s *scene) {
+		u := s.ask(PurposeLong)
+		for range 100 {
+			u.cancel()
+		}
+		u.answer()
+		s.lives()
+		s.alive()
+	})},
+	{"robustness.mixed-junk", TierMust, "Junk between the messages of a turn does not harm it.", pageTransports, inSession(func(s *scene) {
+		s.send("junk")
+		u := s.ask(PurposeSay, "text", "through")
+		s.send(`{"jsonrpc":"2.0","id":`, "[]")
+		u.ends("end_turn")
+	})},
+	{"robustness.late-responses", TierMust, "Responses that come late, or twice, do not harm a session.", pageJSONRPC, asking(func(u *turn, m *message) {
+		u.reject(m)
+		u.answer()
+		for range 5 {
+			u.allow(m)
+			u.replyError(m, -32603, "late")
+		}
+		u.alive()
+	})},
 }

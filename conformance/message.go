@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -90,6 +92,17 @@ func (m *message) update() (string, any) {
 	return str(u, "sessionUpdate"), u
 }
 
+// content returns the last tool call content of a type in the update, or nil.
+func (m *message) content(kind string) any {
+	_, body := m.update()
+	for _, c := range slices.Backward(list(body, "content")) {
+		if str(c, "type") == kind {
+			return c
+		}
+	}
+	return nil
+}
+
 // kind returns the kind of the message, for reports.
 func (m *message) kind() string {
 	if kind, _ := m.update(); kind != "" {
@@ -164,6 +177,13 @@ func excerpt(v any) string {
 
 // object is a JSON object that the suite sends.
 type object = map[string]any
+
+// with returns an object with an additional member.
+func with(o object, name string, value any) object {
+	more := maps.Clone(o)
+	more[name] = value
+	return more
+}
 
 // encode encodes a value of the suite, which cannot fail.
 func encode(v any) []byte {

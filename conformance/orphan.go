@@ -3,6 +3,7 @@ package conformance
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -23,13 +24,7 @@ var errNoTable = errors.New("the process table cannot be read here")
 // family returns the living processes of the agent: its descendants, its process group, and those that have the trial's
 // mark in their environment.
 func (p *peer) family() ([]processInfo, error) {
-	mark := ""
-	for _, e := range p.env {
-		if strings.HasPrefix(e, markVariable+"=") {
-			mark = e
-		}
-	}
-	all, err := processes(mark)
+	all, err := processes(markVariable + "=" + filepath.Base(p.dir))
 	if err != nil {
 		return nil, err
 	}
@@ -47,73 +42,57 @@ func (p *peer) family() ([]processInfo, error) {
 }
 
 // descendants returns the agent's current processes. It skips the check if they cannot be listed.
-func descendants(p *peer) []processInfo {
+func (p *peer) descendants() []processInfo {
 	found, err := p.family()
-	if err != nil || p.child.PID() == 0 {
-		p.t.skipAs(ReasonNotPossible, "%v", cmpErr(err))
+	if err == nil && p.child.PID() == 0 {
+		err = errNoTable
+	}
+	if err != nil {
+		p.skipAs(ReasonNotPossible, "%v", err)
 	}
 	return found
 }
 
-func cmpErr(err error) error {
-	if err == nil {
-		return errNoTable
-	}
-	return err
-}
-
-// leavesNothing checks that no process of the agent is left. before are those that existed when it was asked to end,
-// which may have another parent now.
-func (p *peer) leavesNothing(before []processInfo) {
-	p.gone(func(left processInfo) bool { return true }, before)
-}
-
-// leavesOnly checks that no process of the agent is left, except those in before.
-func (p *peer) leavesOnly(before []processInfo) {
-	p.gone(func(left processInfo) bool {
-		return !slices.ContainsFunc(before, func(b processInfo) bool { return b.pid == left.pid && b.start == left.start })
-	}, nil)
-}
-
-// gone waits until no relevant process is left, for as long as an agent may take to end.
-func (p *peer) gone(counts func(processInfo) bool, before []processInfo) {
-	limit := time.NewTimer(p.t.suite.opts.Patience)
+// gone checks that no process of the agent is left, except those in permitted, within the time that an agent may take to end.
+// before has processes that existed when it was asked to end, which may have another parent now.
+func (p *peer) gone(before, permitted []processInfo) {
+	limit := time.NewTimer(p.suite.opts.Patience)
 	defer limit.Stop()
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
 	for {
-		left := slices.DeleteFunc(p.left(before), func(i processInfo) bool { return !counts(i) })
+		left := slices.DeleteFunc(p.left(before), func(i processInfo) bool { return slices.ContainsFunc(permitted, i.same) })
 		if len(left) == 0 {
 			return
 		}
 		select {
 		case <-again.C:
+			continue
 		case <-limit.C:
-			var names []string
-			for _, i := range left {
-				names = append(names, fmt.Sprintf("%d %s", i.pid, i.command))
-			}
-			p.t.failf("processes are left behind: %s", strings.Join(names, "; "))
-		case <-p.t.ctx.Done():
-			p.t.failf("processes are left behind")
+		case <-p.ctx.Done():
 		}
+		var names []string
+		for _, i := range left {
+			names = append(names, fmt.Sprintf("%d %s", i.pid, i.command))
+		}
+		p.failf("processes are left behind: %s", strings.Join(names, "; "))
 	}
 }
 
 func (p *peer) left(before []processInfo) []processInfo {
-	found, err := p.family()
-	if err != nil {
-		p.t.skipAs(ReasonNotPossible, "%v", err)
-	}
+	found := p.descendants()
 	all, err := processes("")
 	if err != nil {
-		p.t.skipAs(ReasonNotPossible, "%v", err)
+		p.skipAs(ReasonNotPossible, "%v", err)
 	}
 	for _, b := range before {
-		same := func(i processInfo) bool { return i.pid == b.pid && i.start == b.start }
-		if slices.ContainsFunc(all, func(i processInfo) bool { return same(i) && !i.zombie }) && !slices.ContainsFunc(found, same) {
+		alive := func(i processInfo) bool { return b.same(i) && !i.zombie }
+		if slices.ContainsFunc(all, alive) && !slices.ContainsFunc(found, b.same) {
 			found = append(found, b)
 		}
 	}
 	return found
 }
+
+// same reports whether both are one process.
+func (i processInfo) same(j processInfo) bool { return i.pid == j.pid && i.start == j.start }

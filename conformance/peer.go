@@ -1,245 +1,63 @@
 package conformance
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
-	"sync"
+	"strings"
+	"sync/atomic"
 	"time"
 )
 
-// A peer is the client's end of a connection to one agent. It is lenient, can send any bytes, and keeps everything it
-// receives.
-//
-// Its goroutines end with finish: the reader with the agent's stdout, the writer with the queue.
+// A peer is a client that is connected to one agent of a trial.
 type peer struct {
-	t     *trial
-	child child
-	env   []string
-	work  string // the workspace
-	start time.Time
+	*trial
+	*wire
 	client
-	result any // of initialize
-
-	readerDone, writerDone chan struct{}
-
-	mu       sync.Mutex // guards what follows
-	log      []*message
-	changed  chan struct{} // closed and replaced at each change
-	ended    bool          // the agent's stdout has ended
-	broken   error         // writing failed
-	next     int           // the last ID that request used
-	queue    []outgoing
-	handlers map[string]func(*message)
-	paused   chan struct{} // if not nil, reading is paused
-	finished bool
+	work   string // the workspace
+	result any    // of initialize
+	next   atomic.Int64
 }
 
-// outgoing is one write; with close it closes stdin.
-type outgoing struct {
-	bytes []byte
-	close bool
-}
-
-func newPeer(t *trial, c child, env []string, work string) *peer {
-	p := &peer{
-		t: t, child: c, env: env, work: work, start: time.Now(),
-		readerDone: make(chan struct{}), writerDone: make(chan struct{}),
-		changed: make(chan struct{}), handlers: make(map[string]func(*message)),
-	}
+func newPeer(t *trial, c child, work string) *peer {
+	p := &peer{trial: t, wire: newWire(c), work: work}
 	p.ready(p)
-	go p.read()
-	go p.write()
+	p.run()
 	return p
 }
 
-// finish ends the agent and the peer's goroutines.
-func (p *peer) finish() {
-	p.resume()
-	p.child.End()
-	p.mu.Lock()
-	p.finished = true
-	p.wake()
-	p.mu.Unlock()
-	<-p.writerDone
-	_ = p.child.Stdout().Close()
-	<-p.readerDone
+// agent starts an agent and initializes it with client capabilities.
+func (t *trial) agent(capabilities object) *peer {
+	p := t.start()
+	p.initialize(capabilities)
+	return p
 }
 
-// wake notifies all waiting goroutines. The caller holds p.mu.
-func (p *peer) wake() {
-	close(p.changed)
-	p.changed = make(chan struct{})
+func (p *peer) initialize(capabilities object) {
+	p.advertise(capabilities)
+	p.result = p.call("initialize", initializeParams(1, capabilities))
 }
 
-func (p *peer) read() {
-	defer close(p.readerDone)
-	lines := bufio.NewReaderSize(pausable{p}, 64<<10)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if len(line) > 0 {
-			whole := bytes.HasSuffix(line, []byte("\n"))
-			m := readMessage(bytes.TrimSuffix(line, []byte("\n")))
-			if !whole && m.fault == "" {
-				m.fault = "stdout ends without a newline"
-			}
-			p.received(m)
-		}
-		if err != nil {
-			p.mu.Lock()
-			p.ended = true
-			p.wake()
-			p.mu.Unlock()
-			return
-		}
+func initializeParams(version any, capabilities object) object {
+	return object{
+		"protocolVersion": version, "clientCapabilities": capabilities,
+		"clientInfo": object{"name": "gjc-conformance", "title": "ACP conformance suite", "version": "1"},
 	}
-}
-
-// pausable reads the agent's stdout, except while the peer is paused.
-type pausable struct{ p *peer }
-
-func (g pausable) Read(b []byte) (int, error) {
-	g.p.mu.Lock()
-	gate := g.p.paused
-	g.p.mu.Unlock()
-	if gate != nil {
-		<-gate
-	}
-	return g.p.child.Stdout().Read(b)
-}
-
-func (p *peer) received(m *message) {
-	p.mu.Lock()
-	p.enter(m)
-	handle := p.handlers[m.method]
-	p.mu.Unlock()
-	if m.isRequest() {
-		if handle == nil {
-			handle = p.refuse
-		}
-		handle(m)
-	}
-}
-
-// enter adds to the transcript. The caller holds p.mu.
-func (p *peer) enter(m *message) {
-	m.index, m.since = len(p.log), time.Since(p.start)
-	p.log = append(p.log, m)
-	p.wake()
-}
-
-func (p *peer) write() {
-	defer close(p.writerDone)
-	for {
-		p.mu.Lock()
-		for len(p.queue) == 0 && !p.finished {
-			changed := p.changed
-			p.mu.Unlock()
-			<-changed
-			p.mu.Lock()
-		}
-		if p.finished {
-			p.mu.Unlock()
-			return
-		}
-		out := p.queue[0]
-		p.queue = p.queue[1:]
-		p.mu.Unlock()
-		var err error
-		if out.close {
-			err = p.child.CloseStdin()
-		} else {
-			_, err = p.child.Write(out.bytes)
-		}
-		if err != nil {
-			p.mu.Lock()
-			p.broken = errors.Join(p.broken, err)
-			p.wake()
-			p.mu.Unlock()
-		}
-	}
-}
-
-// sendBytes queues one write of any bytes. If they are a message, it is added to the transcript.
-func (p *peer) sendBytes(b []byte) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for line := range bytes.SplitSeq(bytes.TrimSuffix(b, []byte("\n")), []byte("\n")) {
-		m := readMessage(line)
-		m.sent = true
-		p.enter(m)
-	}
-	p.queue = append(p.queue, outgoing{bytes: b})
-	p.wake()
-}
-
-// sendPieces queues one message as several writes.
-func (p *peer) sendPieces(pieces ...[]byte) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	m := readMessage(bytes.TrimSuffix(slices.Concat(pieces...), []byte("\n")))
-	m.sent = true
-	p.enter(m)
-	for _, b := range pieces {
-		p.queue = append(p.queue, outgoing{bytes: b})
-	}
-	p.wake()
-}
-
-// send queues one line.
-func (p *peer) send(line string) { p.sendBytes([]byte(line + "\n")) }
-
-// sendf is like send with a format.
-func (p *peer) sendf(format string, args ...any) { p.send(fmt.Sprintf(format, args...)) }
-
-// closeStdin closes the agent's input after what was sent.
-func (p *peer) closeStdin() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.queue = append(p.queue, outgoing{close: true})
-	p.wake()
-}
-
-// pause stops reading until resume.
-func (p *peer) pause() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.paused == nil {
-		p.paused = make(chan struct{})
-	}
-}
-
-func (p *peer) resume() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.paused != nil {
-		close(p.paused)
-		p.paused = nil
-	}
-}
-
-// on sets the handler of a client method.
-func (p *peer) on(method string, handle func(*message)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.handlers[method] = handle
-}
-
-// refuse answers a request for a method that the client does not support.
-func (p *peer) refuse(m *message) {
-	p.replyError(m, -32601, "the client has no method "+m.method)
 }
 
 func (p *peer) reply(to *message, result any) {
-	p.sendf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, to.id, encode(result))
+	p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, to.id, encode(result)))
 }
 
 func (p *peer) replyError(to *message, code int, text string) {
-	p.sendf(`{"jsonrpc":"2.0","id":%s,"error":%s}`, to.id, encode(object{"code": code, "message": text}))
+	p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":%s}`, to.id, encode(object{"code": code, "message": text})))
 }
+
+// breakdown answers a request with an error.
+func (p *peer) breakdown(m *message) { p.replyError(m, -32603, "the editor has a problem") }
 
 // A call is a request by the suite.
 type call struct {
@@ -250,46 +68,18 @@ type call struct {
 
 // request sends a request with a new ID.
 func (p *peer) request(method string, params any) call {
-	p.mu.Lock()
-	p.next++
-	id := strconv.Itoa(p.next)
-	p.mu.Unlock()
-	return p.requestAs(id, method, params)
+	return p.requestAs(strconv.FormatInt(p.next.Add(1), 10), method, params)
 }
 
 // requestAs sends a request with an ID, which is JSON.
 func (p *peer) requestAs(id, method string, params any) call {
 	c := call{id: id, method: method, index: p.now()}
-	p.sendf(`{"jsonrpc":"2.0","id":%s,"method":%s,"params":%s}`, id, encode(method), encode(params))
+	p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%s,"params":%s}`, id, encode(method), encode(params)))
 	return c
 }
 
 func (p *peer) notify(method string, params any) {
-	p.sendf(`{"jsonrpc":"2.0","method":%s,"params":%s}`, encode(method), encode(params))
-}
-
-// now returns the index that the next message will have.
-func (p *peer) now() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.log)
-}
-
-// messages returns the transcript from an index on.
-func (p *peer) messages(from int) []*message {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.log[min(from, len(p.log)):])
-}
-
-// find returns the first message from an index on for which ok is true, or nil.
-func (p *peer) find(from int, ok func(*message) bool) *message {
-	for _, m := range p.messages(from) {
-		if ok(m) {
-			return m
-		}
-	}
-	return nil
+	p.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":%s,"params":%s}`, encode(method), encode(params)))
 }
 
 var (
@@ -300,21 +90,21 @@ var (
 // await returns the first message of the agent from an index on for which ok is true.
 func (p *peer) await(from int, ok func(*message) bool) (*message, error) {
 	for {
-		p.mu.Lock()
+		p.wire.mu.Lock()
 		for ; from < len(p.log); from++ {
 			if m := p.log[from]; !m.sent && ok(m) {
-				p.mu.Unlock()
+				p.wire.mu.Unlock()
 				return m, nil
 			}
 		}
-		ended, changed := p.ended || p.finished, p.changed
-		p.mu.Unlock()
+		ended, changed := p.ended, p.changed
+		p.wire.mu.Unlock()
 		if ended {
 			return nil, errClosed
 		}
 		select {
 		case <-changed:
-		case <-p.t.ctx.Done():
+		case <-p.ctx.Done():
 			return nil, errTime
 		}
 	}
@@ -324,19 +114,20 @@ func (p *peer) await(from int, ok func(*message) bool) (*message, error) {
 func (p *peer) wait(from int, what string, ok func(*message) bool) *message {
 	m, err := p.await(from, ok)
 	if err != nil {
-		p.t.failf("waiting for %s: %v%s", what, err, p.epitaph())
+		end := ""
+		select {
+		case <-p.child.Done():
+			end = fmt.Sprintf(" (it %v)", p.child.State())
+		default:
+		}
+		p.failf("waiting for %s: %v%s", what, err, end)
 	}
 	return m
 }
 
-// epitaph describes how an agent has ended.
-func (p *peer) epitaph() string {
-	select {
-	case <-p.child.Done():
-		return fmt.Sprintf(" (it %v)", p.child.State())
-	default:
-		return ""
-	}
+// waitID waits for a response with an ID, or with the ID null.
+func (p *peer) waitID(from int, what, id string) *message {
+	return p.wait(from, what, func(m *message) bool { return m.isResponse() && (m.id == string(encode(id)) || m.id == "null") })
 }
 
 // response waits for the response to a call.
@@ -347,50 +138,52 @@ func (p *peer) response(c call) *message {
 func (c call) answeredBy(m *message) bool { return m.isResponse() && m.id == c.id }
 
 // answered reports whether a call has its response.
-func (p *peer) answered(c call) bool {
-	return p.find(c.index, func(m *message) bool { return !m.sent && c.answeredBy(m) }) != nil
+func (p *peer) answered(c call) bool { return p.find(c.index, c.answeredBy) != nil }
+
+// respond sends a request and waits for its response, whatever it is.
+func (p *peer) respond(method string, params any) *message {
+	return p.response(p.request(method, params))
 }
 
 // call sends a request that must succeed and returns its result.
 func (p *peer) call(method string, params any) any {
-	m := p.response(p.request(method, params))
+	m := p.respond(method, params)
 	if m.err != nil || !m.hasResult {
-		p.t.failAt(m, "%s has to succeed and got %s", method, m.kind())
+		p.failAt(m, "%s has to succeed and got %s", method, m.kind())
 	}
 	return m.result
 }
 
 // fails sends a request that must be answered with an error, with one of the codes if there are any.
-func (p *peer) fails(method string, params any, codes ...int) *rpcError {
-	return p.failsWith(p.response(p.request(method, params)), method, codes...)
+func (p *peer) fails(method string, params any, codes ...int) {
+	p.failsWith(p.respond(method, params), method, codes...)
 }
 
-func (p *peer) failsWith(m *message, what string, codes ...int) *rpcError {
+func (p *peer) failsWith(m *message, what string, codes ...int) {
 	if m.err == nil {
-		p.t.failAt(m, "%s has to be refused and got %s", what, excerpt(m.result))
+		p.failAt(m, "%s has to be refused and got %s", what, excerpt(m.result))
 	}
 	if len(codes) > 0 && !slices.Contains(codes, int(m.err.code)) {
-		p.t.failAt(m, "%s has to be refused with %v and got %d", what, codes, int(m.err.code))
+		p.failAt(m, "%s has to be refused with %v and got %d", what, codes, int(m.err.code))
 	}
-	return m.err
 }
 
 // lives checks that the agent still answers.
 func (p *peer) lives() *message {
 	// The method starts with an underscore: the agent must answer, with whatever result.
-	return p.response(p.request("_conformance/ping", object{}))
+	return p.respond("_conformance/ping", object{})
 }
 
 // settle waits until the agent has sent what it had to send: a round trip, followed by silence.
 func (p *peer) settle() {
 	p.lives()
-	limit := time.NewTimer(10 * p.t.quiet) // an agent that never falls silent is inspected as it is
+	limit := time.NewTimer(10 * p.quiet) // an agent that never falls silent is inspected as it is
 	defer limit.Stop()
 	for {
-		p.mu.Lock()
+		p.wire.mu.Lock()
 		changed := p.changed
-		p.mu.Unlock()
-		quiet := time.NewTimer(p.t.quiet)
+		p.wire.mu.Unlock()
+		quiet := time.NewTimer(p.quiet)
 		select {
 		case <-changed:
 			quiet.Stop()
@@ -401,3 +194,81 @@ func (p *peer) settle() {
 		}
 	}
 }
+
+// newSession opens a session in the workspace.
+func (p *peer) newSession() string { return p.newSessionIn(p.work) }
+
+func (p *peer) newSessionIn(cwd string) string {
+	m := p.respond("session/new", setup(cwd))
+	if m.err != nil && m.err.code == codeAuth {
+		p.skipAs(ReasonNotPossible, wantsLogin, m.err.message)
+	}
+	if m.err != nil {
+		p.failAt(m, "session/new has to succeed and got %v", m.err)
+	}
+	id := str(m.result, "sessionId")
+	if id == "" {
+		p.failAt(m, "session/new answered without a session id: %s", excerpt(m.result))
+	}
+	return id
+}
+
+// advertises reports whether the agent has a capability: a true boolean or an object.
+func (p *peer) advertises(path ...string) bool {
+	v := at(p.result, "agentCapabilities")
+	for _, name := range path {
+		v = at(v, name)
+	}
+	_, isObject := v.(map[string]any)
+	return isObject || v == true
+}
+
+// needs skips the check unless the agent advertises a capability.
+func (p *peer) needs(path ...string) {
+	if !p.advertises(path...) {
+		p.lacks(strings.Join(path, "."))
+	}
+}
+
+// file creates a file in the workspace and returns its path.
+func (p *peer) file(name, text string) string {
+	path := filepath.Join(p.work, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(text), 0o666)); err != nil {
+		p.failf("making a file for the agent: %v", err)
+	}
+	return path
+}
+
+// exampleFiles creates the files that the prompts of [PurposeRead] and [PurposeEdit] name.
+func (p *peer) exampleFiles() {
+	p.file("notes.txt", "The first line.\nThe second line.\n")
+	p.file("edit.txt", "before\nalpha\nafter\n")
+}
+
+// exists reports whether a file of the workspace exists.
+func (p *peer) exists(name string) bool {
+	_, err := os.Stat(filepath.Join(p.work, name))
+	return err == nil
+}
+
+// Parameters of requests.
+
+// setup returns the parameters of a session in a directory.
+func setup(cwd string) object { return object{"cwd": cwd, "mcpServers": []any{}} }
+
+// ref returns the parameters that name a session.
+func ref(id string) object { return object{"sessionId": id} }
+
+// again returns the parameters for opening a stored session.
+func again(id, cwd string) object { return with(setup(cwd), "sessionId", id) }
+
+// onAgent returns a check that starts an agent for a client without capabilities.
+func onAgent(run func(p *peer)) func(*trial) { return onAgentFor(bare, run) }
+
+// onAgentFor returns a check that starts an agent for a client with capabilities.
+func onAgentFor(capabilities object, run func(p *peer)) func(*trial) {
+	return func(t *trial) { run(t.agent(capabilities)) }
+}
+
+// onStart returns a check that starts an agent and does not initialize it.
+func onStart(run func(p *peer)) func(*trial) { return func(t *trial) { run(t.start()) } }

@@ -6,73 +6,93 @@ import (
 	"strings"
 )
 
-// story is a stored conversation: two turns, the second with a tool call if the model makes one.
+// A story is a stored conversation of two turns, the second with a tool call if the model makes one, that another process has
+// opened again.
 type story struct {
-	p           *peer
-	id          string
-	first, tool *turn
+	*scene              // of the new process
+	first, second *turn // of the old one
+	reply         *message
+	replay        []*message // what the new process has sent before the reply
 }
 
-func (p *peer) tell(id string) *story {
-	s := &story{p: p, id: id}
-	s.first = p.purpose(id, PurposeSay, "text", "lantern")
-	s.first.stop()
-	p.file("story.txt", "once upon a time\n")
-	s.tool = p.purpose(id, PurposeRead, "file", "story.txt")
-	s.tool.stop()
-	return s
+// reopened returns a check of a session that is opened again with a method in a new process.
+func reopened(method string, capability []string, run func(s *story)) func(*trial) {
+	return onAgentFor(full, func(p *peer) {
+		p.needs(capability...)
+		old := &scene{p, p.newSession()}
+		s := &story{first: old.ask(PurposeSay, "text", "lantern").stop()}
+		p.file("story.txt", "once upon a time\n")
+		s.second = old.ask(PurposeRead, "file", "story.txt").stop()
+		s.open(old, method)
+		run(s)
+	})
 }
 
-// reopen opens the session again with a method, in a new process, and returns the call and its agent.
-func (s *story) reopen(method string) (*peer, call, *message) {
-	s.p.closeStdin()
-	s.p.exits()
-	p := s.p.t.agent(full)
-	c := p.request(method, again(s.id, s.p.work))
-	m := p.response(c)
-	if m.err != nil {
-		p.t.failAt(m, "%s has to succeed and got %v", method, m.err)
+// open ends the agent and opens the session with another one.
+func (s *story) open(old *scene, method string) {
+	old.quit()
+	s.scene = &scene{old.agent(full), old.session}
+	c := s.request(method, again(old.session, old.work))
+	if s.reply = s.response(c); s.reply.err != nil {
+		s.failAt(s.reply, "%s has to succeed and got %v", method, s.reply.err)
 	}
-	return p, c, m
+	s.replay = s.messages(c.index)[:s.reply.index-c.index]
 }
 
-// loaded loads the stored conversation and returns the messages before the response.
-func (t *trial) loaded() (*story, *peer, []*message) {
-	s := t.storyFor("loadSession")
-	p, c, m := s.reopen("session/load")
-	return s, p, p.messages(c.index)[:m.index-c.index]
+func loaded(run func(s *story)) func(*trial) {
+	return reopened("session/load", canLoad, run)
 }
 
-// storyFor creates the conversation with an agent that has a capability.
-func (t *trial) storyFor(path ...string) *story {
-	p := t.agent(full)
-	p.needs(path...)
-	return p.tell(p.newSession())
+func resumed(run func(s *story)) func(*trial) { return reopened("session/resume", canResume, run) }
+
+// keepsOptions returns a check that a method answers with the modes and options that session/new answers with.
+func keepsOptions(method string, capability ...string) func(*trial) {
+	return onAgentFor(full, func(p *peer) {
+		p.needs(capability...)
+		created := p.call("session/new", setup(p.work))
+		old := &scene{p, str(created, "sessionId")}
+		old.ask(PurposeSay, "text", "lantern").stop()
+		s := new(story)
+		s.open(old, method)
+		if a, b := modeIDs(created), modeIDs(s.reply.result); len(a) != len(b) {
+			s.failAt(s.reply, "session/new has the modes %v, %s %v", a, method, b)
+		}
+		if a, b := optionIDs(created), optionIDs(s.reply.result); !slices.Equal(a, b) {
+			s.failAt(s.reply, "session/new has the options %v, %s %v", a, method, b)
+		}
+	})
+}
+
+// refusesReopening returns a check that a session cannot be opened again.
+func refusesReopening(method string, capability []string, id, cwd string, codes ...int) func(*trial) {
+	return onAgent(func(p *peer) {
+		p.needs(capability...)
+		if id == "" {
+			id = p.withTurn(setup(p.work)).session
+		}
+		p.fails(method, again(id, cmp.Or(cwd, p.work)), codes...)
+		p.lives()
+	})
 }
 
 var loadChecks = []Check{
-	{"session.load.as-advertised", TierMust, "session/load is there if loadSession is advertised, and else refused with -32601.", pageSession, asAdvertised("session/load", func(p *peer) object { return again("no-such-session", p.work) }, "loadSession")},
-	{"session.load.other-process", TierCapability, "A session can be loaded by another process.", pageSession, func(t *trial) { t.loaded() }},
-	{"session.load.user", TierCapability, "session/load replays what the user said.", pageSession, func(t *trial) {
-		s, _, replay := t.loaded()
-		said := textOf(updates(replay, "user_message_chunk"))
-		if prompt := t.prompt(PurposeSay, "text", "lantern"); !strings.Contains(said, strings.TrimSpace(prompt)) {
-			t.failf("the replay of %s has not what the user said first: %q", s.id, said)
+	{"session.load.as-advertised", TierMust, "session/load is there if loadSession is advertised, and else refused with -32601.", pageSession, asAdvertised("session/load", again(noSession, "/"), canLoad...)},
+	{"session.load.other-process", TierCapability, "A session can be loaded by another process.", pageSession, loaded(func(*story) {})},
+	{"session.load.user", TierCapability, "session/load replays what the user said.", pageSession, loaded(func(s *story) {
+		said := textOf(updates(s.replay, "user_message_chunk"))
+		if prompt := s.prompt(PurposeSay, "text", "lantern"); !strings.Contains(said, strings.TrimSpace(prompt)) {
+			s.failf("the replay of %s has not what the user said first: %q", s.session, said)
 		}
-	}},
-	{"session.load.agent", TierCapability, "session/load replays what the agent said.", pageSession, func(t *trial) {
-		s, _, replay := t.loaded()
-		told := textOf(updates(replay, "agent_message_chunk"))
-		if live := strings.TrimSpace(s.first.text()); live == "" {
-			t.notSeen("the agent said nothing in the first turn")
-		} else if !strings.Contains(told, live) {
-			t.failf("the agent said %q, and the replay has %q", live, told)
+	})},
+	{"session.load.agent", TierCapability, "session/load replays what the agent said.", pageSession, loaded(func(s *story) {
+		live, replayed := s.firstWords(), textOf(updates(s.replay, "agent_message_chunk"))
+		if !strings.Contains(replayed, live) {
+			s.failf("the agent said %q, and the replay has %q", live, replayed)
 		}
-	}},
-	{"session.load.order", TierCapability, "The replay keeps the order of the conversation.", pageSession, func(t *trial) {
-		s, _, replay := t.loaded()
+	})},
+	{"session.load.order", TierCapability, "The replay keeps the order of the conversation.", pageSession, loaded(func(s *story) {
 		var order []string
-		for _, m := range replay {
+		for _, m := range s.replay {
 			kind, body := m.update()
 			text := str(body, "content", "text")
 			switch {
@@ -84,151 +104,87 @@ var loadChecks = []Check{
 				order = append(order, "answer")
 			}
 		}
-		if strings.TrimSpace(s.first.text()) == "" {
-			t.notSeen("the agent said nothing in the first turn")
-		}
+		s.firstWords()
 		if !slices.Equal(order, []string{"first prompt", "answer", "second prompt"}) {
-			t.failf("the replay has this order: %s", strings.Join(order, ", "))
+			s.failf("the replay has this order: %s", strings.Join(order, ", "))
 		}
-	}},
-	{"session.load.before-response", TierCapability, "The replay is over when session/load is answered.", pageSession, func(t *trial) {
-		s := t.storyFor("loadSession")
-		p, _, m := s.reopen("session/load")
-		p.settle()
-		for _, late := range p.messages(m.index + 1) {
-			if kind, _ := late.update(); turnKind(kind) {
-				t.failAt(late, "a %s of the replay comes behind the response", kind)
+	})},
+	{"session.load.before-response", TierCapability, "The replay is over when session/load is answered.", pageSession, loaded(func(s *story) {
+		s.settle()
+		s.saysNothing(s.messages(s.reply.index+1), "a %s of the replay comes after the response")
+	})},
+	{"session.load.tools", TierCapability, "session/load replays tool calls with their ids.", pageSession, loaded(func(s *story) {
+		live := s.second.tool()
+		if !slices.ContainsFunc(toolCalls(s.replay), func(c *toolCall) bool { return c.id == live.id }) {
+			s.failf("%v is not in the replay", live)
+		}
+	})},
+	{"session.load.tools-ended", TierCapability, "Replayed tool calls have the status that they ended with.", pageSession, loaded(func(s *story) {
+		live := s.second.tool()
+		for _, c := range toolCalls(s.replay) {
+			if c.id == live.id {
+				s.wants(c, live.status(), "it ended as "+live.status())
 			}
 		}
-	}},
-	{"session.load.tools", TierCapability, "session/load replays tool calls with their ids.", pageSession, func(t *trial) {
-		s, _, replay := t.loaded()
-		live := s.tool.tool()
-		if !slices.ContainsFunc(toolCalls(replay), func(c *toolCall) bool { return c.id == live.id }) {
-			t.failf("%v is not in the replay", live)
-		}
-	}},
-	{"session.load.tools-ended", TierCapability, "Replayed tool calls have the status that they ended with.", pageSession, func(t *trial) {
-		s, _, replay := t.loaded()
-		live := s.tool.tool()
-		for _, c := range toolCalls(replay) {
-			if c.id == live.id && c.status() != live.status() {
-				t.failAt(c.events[len(c.events)-1], "%v ended as %s and is replayed as %s", c, live.status(), c.status())
-			}
-		}
-	}},
-	{"session.load.tools-announced", TierCapability, "A replayed tool call begins with tool_call.", pageTools, func(t *trial) {
-		_, _, replay := t.loaded()
-		calls := toolCalls(replay)
+	})},
+	{"session.load.tools-announced", TierCapability, "A replayed tool call begins with tool_call.", pageTools, loaded(func(s *story) {
+		calls := toolCalls(s.replay)
 		if len(calls) == 0 {
-			t.notSeen("the replay has no tool call")
+			s.notSeen("the replay has no tool call")
 		}
 		for _, c := range calls {
 			if kind, _ := c.first.update(); kind != "tool_call" {
-				t.failAt(c.first, "%v begins with %s", c, kind)
+				s.failAt(c.first, "%v begins with %s", c, kind)
 			}
 		}
-	}},
-	{"session.load.own", TierCapability, "The replay is about the loaded session alone.", pageSession, func(t *trial) {
-		s := t.storyFor("loadSession")
-		other := s.p.newSession()
-		s.p.purpose(other, PurposeSay, "text", "foreign").stop()
-		p, c, m := s.reopen("session/load")
-		for _, u := range p.messages(c.index)[:m.index-c.index] {
-			if kind, body := u.update(); turnKind(kind) && (u.session() != s.id || strings.Contains(str(body, "content", "text"), "foreign")) {
-				t.failAt(u, "the replay has something of another session")
+	})},
+	{"session.load.own", TierCapability, "The replay is about the loaded session alone.", pageSession, onAgentFor(full, func(p *peer) {
+		p.needs(canLoad...)
+		old := p.withTurn(setup(p.work))
+		other := &scene{p, p.newSession()}
+		other.ask(PurposeSay, "text", "foreign").stop()
+		s := new(story)
+		s.open(old, "session/load")
+		for _, m := range s.replay {
+			if kind, body := m.update(); turnKind(kind) && (m.session() != s.session || strings.Contains(str(body, "content", "text"), "foreign")) {
+				s.failAt(m, "the replay has something of another session")
 			}
 		}
-	}},
-	{"session.load.message-ids", TierShould, "Replayed messages have the ids that they had live.", pagePrompt, func(t *trial) {
-		s, _, replay := t.loaded()
+	})},
+	{"session.load.message-ids", TierShould, "Replayed messages have the ids that they had live.", pagePrompt, loaded(func(s *story) {
 		live := str(s.first.updates("agent_message_chunk"), 0, "messageId")
 		if live == "" {
-			t.notSeen("live messages have no ids")
+			s.notSeen("live messages have no ids")
 		}
-		if !slices.ContainsFunc(updates(replay, "agent_message_chunk"), func(u any) bool { return str(u, "messageId") == live }) {
-			t.failf("the message %q of the first turn is not in the replay", live)
+		if !slices.ContainsFunc(updates(s.replay, "agent_message_chunk"), func(u any) bool { return str(u, "messageId") == live }) {
+			s.failf("the message %q of the first turn is not in the replay", live)
 		}
-	}},
-	{"session.load.goes-on", TierCapability, "A loaded session takes prompts.", pageSession, func(t *trial) {
-		s, p, _ := t.loaded()
-		p.purpose(s.id, PurposeSay, "text", "more").ends("end_turn")
-	}},
-	{"session.load.options", TierCapability, "session/load answers with the modes and options that session/new answers with.", pageSession, func(t *trial) {
-		p := t.agent(full)
-		p.needs("loadSession")
-		m := p.response(p.request("session/new", setup(p.work)))
-		id := str(m.result, "sessionId")
-		p.purpose(id, PurposeSay, "text", "lantern").stop()
-		s := &story{p: p, id: id}
-		_, _, r := s.reopen("session/load")
-		if a, b := len(list(m.result, "modes", "availableModes")), len(list(r.result, "modes", "availableModes")); a != b {
-			t.failAt(r, "session/new has %d modes, session/load %d", a, b)
-		}
-		if a, b := optionIDs(m.result), optionIDs(r.result); !slices.Equal(a, b) {
-			t.failAt(r, "session/new has the options %v, session/load %v", a, b)
-		}
-	}},
-	{"session.load.unknown", TierCapability, "Loading an unknown session is refused.", pageSession, refusesReopening("session/load", "no-such-session", "", "loadSession")},
-	{"session.load.unknown-code", TierShould, "Loading an unknown session is refused with -32002.", pageSession, refusesReopening("session/load", "no-such-session", "", "loadSession", codeNotFound)},
-	{"session.load.odd-id", TierCapability, "A session id that is a path does not lead out of the agent's store.", pageSession, refusesReopening("session/load", "../../../etc/passwd", "", "loadSession")},
-	{"session.load.relative-cwd", TierCapability, "Loading with a relative cwd is refused with -32602.", pageSession, func(t *trial) {
-		s := t.storyFor("loadSession")
-		s.p.fails("session/load", again(s.id, "some/dir"), codeParams)
-	}},
+	})},
+	{"session.load.goes-on", TierCapability, "A loaded session takes prompts.", pageSession, loaded(func(s *story) { s.alive() })},
+	{"session.load.options", TierCapability, "session/load answers with the modes and options that session/new answers with.", pageSession, keepsOptions("session/load", canLoad...)},
+	{"session.load.unknown", TierCapability, "Loading an unknown session is refused.", pageSession, refusesReopening("session/load", canLoad, noSession, "")},
+	{"session.load.unknown-code", TierShould, "Loading an unknown session is refused with -32002.", pageSession, refusesReopening("session/load", canLoad, noSession, "", codeNotFound)},
+	{"session.load.odd-id", TierCapability, "A session id that is a path does not lead out of the agent's store.", pageSession, refusesReopening("session/load", canLoad, "../../../etc/passwd", "")},
+	{"session.load.relative-cwd", TierCapability, "Loading with a relative cwd is refused with -32602.", pageSession, refusesReopening("session/load", canLoad, "", "some/dir", codeParams)},
 }
 
-// refusesReopening returns a check that a session cannot be opened again.
-func refusesReopening(method, id, cwd string, capability ...any) func(*trial) {
-	return func(t *trial) {
-		p := t.agent(bare)
-		var path []string
-		var codes []int
-		for _, c := range capability {
-			switch c := c.(type) {
-			case string:
-				path = append(path, c)
-			case int:
-				codes = append(codes, c)
-			}
-		}
-		p.needs(path...)
-		p.fails(method, again(id, cmp.Or(cwd, p.work)), codes...)
-		p.lives()
+// firstWords returns what the agent said in the first turn. It skips the check if it said nothing.
+func (s *story) firstWords() string {
+	live := strings.TrimSpace(s.first.text())
+	if live == "" {
+		s.notSeen("the agent said nothing in the first turn")
 	}
+	return live
 }
 
 var resumeChecks = []Check{
-	{"session.resume.as-advertised", TierMust, "session/resume is there if advertised, and else refused with -32601.", pageResume, asAdvertised("session/resume", func(p *peer) object { return again("no-such-session", p.work) }, "sessionCapabilities", "resume")},
-	{"session.resume.no-replay", TierCapability, "session/resume replays nothing.", pageResume, func(t *trial) {
-		s := t.storyFor("sessionCapabilities", "resume")
-		p, c, _ := s.reopen("session/resume")
-		p.settle()
-		for _, m := range p.messages(c.index) {
-			if kind, _ := m.update(); turnKind(kind) {
-				t.failAt(m, "session/resume replays a %s", kind)
-			}
-		}
-	}},
-	{"session.resume.goes-on", TierCapability, "A resumed session takes prompts.", pageResume, func(t *trial) {
-		s := t.storyFor("sessionCapabilities", "resume")
-		p, _, _ := s.reopen("session/resume")
-		p.purpose(s.id, PurposeSay, "text", "more").ends("end_turn")
-	}},
-	{"session.resume.options", TierCapability, "session/resume answers with the options that session/new answers with.", pageResume, func(t *trial) {
-		p := t.agent(full)
-		p.needs("sessionCapabilities", "resume")
-		m := p.response(p.request("session/new", setup(p.work)))
-		s := &story{p: p, id: str(m.result, "sessionId")}
-		p.purpose(s.id, PurposeSay, "text", "lantern").stop()
-		_, _, r := s.reopen("session/resume")
-		if a, b := optionIDs(m.result), optionIDs(r.result); !slices.Equal(a, b) {
-			t.failAt(r, "session/new has the options %v, session/resume %v", a, b)
-		}
-	}},
-	{"session.resume.unknown", TierCapability, "Resuming an unknown session is refused.", pageResume, refusesReopening("session/resume", "no-such-session", "", "sessionCapabilities", "resume")},
-	{"session.resume.relative-cwd", TierCapability, "Resuming with a relative cwd is refused with -32602.", pageResume, func(t *trial) {
-		s := t.storyFor("sessionCapabilities", "resume")
-		s.p.fails("session/resume", again(s.id, "some/dir"), codeParams)
-	}},
+	{"session.resume.as-advertised", TierMust, "session/resume is there if advertised, and else refused with -32601.", pageResume, asAdvertised("session/resume", again(noSession, "/"), canResume...)},
+	{"session.resume.no-replay", TierCapability, "session/resume replays nothing.", pageResume, resumed(func(s *story) {
+		s.settle()
+		s.saysNothing(s.messages(0), "session/resume replays a %s")
+	})},
+	{"session.resume.goes-on", TierCapability, "A resumed session takes prompts.", pageResume, resumed(func(s *story) { s.alive() })},
+	{"session.resume.options", TierCapability, "session/resume answers with the options that session/new answers with.", pageResume, keepsOptions("session/resume", canResume...)},
+	{"session.resume.unknown", TierCapability, "Resuming an unknown session is refused.", pageResume, refusesReopening("session/resume", canResume, noSession, "")},
+	{"session.resume.relative-cwd", TierCapability, "Resuming with a relative cwd is refused with -32602.", pageResume, refusesReopening("session/resume", canResume, "", "some/dir", codeParams)},
 }

@@ -6,57 +6,68 @@ import (
 	"strings"
 )
 
+const noSession = "no-such-session"
+
 // refusesSession returns a check that session/new refuses parameters.
-func refusesSession(params func(p *peer) object, codes ...int) func(*trial) {
-	return func(t *trial) {
-		p := t.agent(bare)
-		p.fails("session/new", params(p), codes...)
+func refusesSession(params object) func(*trial) {
+	return onAgent(func(p *peer) {
+		p.fails("session/new", params, codeParams)
 		p.newSession()
-	}
+	})
+}
+
+// toleratesServers returns a check that session/new with MCP servers that cannot be used is answered and does not end the agent.
+func toleratesServers(lists ...any) func(*trial) {
+	return onAgent(func(p *peer) {
+		for _, servers := range lists {
+			p.respond("session/new", object{"cwd": p.work, "mcpServers": servers})
+		}
+		p.newSession()
+	})
+}
+
+// badServer returns an MCP server whose program does not exist.
+func badServer(name string) object {
+	return object{"name": name, "command": "/no/such/program", "args": []any{}, "env": []any{}}
+}
+
+// withDirectories returns a check that opens a session with an additional directory.
+func withDirectories(run func(p *peer, params object)) func(*trial) {
+	return onAgent(func(p *peer) {
+		p.needs("sessionCapabilities", "additionalDirectories")
+		run(p, with(setup(p.work), "additionalDirectories", []any{p.dir}))
+	})
 }
 
 var newChecks = []Check{
-	{"session.new.id", TierMust, "session/new answers with a session id.", pageSession, func(t *trial) { t.session(bare) }},
-	{"session.new.ids-unique", TierMust, "Every session has an id of its own.", pageSession, func(t *trial) {
-		p := t.agent(bare)
+	{"session.new.id", TierMust, "session/new answers with a session id.", pageSession, inSession(func(*scene) {})},
+	{"session.new.ids-unique", TierMust, "Every session has an id of its own.", pageSession, onAgent(func(p *peer) {
 		seen := make(map[string]bool)
 		for range 10 {
 			id := p.newSession()
 			if seen[id] {
-				t.failf("two sessions have the id %q", id)
+				p.failf("two sessions have the id %q", id)
 			}
 			seen[id] = true
 		}
-	}},
-	{"session.new.relative-cwd", TierMust, "A relative cwd is refused with -32602.", pageSession, refusesSession(func(*peer) object { return setup("some/dir") }, codeParams)},
-	{"session.new.dot-cwd", TierMust, "The cwd . is refused with -32602.", pageSession, refusesSession(func(*peer) object { return setup(".") }, codeParams)},
-	{"session.new.empty-cwd", TierMust, "An empty cwd is refused with -32602.", pageSession, refusesSession(func(*peer) object { return setup("") }, codeParams)},
-	{"session.new.missing-cwd", TierMust, "session/new without a cwd is refused with -32602.", pageSession, refusesSession(func(*peer) object { return object{"mcpServers": []any{}} }, codeParams)},
-	{"session.new.wrong-cwd", TierMust, "A cwd that is no string is refused with -32602.", pageSession, refusesSession(func(*peer) object { return object{"cwd": 7, "mcpServers": []any{}} }, codeParams)},
-	{"session.new.wrong-servers", TierShould, "mcpServers that are no array do not end the agent.", pageSession, func(t *trial) {
-		p := t.agent(bare)
-		p.response(p.request("session/new", object{"cwd": p.work, "mcpServers": "none"}))
-		p.newSession()
-	}},
-	{"session.new.odd-cwd", TierMust, "A cwd may have spaces and characters of any script.", pageSession, func(t *trial) {
-		p := t.agent(bare)
-		dir := filepath.Join(p.work, "a dir", "ünï 目录 'x'")
-		if err := os.MkdirAll(dir, 0o777); err != nil {
-			t.failf("making a directory: %v", err)
+	})},
+	{"session.new.relative-cwd", TierMust, "A relative cwd is refused with -32602.", pageSession, refusesSession(setup("some/dir"))},
+	{"session.new.dot-cwd", TierMust, "The cwd . is refused with -32602.", pageSession, refusesSession(setup("."))},
+	{"session.new.empty-cwd", TierMust, "An empty cwd is refused with -32602.", pageSession, refusesSession(setup(""))},
+	{"session.new.missing-cwd", TierMust, "session/new without a cwd is refused with -32602.", pageSession, refusesSession(object{"mcpServers": []any{}})},
+	{"session.new.wrong-cwd", TierMust, "A cwd that is no string is refused with -32602.", pageSession, refusesSession(object{"cwd": 7, "mcpServers": []any{}})},
+	{"session.new.wrong-servers", TierShould, "mcpServers that are no array do not end the agent.", pageSession, toleratesServers("none")},
+	{"session.new.odd-cwd", TierMust, "A cwd may have spaces and characters of any script.", pageSession, onAgent(func(p *peer) {
+		p.newSessionIn(p.mkdir(filepath.Join("a dir", "ünï 目录 'x'")))
+	})},
+	{"session.new.cwd-honoured", TierMust, "Relative paths are in the session's cwd, wherever the agent was started.", pageSession, inSession(func(s *scene) {
+		s.file("here.txt", "the-right-file\n")
+		u := s.ask(PurposeRead, "file", "here.txt")
+		if c := u.tool(); !u.shows(c, "the-right-file") {
+			s.failAt(c.last(), "the file in the session's cwd was not read")
 		}
-		p.newSessionIn(dir)
-	}},
-	{"session.new.cwd-honoured", TierMust, "Relative paths are in the session's cwd, wherever the agent was started.", pageSession, func(t *trial) {
-		p, id := t.session(bare)
-		p.file("here.txt", "the-right-file\n")
-		u := p.purpose(id, PurposeRead, "file", "here.txt")
-		u.stop()
-		c := u.tool()
-		if shown := string(encode(c.state)); !strings.Contains(shown, "the-right-file") && !strings.Contains(u.text(), "the-right-file") {
-			t.failAt(c.events[len(c.events)-1], "the file in the session's cwd was not read")
-		}
-	}},
-	{"session.new.first-word", TierMust, "Nothing is said for a session before session/new is answered.", pageSession, watch("session/new", func(*tour) look {
+	})},
+	{"session.new.first-word", TierMust, "Nothing is said for a session before session/new is answered.", pageSession, watch("session/new", func() look {
 		known := make(map[string]bool)
 		created := make(map[string]bool) // the open session/new requests
 		return func(m *message) (bool, string) {
@@ -74,56 +85,32 @@ var newChecks = []Check{
 			return false, ""
 		}
 	})},
-	{"session.new.silent", TierMust, "A new session says nothing of a turn before there is a prompt.", pageSession, func(t *trial) {
-		p, id := t.session(full)
-		p.settle()
-		for _, m := range p.messages(0) {
-			if kind, _ := m.update(); turnKind(kind) && m.session() == id {
-				t.failAt(m, "a %s comes before any prompt", kind)
-			}
-		}
-	}},
-	{"session.new.directories", TierCapability, "additionalDirectories are taken if advertised.", pageSession, func(t *trial) {
-		p := t.agent(bare)
-		p.needs("sessionCapabilities", "additionalDirectories")
-		params := setup(p.work)
-		params["additionalDirectories"] = []any{t.dir}
+	{"session.new.silent", TierMust, "A new session says nothing of a turn before there is a prompt.", pageSession, inSessionFor(full, func(s *scene) {
+		s.settle()
+		s.saysNothing(s.messages(0), "a %s comes before any prompt")
+	})},
+	{"session.new.directories", TierCapability, "additionalDirectories are taken if advertised.", pageSession, withDirectories(func(p *peer, params object) {
 		p.call("session/new", params)
-	}},
-	{"session.new.directories-relative", TierCapability, "A relative additional directory is refused with -32602.", pageSession, func(t *trial) {
-		p := t.agent(bare)
-		p.needs("sessionCapabilities", "additionalDirectories")
-		params := setup(p.work)
-		params["additionalDirectories"] = []any{"relative"}
-		p.fails("session/new", params, codeParams)
-	}},
-	{"session.new.broken-server", TierMust, "An MCP server that cannot be started does not end the agent.", pageSession, func(t *trial) {
-		p := t.agent(bare)
-		params := setup(p.work)
-		params["mcpServers"] = []any{object{"name": "broken", "command": filepath.Join(t.dir, "no-such-program"), "args": []any{}, "env": []any{}}}
-		p.response(p.request("session/new", params))
-		p.newSession()
-	}},
-	{"session.new.odd-servers", TierMust, "MCP servers without a name, with the same name or of an unknown kind do not end the agent.", pageSession, func(t *trial) {
-		p := t.agent(bare)
-		none := filepath.Join(t.dir, "no-such-program")
-		stdio := func(name string) object {
-			return object{"name": name, "command": none, "args": []any{}, "env": []any{}}
-		}
-		for _, servers := range [][]any{{stdio("")}, {stdio("a"), stdio("a")}, {object{"name": "x", "type": "carrier-pigeon"}}, {object{}}, {7}} {
-			params := setup(p.work)
-			params["mcpServers"] = servers
-			p.response(p.request("session/new", params))
-		}
-		p.newSession()
-	}},
+	})},
+	{"session.new.directories-relative", TierCapability, "A relative additional directory is refused with -32602.", pageSession, withDirectories(func(p *peer, params object) {
+		p.fails("session/new", with(params, "additionalDirectories", []any{"relative"}), codeParams)
+	})},
+	{"session.new.broken-server", TierMust, "An MCP server that cannot be started does not end the agent.", pageSession, toleratesServers([]any{badServer("broken")})},
+	{"session.new.odd-servers", TierMust, "MCP servers without a name, with the same name or of an unknown kind do not end the agent.", pageSession, toleratesServers(
+		[]any{badServer("")}, []any{badServer("a"), badServer("a")}, []any{object{"name": "x", "type": "carrier-pigeon"}}, []any{object{}}, []any{7},
+	)},
 }
 
-// turnKind reports whether an update belongs to a turn or a replay.
-func turnKind(kind string) bool {
-	switch kind {
-	case "user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan":
-		return true
+// mkdir creates a directory in the workspace and returns its path.
+func (p *peer) mkdir(name string) string {
+	path := filepath.Join(p.work, name)
+	if err := os.MkdirAll(path, 0o777); err != nil {
+		p.failf("making a directory: %v", err)
 	}
-	return false
+	return path
+}
+
+// shows reports whether a tool call of the turn, or its text, contains a text.
+func (u *turn) shows(c *toolCall, text string) bool {
+	return strings.Contains(string(encode(c.state))+u.text(), text)
 }

@@ -41,11 +41,10 @@ func watchTools(see func(c *toolCall) (bool, *message, string)) func(*trial) {
 }
 
 // watchEvents is like watchTools, for each single message about a tool call.
-func watchEvents(see func(body any) (bool, string)) func(*trial) {
+func watchEvents(see look) func(*trial) {
 	return watchTools(func(c *toolCall) (seen bool, _ *message, _ string) {
 		for _, m := range c.events {
-			_, body := m.update()
-			concerned, complaint := see(body)
+			concerned, complaint := see(m)
 			seen = seen || concerned
 			if complaint != "" {
 				return true, m, complaint
@@ -55,11 +54,29 @@ func watchEvents(see func(body any) (bool, string)) func(*trial) {
 	})
 }
 
-// watchContent is like watchEvents, for tool call content of one type.
-func watchContent(kind string, see func(c any) string) func(*trial) {
-	return watchEvents(func(body any) (seen bool, _ string) {
+// watchMember is like watchEvents, for a text of the update.
+func watchMember(member, complaint string, known ...string) func(*trial) {
+	return watchEvents(func(m *message) (bool, string) {
+		_, body := m.update()
+		value := str(body, member)
+		return value != "", when(value != "" && !slices.Contains(known, value), complaint+" "+value)
+	})
+}
+
+// watchList is like watchEvents, for each element of a list in the update.
+func watchList(name string, see rule) func(*trial) {
+	return watchEvents(func(m *message) (bool, string) {
+		_, body := m.update()
+		return len(list(body, name)) > 0, eachOf(name, see)(body)
+	})
+}
+
+// watchDiff is like watchEvents, for each diff.
+func watchDiff(see rule) func(*trial) {
+	return watchEvents(func(m *message) (seen bool, _ string) {
+		_, body := m.update()
 		for _, c := range list(body, "content") {
-			if str(c, "type") == kind {
+			if str(c, "type") == "diff" {
 				seen = true
 				if complaint := see(c); complaint != "" {
 					return true, complaint + ": " + excerpt(c)
@@ -71,32 +88,26 @@ func watchContent(kind string, see func(c any) string) func(*trial) {
 }
 
 // toolOf returns a check of the tool call of a purpose.
-func toolOf(purpose Purpose, see func(t *trial, p *peer, c *toolCall), values ...string) func(*trial) {
-	return func(t *trial) {
-		p, id := t.session(bare)
-		p.file("notes.txt", "The first line.\n")
-		p.file("edit.txt", "before\nalpha\nafter\n")
-		u := p.purpose(id, purpose, values...)
-		u.stop()
-		see(t, p, u.tool())
-	}
+func toolOf(purpose Purpose, see func(s *scene, c *toolCall), values ...string) func(*trial) {
+	return inSession(func(s *scene) {
+		s.exampleFiles()
+		see(s, s.ask(purpose, values...).tool())
+	})
 }
 
 // kindOfTool returns a check of the kind of a purpose's tool call.
 func kindOfTool(purpose Purpose, kind string, values ...string) func(*trial) {
-	return toolOf(purpose, func(t *trial, _ *peer, c *toolCall) {
+	return toolOf(purpose, func(s *scene, c *toolCall) {
 		if got := str(c.state, "kind"); got != kind {
-			t.failAt(c.first, "%v has the kind %q, not %q", c, got, kind)
+			s.failAt(c.first, "%v has the kind %q, not %q", c, got, kind)
 		}
 	}, values...)
 }
 
-var toolStatuses = []string{"pending", "in_progress", "completed", "failed"}
-
 var toolChecks = []Check{
 	{"tool.announced", TierMust, "A tool call begins with tool_call; tool_call_update is about a known one.", pageTools, watchTools(func(c *toolCall) (bool, *message, string) {
 		kind, _ := c.first.update()
-		return true, c.first, map[bool]string{false: "the first that is told about it is a " + kind}[kind == "tool_call"]
+		return true, c.first, when(kind != "tool_call", "it begins with a "+kind)
 	})},
 	{"tool.ids", TierMust, "Tool calls of a session have different ids.", pageTools, watchTools(func(c *toolCall) (bool, *message, string) {
 		for _, m := range c.events[1:] {
@@ -104,13 +115,13 @@ var toolChecks = []Check{
 				return true, m, "two tool calls have this id"
 			}
 		}
-		return true, c.first, map[bool]string{true: "the id is empty"}[c.id == ""]
+		return true, c.first, when(c.id == "", "the id is empty")
 	})},
 	{"tool.title", TierMust, "A tool call has a title.", pageTools, watchTools(func(c *toolCall) (bool, *message, string) {
 		_, body := c.first.update()
-		return true, c.first, map[bool]string{true: "it has no title"}[strings.TrimSpace(str(body, "title")) == ""]
+		return true, c.first, when(blank(body, "title"), "it has no title")
 	})},
-	{"tool.ended", TierMust, "Every tool call is completed or failed when its turn is answered.", pageTools, watch("tool call", func(*tour) look {
+	{"tool.ended", TierMust, "Every tool call is completed or failed when its turn is answered.", pageTools, watch("tool call", func() look {
 		open := make(map[string]*toolCall)
 		prompts := make(map[string]string)
 		return func(m *message) (bool, string) {
@@ -120,7 +131,7 @@ var toolChecks = []Check{
 				prompts[m.id] = m.session()
 			case kind == "tool_call" || kind == "tool_call_update":
 				key := m.session() + " " + str(body, "toolCallId")
-				if status := str(body, "status"); status == "completed" || status == "failed" {
+				if over(str(body, "status")) {
 					delete(open, key)
 				} else if kind == "tool_call" {
 					open[key] = &toolCall{id: str(body, "toolCallId"), state: body.(map[string]any)}
@@ -137,23 +148,20 @@ var toolChecks = []Check{
 		}
 	})},
 	{"tool.over-is-over", TierMust, "A tool call that is completed or failed does not run again.", pageTools, watchTools(func(c *toolCall) (bool, *message, string) {
-		over := ""
+		end := ""
 		for _, m := range c.events {
 			_, body := m.update()
 			status := str(body, "status")
-			if over != "" && status != "" && status != over {
-				return true, m, "it was " + over + " and is " + status + " then"
+			if end != "" && status != "" && status != end {
+				return true, m, "it was " + end + " and is " + status + " then"
 			}
-			if status == "completed" || status == "failed" {
-				over = status
+			if over(status) {
+				end = status
 			}
 		}
-		return over != "", nil, ""
+		return end != "", nil, ""
 	})},
-	{"tool.status.known", TierMust, "The status is one that the protocol has.", pageTools, watchEvents(func(body any) (bool, string) {
-		status := str(body, "status")
-		return status != "", map[bool]string{true: "there is no status " + status}[status != "" && !slices.Contains(toolStatuses, status)]
-	})},
+	{"tool.status.known", TierMust, "The status is one that the protocol has.", pageTools, watchMember("status", "there is no status", "pending", "in_progress", "completed", "failed")},
 	{"tool.status.forward", TierMust, "A tool call that is in progress does not become pending again.", pageTools, watchTools(func(c *toolCall) (bool, *message, string) {
 		running := false
 		for _, m := range c.events {
@@ -165,120 +173,72 @@ var toolChecks = []Check{
 		}
 		return true, nil, ""
 	})},
-	{"tool.kind.known", TierMust, "The kind is one that the protocol has.", pageTools, watchEvents(func(body any) (bool, string) {
-		kind := str(body, "kind")
-		known := []string{"read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"}
-		return kind != "", map[bool]string{true: "there is no kind " + kind}[kind != "" && !slices.Contains(known, kind)]
-	})},
+	{"tool.kind.known", TierMust, "The kind is one that the protocol has.", pageTools, watchMember("kind", "there is no kind",
+		"read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other")},
 	{"tool.kind.read", TierShould, "Reading a file is a tool call of the kind read.", pageTools, kindOfTool(PurposeRead, "read", "file", "notes.txt")},
 	{"tool.kind.edit", TierShould, "Changing a file is a tool call of the kind edit.", pageTools, kindOfTool(PurposeEdit, "edit", "file", "edit.txt", "old", "alpha", "text", "omega")},
 	{"tool.kind.execute", TierShould, "Running a command is a tool call of the kind execute.", pageTools, kindOfTool(PurposeCommand, "execute", "file", "ran.txt", "text", "ran")},
-	{"tool.locations.absolute", TierMust, "A location's path is absolute.", pageTools, watchEvents(func(body any) (bool, string) {
-		for _, l := range list(body, "locations") {
-			if !filepath.IsAbs(str(l, "path")) {
-				return true, "a location is not absolute: " + excerpt(l)
-			}
+	{"tool.locations.absolute", TierMust, "A location's path is absolute.", pageTools, watchList("locations", absolutePath)},
+	{"tool.locations.lines", TierMust, "A location's line, if any, counts from 1.", pageTools, watchList("locations", lineFrom1)},
+	{"tool.locations.read", TierShould, "Reading a file tells its location.", pageTools, toolOf(PurposeRead, func(s *scene, c *toolCall) {
+		path := filepath.Join(s.work, "notes.txt")
+		if !slices.ContainsFunc(list(c.state, "locations"), func(l any) bool { return str(l, "path") == path }) {
+			s.failAt(c.first, "%v does not have the location notes.txt", c)
 		}
-		return len(list(body, "locations")) > 0, ""
-	})},
-	{"tool.locations.lines", TierMust, "A location's line, if any, counts from 1.", pageTools, watchEvents(func(body any) (bool, string) {
-		for _, l := range list(body, "locations") {
-			if line, ok := at(l, "line").(float64); ok && line < 1 {
-				return true, "a location has the line " + excerpt(line)
-			}
-		}
-		return len(list(body, "locations")) > 0, ""
-	})},
-	{"tool.locations.read", TierShould, "Reading a file tells its location.", pageTools, toolOf(PurposeRead, func(t *trial, p *peer, c *toolCall) {
-		for _, l := range list(c.state, "locations") {
-			if str(l, "path") == filepath.Join(p.work, "notes.txt") {
-				return
-			}
-		}
-		t.failAt(c.first, "%v does not tell that it is about notes.txt", c)
 	}, "file", "notes.txt")},
-	{"tool.diff.absolute", TierMust, "A diff's path is absolute.", pageTools, watchContent("diff", func(c any) string {
-		return map[bool]string{false: "the path is not absolute"}[filepath.IsAbs(str(c, "path"))]
+	{"tool.diff.absolute", TierMust, "A diff's path is absolute.", pageTools, watchDiff(absolutePath)},
+	{"tool.diff.new-text", TierMust, "A diff has the new text.", pageTools, watchDiff(func(d any) string {
+		_, ok := at(d, "newText").(string)
+		return when(!ok, "there is no newText")
 	})},
-	{"tool.diff.new-text", TierMust, "A diff has the new text.", pageTools, watchContent("diff", func(c any) string {
-		_, ok := at(c, "newText").(string)
-		return map[bool]string{false: "there is no newText"}[ok]
-	})},
-	{"tool.diff.new-file", TierMust, "The diff of a new file has no old text.", pageTools, toolOf(PurposeWrite, func(t *trial, _ *peer, c *toolCall) {
-		d := diffOf(t, c)
-		if at(d, "oldText") != nil {
-			t.failAt(c.events[len(c.events)-1], "the file is new and the diff has the old text %s", excerpt(at(d, "oldText")))
+	{"tool.diff.new-file", TierMust, "The diff of a new file has no old text.", pageTools, toolOf(PurposeWrite, func(s *scene, c *toolCall) {
+		if old := at(diffOf(s, c), "oldText"); old != nil {
+			s.failAt(c.last(), "the file is new and the diff has the old text %s", excerpt(old))
 		}
 	}, "file", "new.txt", "text", "written")},
-	{"tool.diff.old-text", TierMust, "The diff of a change has the old text and the new one.", pageTools, toolOf(PurposeEdit, func(t *trial, _ *peer, c *toolCall) {
-		d := diffOf(t, c)
+	{"tool.diff.old-text", TierMust, "The diff of a change has the old text and the new one.", pageTools, toolOf(PurposeEdit, func(s *scene, c *toolCall) {
+		d := diffOf(s, c)
 		if !strings.Contains(str(d, "oldText"), "alpha") || !strings.Contains(str(d, "newText"), "omega") {
-			t.failAt(c.events[len(c.events)-1], "alpha was replaced by omega and the diff is %s", excerpt(d))
+			s.failAt(c.last(), "alpha was replaced by omega and the diff is %s", excerpt(d))
 		}
 	}, "file", "edit.txt", "old", "alpha", "text", "omega")},
-	{"tool.content.known", TierMust, "Tool call content is a content block, a diff or a terminal.", pageTools, watchEvents(func(body any) (bool, string) {
-		for _, c := range list(body, "content") {
-			if kind := str(c, "type"); !slices.Contains([]string{"content", "diff", "terminal"}, kind) {
-				return true, "there is no content of the type " + kind
-			}
-		}
-		return len(list(body, "content")) > 0, ""
-	})},
-	{"tool.failure", TierMust, "A tool that fails makes a failed tool call, not an error of the prompt.", pageTools, func(t *trial) {
-		p, id := t.session(bare)
-		u := p.purpose(id, PurposeRead, "file", "no-such-file.txt")
-		u.stop()
-		if c := u.tool(); c.status() != "failed" {
-			t.failAt(c.events[len(c.events)-1], "the file is not there and %v is %s", c, c.status())
-		}
-	}},
-	{"tool.failure.told", TierShould, "A failed tool call tells why.", pageTools, func(t *trial) {
-		p, id := t.session(bare)
-		u := p.purpose(id, PurposeRead, "file", "no-such-file.txt")
-		u.stop()
-		c := u.tool()
+	{"tool.content.known", TierMust, "Tool call content is a content block, a diff or a terminal.", pageTools, watchList("content", oneOf("type", "unknown type of content", "content", "diff", "terminal"))},
+	{"tool.failure", TierMust, "A tool that fails makes a failed tool call, not an error of the prompt.", pageTools, toolOf(PurposeRead, func(s *scene, c *toolCall) {
+		s.wants(c, "failed", "the file is not there")
+	}, "file", "no-such-file.txt")},
+	{"tool.failure.told", TierShould, "A failed tool call tells why.", pageTools, toolOf(PurposeRead, func(s *scene, c *toolCall) {
 		if c.status() == "failed" && len(list(c.state, "content")) == 0 && c.state["rawOutput"] == nil {
-			t.failAt(c.events[len(c.events)-1], "%v failed without a word", c)
+			s.failAt(c.last(), "%v failed without a word", c)
 		}
-	}},
-	{"tool.raw-input", TierShould, "A tool call shows what the tool was asked for.", pageTools, toolOf(PurposeRead, func(t *trial, _ *peer, c *toolCall) {
+	}, "file", "no-such-file.txt")},
+	{"tool.raw-input", TierShould, "A tool call shows what the tool was asked for.", pageTools, toolOf(PurposeRead, func(s *scene, c *toolCall) {
 		if c.state["rawInput"] == nil {
-			t.failAt(c.first, "%v has no rawInput", c)
+			s.failAt(c.first, "%v has no rawInput", c)
 		}
 	}, "file", "notes.txt")},
-	{"tool.success", TierMust, "A tool that succeeds makes a completed tool call.", pageTools, toolOf(PurposeRead, func(t *trial, _ *peer, c *toolCall) {
-		if c.status() != "completed" {
-			t.failAt(c.events[len(c.events)-1], "%v is %s", c, c.status())
-		}
+	{"tool.success", TierMust, "A tool that succeeds makes a completed tool call.", pageTools, toolOf(PurposeRead, func(s *scene, c *toolCall) {
+		s.wants(c, "completed", "the file was read")
 	}, "file", "notes.txt")},
-	{"tool.terminal.known", TierMust, "A terminal in a tool call is one that the client created.", pageTerminals, watch("terminal in a tool call", func(*tour) look {
+	{"tool.terminal.known", TierMust, "A terminal in a tool call is one that the client created.", pageTerminals, watch("terminal in a tool call", func() look {
 		known := make(map[string]bool)
 		return func(m *message) (bool, string) {
 			if m.sent {
 				known[str(m.result, "terminalId")] = true
 				return false, ""
 			}
-			_, body := m.update()
-			for _, c := range list(body, "content") {
-				if str(c, "type") == "terminal" {
-					return true, map[bool]string{false: "the tool call shows a terminal that nobody created"}[known[str(c, "terminalId")]]
-				}
-			}
-			return false, ""
+			c := m.content("terminal")
+			return c != nil, when(c != nil && !known[str(c, "terminalId")], "the tool call shows a terminal that the client did not create")
 		}
 	})},
 }
 
-// diffOf returns the diff of a tool call. It skips the check if there is none.
-func diffOf(t *trial, c *toolCall) any {
+// diffOf returns the last diff of a tool call. It skips the check if there is none.
+func diffOf(s *scene, c *toolCall) any {
 	for _, m := range slices.Backward(c.events) {
-		_, body := m.update()
-		for _, e := range list(body, "content") {
-			if str(e, "type") == "diff" {
-				return e
-			}
+		if d := m.content("diff"); d != nil {
+			return d
 		}
 	}
-	t.notSeen("%v has no diff", c)
+	s.notSeen("%v has no diff", c)
 	return nil
 }

@@ -2,6 +2,9 @@ package conformance
 
 import (
 	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 )
 
@@ -10,21 +13,16 @@ type tour struct {
 	name         string
 	capabilities object
 
-	once     sync.Once
-	p        *peer  // its transcript remains after the agent's end
-	cut      string // why the tour ended early; "" if it did not
-	sessions []string
-	turns    map[Purpose]*turn
-	created  call // the first session/new
-	loaded   call // session/load; zero if there was none
+	once   sync.Once
+	p      *peer  // its transcript remains after the agent's end
+	cut    string // why the tour ended early; "" if it did not
+	began  bool   // it has a session
+	loaded call   // session/load; zero if there was none
 }
 
 // newTours returns the tours: with a client that has all of the stable protocol, and with one without capabilities.
 func newTours() map[string]*tour {
-	return map[string]*tour{
-		"full": {name: "full", capabilities: full, turns: make(map[Purpose]*turn)},
-		"bare": {name: "bare", capabilities: bare, turns: make(map[Purpose]*turn)},
-	}
+	return map[string]*tour{"full": {name: "full", capabilities: full}, "bare": {name: "bare", capabilities: bare}}
 }
 
 // tour returns the transcript of a tour, which the first check that needs it creates.
@@ -47,15 +45,6 @@ func (t *trial) tour(name string) *tour {
 	return tr
 }
 
-// toured is like tour, for checks that something does not occur, which need a session.
-func (t *trial) toured(name string) *tour {
-	tr := t.tour(name)
-	if len(tr.sessions) == 0 {
-		t.notSeen("%s", tr.missing("session"))
-	}
-	return tr
-}
-
 // missing is the reason why a tour may lack something.
 func (tr *tour) missing(what string) string {
 	if tr.cut != "" {
@@ -69,146 +58,136 @@ func (tr *tour) run(t *trial) {
 	tr.p = p
 	p.initialize(tr.capabilities)
 	p.lives()
-	tr.created = call{index: p.now()}
-	id := p.newSession()
-	tr.sessions = append(tr.sessions, id)
+	s := &scene{p, p.newSession()}
+	tr.began = true
 	p.settle()
-	tr.work(t, id)
-	tr.options(p, id)
-	tr.cancel(t, id)
-	tr.errors(p, id)
-	tr.reopen(p, id)
+	tr.work(s)
+	tr.options(s)
+	tr.cancel(s)
+	tr.errors(s)
+	tr.reopen(s)
 	p.settle()
 	p.closeStdin()
 	_, _ = p.await(p.now(), func(*message) bool { return false })
 }
 
+// has reports whether there is a prompt for a purpose.
+func (t *trial) has(purpose Purpose) bool { return t.suite.opts.Prompts[purpose] != "" }
+
 // work runs a turn for each purpose.
-func (tr *tour) work(t *trial, id string) {
-	p := tr.p
-	p.file("notes.txt", "The first line.\nThe second line.\n")
-	p.file("edit.txt", "before\nalpha\nafter\n")
-	have := func(purpose Purpose, values ...string) {
-		if t.suite.opts.Prompts[purpose] != "" {
-			u := p.purpose(id, purpose, values...)
-			tr.turns[purpose] = u
-			u.answer()
+func (tr *tour) work(s *scene) {
+	s.exampleFiles()
+	for _, turn := range []struct {
+		purpose Purpose
+		values  []string
+	}{
+		{PurposeSay, []string{"text", "lighthouse"}},
+		{PurposeThink, []string{"text", "lighthouse"}},
+		{PurposeRead, []string{"file", "notes.txt"}},
+		{PurposeWrite, []string{"file", "new.txt", "text", "written"}},
+		{PurposeEdit, []string{"file", "edit.txt", "old", "alpha", "text", "omega"}},
+		{PurposeCommand, []string{"file", "ran.txt", "text", "ran"}},
+		{purpose: PurposePlan},
+		{purpose: PurposeAsk},
+		{purpose: PurposeLength},
+		{purpose: PurposeRefusal},
+		{purpose: PurposeFail},
+		{PurposeRead, []string{"file", "missing.txt"}},
+	} {
+		if s.has(turn.purpose) {
+			s.ask(turn.purpose, turn.values...).answer()
 		}
-	}
-	have(PurposeSay, "text", "lighthouse")
-	have(PurposeThink, "text", "lighthouse")
-	have(PurposeRead, "file", "notes.txt")
-	have(PurposeWrite, "file", "new.txt", "text", "written")
-	have(PurposeEdit, "file", "edit.txt", "old", "alpha", "text", "omega")
-	have(PurposeCommand, "file", "ran.txt", "text", "ran")
-	have(PurposePlan)
-	have(PurposeAsk)
-	have(PurposeLength)
-	have(PurposeRefusal)
-	have(PurposeFail)
-	if prompt := t.suite.opts.Prompts[PurposeRead]; prompt != "" {
-		p.say(id, fill(prompt, "file", "missing.txt")).answer()
 	}
 }
 
 // options sets each mode and option to another value and back.
-func (tr *tour) options(p *peer, id string) {
-	m := p.response(p.request("session/new", setup(p.work)))
-	current := str(m.result, "modes", "currentModeId")
-	for _, mode := range []string{otherMode(m.result), current} {
+func (tr *tour) options(s *scene) {
+	m := s.respond("session/new", setup(s.work))
+	for _, mode := range []string{otherMode(m.result), str(m.result, "modes", "currentModeId")} {
 		if mode != "" {
-			p.response(p.request("session/set_mode", object{"sessionId": id, "modeId": mode}))
+			s.respond("session/set_mode", setMode(s.session, mode))
 		}
 	}
 	for _, o := range options(m.result) {
 		for _, value := range []any{o.other(), o.current} {
 			if value != nil {
-				p.response(p.request("session/set_config_option", o.set(id, value)))
+				s.respond(setOption, o.set(s.session, value))
 			}
 		}
 	}
-	tr.sessions = append(tr.sessions, str(m.result, "sessionId"))
-	p.say(str(m.result, "sessionId"), fill(p.t.suite.opts.Prompts[PurposeSay], "text", "harbour")).answer()
+	other := &scene{s.peer, str(m.result, "sessionId")}
+	other.say(fill(s.suite.opts.Prompts[PurposeSay], "text", "harbour")).answer()
 }
 
 // cancel cancels a turn that streams text and one that runs a command.
-func (tr *tour) cancel(t *trial, id string) {
-	p := tr.p
-	p.holdCommands()
+func (tr *tour) cancel(s *scene) {
+	s.holdCommands()
 	for _, purpose := range []Purpose{PurposeLong, PurposeSlowCommand} {
-		if t.suite.opts.Prompts[purpose] == "" {
+		if !s.has(purpose) {
 			continue
 		}
-		u := p.purpose(id, purpose)
-		tr.turns[purpose] = u
-		p.wait(u.index, "a sign of the model's work", func(m *message) bool {
+		u := s.ask(purpose)
+		s.wait(u.index, "a sign of the model's work", func(m *message) bool {
 			kind, _ := m.update()
 			return u.answeredBy(m) || kind == "agent_message_chunk" || kind == "tool_call_update"
 		})
-		u.cancel()
-		u.answer()
+		u.abort()
 	}
 }
 
 // errors sends requests that must fail.
-func (tr *tour) errors(p *peer, id string) {
+func (tr *tour) errors(s *scene) {
 	for _, c := range []struct {
 		method string
 		params any
 	}{
 		{"session/new", setup("relative/path")},
-		{"session/prompt", object{"sessionId": "no-such-session", "prompt": []any{object{"type": "text", "text": "x"}}}},
-		{"session/prompt", object{"sessionId": id}},
+		{"session/prompt", with(ref(noSession), "prompt", []any{textBlock("x")})},
+		{"session/prompt", ref(s.session)},
 		{"no/such/method", object{}},
 		{"authenticate", object{"methodId": "no-such-method"}},
-		{"session/load", again("no-such-session", p.work)},
+		{"session/load", again(noSession, s.work)},
 	} {
-		p.response(p.request(c.method, c.params))
+		s.respond(c.method, c.params)
 	}
 }
 
 // reopen lists, closes, loads and resumes.
-func (tr *tour) reopen(p *peer, id string) {
-	if p.advertises("sessionCapabilities", "list") {
-		p.response(p.request("session/list", object{}))
-	}
-	closeSession := func() {
-		if p.advertises("sessionCapabilities", "close") {
-			p.response(p.request("session/close", object{"sessionId": id}))
+func (tr *tour) reopen(s *scene) {
+	try := func(method string, params object, path ...string) {
+		if s.advertises(path...) {
+			s.respond(method, params)
 		}
 	}
-	closeSession()
-	if p.advertises("loadSession") {
-		tr.loaded = p.request("session/load", again(id, p.work))
-		p.response(tr.loaded)
-		p.settle()
-		closeSession()
+	try("session/list", object{}, canList...)
+	try("session/close", ref(s.session), canClose...)
+	if s.advertises("loadSession") {
+		tr.loaded = s.request("session/load", again(s.session, s.work))
+		s.response(tr.loaded)
+		s.settle()
+		try("session/close", ref(s.session), canClose...)
 	}
-	if p.advertises("sessionCapabilities", "resume") {
-		p.response(p.request("session/resume", again(id, p.work)))
-		p.settle()
+	if s.advertises(canResume...) {
+		s.respond("session/resume", again(s.session, s.work))
+		s.settle()
 	}
-	if p.advertises("sessionCapabilities", "delete") {
-		p.response(p.request("session/delete", object{"sessionId": id}))
-	}
-	if p.advertises("auth", "logout") {
-		p.response(p.request("logout", object{}))
-	}
+	try("session/delete", ref(s.session), canDelete...)
+	try("logout", object{}, "auth", "logout")
 }
 
 // A look inspects one message of a tour. It reports whether the requirement concerns the message, and what is wrong
 // with it, if anything.
 type look func(m *message) (concerned bool, complaint string)
 
-// watch returns a check of a requirement on all messages of the agent. begin is called once for each tour, so that a
+// watch returns a check of a requirement on all messages of the tours. begin is called once for each tour, so that a
 // look can keep state. Messages of both directions are passed.
-func watch(what string, begin func(tr *tour) look) func(*trial) {
+func watch(what string, begin func() look) func(*trial) {
 	return func(t *trial) {
 		seen := false
 		reason := ""
 		for _, name := range []string{"full", "bare"} {
 			tr := t.tour(name)
-			see := begin(tr)
+			see := begin()
 			for _, m := range tr.p.messages(0) {
 				concerned, complaint := see(m)
 				seen = seen || concerned
@@ -226,7 +205,7 @@ func watch(what string, begin func(tr *tour) look) func(*trial) {
 
 // watchOne is like watch, for a requirement on single messages of the agent.
 func watchOne(what string, see look) func(*trial) {
-	return watch(what, func(*tour) look {
+	return watch(what, func() look {
 		return func(m *message) (bool, string) {
 			if m.sent {
 				return false, ""
@@ -236,8 +215,11 @@ func watchOne(what string, see look) func(*trial) {
 	})
 }
 
+// A rule is a requirement on a part of a message. It returns a complaint, or "".
+type rule func(v any) string
+
 // watchUpdate is like watchOne, for the bodies of updates of one kind.
-func watchUpdate(kind string, see func(body any) string) func(*trial) {
+func watchUpdate(kind string, see rule) func(*trial) {
 	return watchOne(kind, func(m *message) (bool, string) {
 		k, body := m.update()
 		if k != kind {
@@ -248,11 +230,90 @@ func watchUpdate(kind string, see func(body any) string) func(*trial) {
 }
 
 // watchCall is like watchOne, for the parameters of the agent's requests of one method.
-func watchCall(method string, see func(params any) string) func(*trial) {
+func watchCall(method string, see rule) func(*trial) {
 	return watchOne("call of "+method, func(m *message) (bool, string) {
 		if m.method != method {
 			return false, ""
 		}
 		return true, see(m.params)
+	})
+}
+
+// never returns a check that the agent sends no message of a tour for which bad returns true.
+func never(tour, complaint string, bad func(m *message) bool) func(*trial) {
+	return func(t *trial) {
+		tr := t.tour(tour)
+		if !tr.began {
+			t.notSeen("%s", tr.missing("session"))
+		}
+		if m := tr.p.find(0, bad); m != nil {
+			t.failAt(m, "%s", complaint)
+		}
+	}
+}
+
+// when returns the complaint if it is justified.
+func when(bad bool, complaint string) string {
+	if bad {
+		return complaint
+	}
+	return ""
+}
+
+func blank(v any, path ...any) bool { return strings.TrimSpace(str(v, path...)) == "" }
+
+// eachOf returns a rule for each element of a list. Its complaints show the element.
+func eachOf(name string, see rule) rule {
+	return func(v any) string {
+		for _, e := range list(v, name) {
+			if complaint := see(e); complaint != "" {
+				return complaint + ": " + excerpt(e)
+			}
+		}
+		return ""
+	}
+}
+
+// notBlank returns a rule that a member has a text.
+func notBlank(member, complaint string) rule {
+	return func(v any) string { return when(blank(v, member), complaint) }
+}
+
+// oneOf returns a rule that a member has one of the values.
+func oneOf(member, complaint string, values ...string) rule {
+	return func(v any) string { return when(!slices.Contains(values, str(v, member)), complaint) }
+}
+
+// absolutePath is the rule that the member path is an absolute path.
+func absolutePath(v any) string {
+	return when(!filepath.IsAbs(str(v, "path")), "the path is not absolute")
+}
+
+// different returns a rule that a member of a list's elements is a text that no other has.
+func different(name, member, complaint string) rule {
+	return func(v any) string {
+		var seen []string
+		for _, e := range list(v, name) {
+			s := str(e, member)
+			if s == "" || slices.Contains(seen, s) {
+				return complaint + ": " + excerpt(at(v, name))
+			}
+			seen = append(seen, s)
+		}
+		return ""
+	}
+}
+
+// lineFrom1 is the rule that the member line, if any, counts from 1.
+func lineFrom1(v any) string {
+	line, ok := at(v, "line").(float64)
+	return when(ok && line < 1, "the line is "+excerpt(line))
+}
+
+// watchSession returns a check that the agent's requests whose methods have a prefix name a session.
+func watchSession(prefix, what string) func(*trial) {
+	return watchOne(what, func(m *message) (bool, string) {
+		concerned := strings.HasPrefix(m.method, prefix)
+		return concerned, when(concerned && m.session() == "", "the request names no session")
 	})
 }

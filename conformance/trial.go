@@ -117,6 +117,9 @@ func (t *trial) skipAs(why Reason, format string, args ...any) {
 	runtime.Goexit()
 }
 
+// lacks ends the trial: the agent does not advertise what the requirement is about.
+func (t *trial) lacks(what string) { t.skipAs(ReasonNotAdvertised, "not advertised: %s", what) }
+
 // skipWithoutLogin ends the trial if the agent has refused a session because it requires a login, and has opened none:
 // the trial cannot test the requirement then.
 func (t *trial) skipWithoutLogin() {
@@ -158,88 +161,13 @@ func (t *trial) start() *peer {
 			t.failf("making a directory for the agent: %v", err)
 		}
 	}
-	env := t.suite.environment(t.dir, home)
-	c, err := t.suite.start(t.ctx, home, env)
+	c, err := t.suite.start(t.ctx, home, t.suite.environment(t.dir, home))
 	if err != nil {
 		t.failf("the agent cannot be started: %v", err)
 	}
-	p := newPeer(t, c, env, work)
+	p := newPeer(t, c, work)
 	t.peers = append(t.peers, p)
 	return p
-}
-
-// agent starts an agent and initializes it with client capabilities.
-func (t *trial) agent(capabilities object) *peer {
-	p := t.start()
-	p.initialize(capabilities)
-	return p
-}
-
-func (p *peer) initialize(capabilities object) {
-	p.advertise(capabilities)
-	p.result = p.call("initialize", initializeParams(1, capabilities))
-}
-
-func initializeParams(version any, capabilities object) object {
-	return object{
-		"protocolVersion": version, "clientCapabilities": capabilities,
-		"clientInfo": object{"name": "gjc-conformance", "title": "ACP conformance suite", "version": "1"},
-	}
-}
-
-// session starts an agent and opens a session.
-func (t *trial) session(capabilities object) (*peer, string) {
-	p := t.agent(capabilities)
-	return p, p.newSession()
-}
-
-// setup returns the parameters of a session in a directory.
-func setup(cwd string) object { return object{"cwd": cwd, "mcpServers": []any{}} }
-
-// again returns the parameters for opening a stored session.
-func again(id, cwd string) object {
-	return object{"sessionId": id, "cwd": cwd, "mcpServers": []any{}}
-}
-
-// newSession opens a session in the workspace.
-func (p *peer) newSession() string { return p.newSessionIn(p.work) }
-
-func (p *peer) newSessionIn(cwd string) string {
-	m := p.response(p.request("session/new", setup(cwd)))
-	if m.err != nil && m.err.code == codeAuth {
-		p.t.skipAs(ReasonNotPossible, wantsLogin, m.err.message)
-	}
-	if m.err != nil {
-		p.t.failAt(m, "session/new has to succeed and got %v", m.err)
-	}
-	id := str(m.result, "sessionId")
-	if id == "" {
-		p.t.failAt(m, "session/new answered without a session id: %s", excerpt(m.result))
-	}
-	return id
-}
-
-// advertises reports whether the agent has a capability: a true boolean or an object.
-func (p *peer) advertises(path ...string) bool {
-	v := at(p.result, "agentCapabilities")
-	for _, name := range path {
-		v = at(v, name)
-	}
-	switch v := v.(type) {
-	case bool:
-		return v
-	case map[string]any:
-		return true
-	default:
-		return false
-	}
-}
-
-// needs skips the check unless the agent advertises a capability.
-func (p *peer) needs(path ...string) {
-	if !p.advertises(path...) {
-		p.t.skipAs(ReasonNotAdvertised, "not advertised: %s", strings.Join(path, "."))
-	}
 }
 
 // prompt returns the prompt for a purpose, with its placeholders replaced.
@@ -249,19 +177,4 @@ func (t *trial) prompt(purpose Purpose, values ...string) string {
 		t.notSeen("there is no prompt for the purpose %q", purpose)
 	}
 	return fill(text, values...)
-}
-
-// file creates a file in the workspace and returns its path.
-func (p *peer) file(name, text string) string {
-	path := filepath.Join(p.work, name)
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		p.t.failf("making a file for the agent: %v", err)
-	}
-	return path
-}
-
-// exists reports whether a file of the workspace exists.
-func (p *peer) exists(name string) bool {
-	_, err := os.Stat(filepath.Join(p.work, name))
-	return err == nil
 }

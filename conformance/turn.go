@@ -7,75 +7,121 @@ import (
 	"strings"
 )
 
-// A turn is a prompt of the suite and its effects.
-type turn struct {
-	call
-	p       *peer
+// A scene is an agent with an open session.
+type scene struct {
+	*peer
 	session string
 }
 
-// say starts a turn with a text.
-func (p *peer) say(session, text string) *turn {
-	return p.begin(session, object{"type": "text", "text": text})
+// session starts an agent and opens a session.
+func (t *trial) session(capabilities object) *scene {
+	p := t.agent(capabilities)
+	return &scene{p, p.newSession()}
+}
+
+// inSession returns a check that opens a session for a client without capabilities.
+func inSession(run func(s *scene)) func(*trial) { return inSessionFor(bare, run) }
+
+// inSessionFor returns a check that opens a session for a client with capabilities.
+func inSessionFor(capabilities object, run func(s *scene)) func(*trial) {
+	return func(t *trial) { run(t.session(capabilities)) }
+}
+
+// inTurn returns a check that opens a session, starts a turn for a purpose, and takes further steps.
+func inTurn(purpose Purpose, steps ...func(*turn)) func(*trial) {
+	return inSession(func(s *scene) {
+		u := s.ask(purpose)
+		for _, step := range steps {
+			step(u)
+		}
+	})
+}
+
+// A turn is a prompt of the suite and its effects.
+type turn struct {
+	call
+	*scene
 }
 
 // begin starts a turn with content blocks.
-func (p *peer) begin(session string, blocks ...object) *turn {
-	prompt := make([]any, 0, len(blocks))
-	for _, b := range blocks {
-		prompt = append(prompt, b)
-	}
-	return &turn{call: p.request("session/prompt", object{"sessionId": session, "prompt": prompt}), p: p, session: session}
+func (s *scene) begin(blocks ...object) *turn {
+	return &turn{s.request("session/prompt", object{"sessionId": s.session, "prompt": blocks}), s}
 }
 
-// purpose starts a turn for a purpose.
-func (p *peer) purpose(session string, purpose Purpose, values ...string) *turn {
-	return p.say(session, p.t.prompt(purpose, values...))
+// say starts a turn with a text.
+func (s *scene) say(text string) *turn { return s.begin(textBlock(text)) }
+
+func textBlock(text string) object { return object{"type": "text", "text": text} }
+
+// ask starts a turn for a purpose.
+func (s *scene) ask(purpose Purpose, values ...string) *turn {
+	return s.say(s.prompt(purpose, values...))
 }
+
+// long starts a turn that does not end by itself, and waits until it runs.
+func (s *scene) long() *turn {
+	u := s.ask(PurposeLong)
+	u.running()
+	return u
+}
+
+// command starts a turn that runs a command which creates the file ran.txt.
+func (s *scene) command() *turn { return s.ask(PurposeCommand, "file", "ran.txt", "text", "ran") }
+
+// alive checks that the session accepts a prompt, whose turn has nothing of an earlier one.
+func (s *scene) alive() { s.ask(PurposeSay, "text", "alive").ends("end_turn") }
 
 // answer waits for the turn's response, result or error.
-func (u *turn) answer() *message { return u.p.response(u.call) }
+func (u *turn) answer() *message { return u.response(u.call) }
 
-// stop waits for the end of the turn, which must succeed, and returns its stop reason.
-func (u *turn) stop() string {
+// stop waits for the end of the turn, which must succeed, and returns it.
+func (u *turn) stop() *turn {
 	m := u.answer()
 	if m.err != nil {
-		u.p.t.failAt(m, "the prompt has to be answered with a stop reason and got %v", m.err)
+		u.failAt(m, "the prompt has to be answered with a stop reason and got %v", m.err)
 	}
-	reason := str(m.result, "stopReason")
-	if reason == "" {
-		u.p.t.failAt(m, "the prompt is answered without a stop reason: %s", excerpt(m.result))
+	if str(m.result, "stopReason") == "" {
+		u.failAt(m, "the prompt is answered without a stop reason: %s", excerpt(m.result))
 	}
-	return reason
+	return u
 }
 
-// ends waits for the end of the turn with one of the stop reasons.
-func (u *turn) ends(reasons ...string) {
-	if got := u.stop(); !slices.Contains(reasons, got) {
-		u.p.t.failf("the turn ends with %q, not with %q", got, strings.Join(reasons, `" or "`))
+// ends waits for the end of the turn with a stop reason.
+func (u *turn) ends(reason string) {
+	u.stop()
+	if got := str(u.answer().result, "stopReason"); got != reason {
+		u.failf("the turn ends with %q, not with %q", got, reason)
 	}
 }
 
 // cancel cancels the session's turn.
-func (u *turn) cancel() { u.p.notify("session/cancel", object{"sessionId": u.session}) }
+func (u *turn) cancel() { u.notify("session/cancel", ref(u.session)) }
 
 // cancels cancels the turn and checks that it ends as cancelled. It skips the check if the turn has already ended.
 func (u *turn) cancels() {
-	over := u.p.answered(u.call)
+	over := u.answered(u.call)
 	u.cancel()
 	if over {
-		u.p.t.notSeen("the turn was over before it could be cancelled; give a prompt that takes longer")
+		u.notSeen("the turn was over before it could be cancelled; give a prompt that takes longer")
 	}
-	u.ends("cancelled")
+	u.endsCancelled()
 }
+
+func (u *turn) endsCancelled() { u.ends("cancelled") }
+
+// abort cancels the turn and waits for its response, whatever it is.
+func (u *turn) abort() {
+	u.cancel()
+	u.answer()
+}
+
+// survives checks that the session accepts a prompt.
+func (u *turn) survives() { u.alive() }
 
 // all returns the agent's messages for this session from the prompt to its response, or until now.
 func (u *turn) all() []*message {
 	var own []*message
-	for _, m := range u.p.messages(u.index) {
-		if m.sent {
-			continue
-		}
+	for _, m := range u.fromAgent(u.index) {
 		if u.answeredBy(m) {
 			break
 		}
@@ -114,21 +160,13 @@ func textOf(chunks []any) string {
 // sees waits for the first message of the turn for which ok returns true. It skips the check if the turn ends without
 // one.
 func (u *turn) sees(what string, ok func(*message) bool) *message {
-	m := u.p.wait(u.index, what+" or the end of the turn", func(m *message) bool {
+	m := u.wait(u.index, what+" or the end of the turn", func(m *message) bool {
 		return u.answeredBy(m) || m.session() == u.session && ok(m)
 	})
 	if u.answeredBy(m) {
-		u.p.t.notSeen("the turn ended without %s (%s)", what, m.kind())
+		u.notSeen("the turn ended without %s (%s)", what, m.kind())
 	}
 	return m
-}
-
-// seesUpdate waits for an update of one of the kinds.
-func (u *turn) seesUpdate(kinds ...string) *message {
-	return u.sees(strings.Join(kinds, " or "), func(m *message) bool {
-		kind, _ := m.update()
-		return slices.Contains(kinds, kind)
-	})
 }
 
 // seesCall waits for a request by the agent.
@@ -137,7 +175,46 @@ func (u *turn) seesCall(method string) *message {
 }
 
 // running waits for the first sign that the model is working.
-func (u *turn) running() { u.seesUpdate("agent_message_chunk", "agent_thought_chunk") }
+func (u *turn) running() {
+	u.sees("agent_message_chunk or agent_thought_chunk", func(m *message) bool {
+		kind, _ := m.update()
+		return kind == "agent_message_chunk" || kind == "agent_thought_chunk"
+	})
+}
+
+// seesRunningTool waits until a tool call runs. A client that has terminals sees the end of its command awaited.
+func (u *turn) seesRunningTool() {
+	u.sees("a running tool call", func(m *message) bool {
+		_, body := m.update()
+		return str(body, "status") == "in_progress" || m.method == "terminal/wait_for_exit"
+	})
+}
+
+// called reports whether the agent has called a method since the prompt.
+func (u *turn) called(method string) bool {
+	return u.find(u.index, func(m *message) bool { return m.method == method }) != nil
+}
+
+// ran reports whether the command of [scene.command] was run, in the client's terminal or by the agent itself.
+func (u *turn) ran() bool { return u.exists("ran.txt") || u.called("terminal/create") }
+
+// turnKind reports whether an update belongs to a turn or a replay.
+func turnKind(kind string) bool {
+	switch kind {
+	case "user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan":
+		return true
+	}
+	return false
+}
+
+// saysNothing checks that the messages have no updates of a turn. complaint has a verb for the kind.
+func (t *trial) saysNothing(messages []*message, complaint string) {
+	for _, m := range messages {
+		if kind, _ := m.update(); turnKind(kind) {
+			t.failAt(m, complaint, kind)
+		}
+	}
+}
 
 // A toolCall is what the agent has sent about one tool call.
 type toolCall struct {
@@ -153,7 +230,16 @@ func (c *toolCall) String() string {
 	return fmt.Sprintf("the tool call %q (%s)", c.id, str(c.state, "title"))
 }
 
-func (c *toolCall) ended() bool { return c.status() == "completed" || c.status() == "failed" }
+func (c *toolCall) last() *message { return c.events[len(c.events)-1] }
+
+func over(status string) bool { return status == "completed" || status == "failed" }
+
+// wants checks the status of a tool call. why says what happened.
+func (t *trial) wants(c *toolCall, status, why string) {
+	if c.status() != status {
+		t.failAt(c.last(), "%s, and %v is %s", why, c, c.status())
+	}
+}
 
 // toolCalls combines the messages about tool calls, in their order.
 func toolCalls(messages []*message) []*toolCall {
@@ -182,9 +268,9 @@ func toolCalls(messages []*message) []*toolCall {
 
 // tool returns the first tool call of the turn, after its end. It skips the check if there is none.
 func (u *turn) tool() *toolCall {
-	calls := toolCalls(u.all())
+	calls := toolCalls(u.stop().all())
 	if len(calls) == 0 {
-		u.p.t.notSeen("the model called no tool")
+		u.notSeen("the model called no tool")
 	}
 	return calls[0]
 }
