@@ -152,11 +152,6 @@ var cancelChecks = []Check{
 	})},
 }
 
-// cancelRequest sends $/cancel_request.
-func (p *peer) cancelRequest(c call) {
-	p.send(`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":` + c.id + `}}`)
-}
-
 var cancelRequestChecks = []Check{
 	{"cancel-request.prompt", TierMust, "A prompt that is cancelled with $/cancel_request is answered.", pageCancellation, inSession(func(s *scene) {
 		u := s.long()

@@ -21,14 +21,17 @@ type processInfo struct {
 // errNoTable reports that processes cannot be listed on this system.
 var errNoTable = errors.New("the process table cannot be read here")
 
-// family returns the living processes of the agent: its descendants, its process group, and those that have the trial's
-// mark in their environment.
-func (p *peer) family() ([]processInfo, error) {
-	all, err := processes(markVariable + "=" + filepath.Base(p.dir))
-	if err != nil {
-		return nil, err
-	}
+// descendants returns the living processes of the agent: its descendants, its process group, and those that have the trial's
+// mark in their environment. It skips the check if they cannot be listed.
+func (p *peer) descendants() []processInfo {
 	pid := p.child.PID()
+	all, err := processes(markVariable + "=" + filepath.Base(p.dir))
+	if err == nil && pid == 0 {
+		err = errNoTable
+	}
+	if err != nil {
+		p.skipAs(ReasonNotPossible, "%v", err)
+	}
 	ours := map[int]bool{pid: true}
 	for grown := true; grown; {
 		grown = false
@@ -38,19 +41,7 @@ func (p *peer) family() ([]processInfo, error) {
 			}
 		}
 	}
-	return slices.DeleteFunc(all, func(i processInfo) bool { return !ours[i.pid] || i.pid == pid || i.zombie }), nil
-}
-
-// descendants returns the agent's current processes. It skips the check if they cannot be listed.
-func (p *peer) descendants() []processInfo {
-	found, err := p.family()
-	if err == nil && p.child.PID() == 0 {
-		err = errNoTable
-	}
-	if err != nil {
-		p.skipAs(ReasonNotPossible, "%v", err)
-	}
-	return found
+	return slices.DeleteFunc(all, func(i processInfo) bool { return !ours[i.pid] || i.pid == pid || i.zombie })
 }
 
 // gone checks that no process of the agent is left, except those in permitted, within the time that an agent may take to end.

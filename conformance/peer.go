@@ -48,17 +48,6 @@ func initializeParams(version any, capabilities object) object {
 	}
 }
 
-func (p *peer) reply(to *message, result any) {
-	p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, to.id, encode(result)))
-}
-
-func (p *peer) replyError(to *message, code int, text string) {
-	p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":%s}`, to.id, encode(object{"code": code, "message": text})))
-}
-
-// breakdown answers a request with an error.
-func (p *peer) breakdown(m *message) { p.replyError(m, -32603, "the editor has a problem") }
-
 // A call is a request by the suite.
 type call struct {
 	id     string
@@ -76,10 +65,6 @@ func (p *peer) requestAs(id, method string, params any) call {
 	c := call{id: id, method: method, index: p.now()}
 	p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%s,"params":%s}`, id, encode(method), encode(params)))
 	return c
-}
-
-func (p *peer) notify(method string, params any) {
-	p.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":%s,"params":%s}`, encode(method), encode(params)))
 }
 
 var (

@@ -158,6 +158,26 @@ func (w *wire) send(lines ...string) {
 	}
 }
 
+func (w *wire) reply(to *message, result any) {
+	w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, to.id, encode(result)))
+}
+
+func (w *wire) replyError(to *message, code int, text string) {
+	w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":%s}`, to.id, encode(object{"code": code, "message": text})))
+}
+
+// breakdown answers a request with an error.
+func (w *wire) breakdown(m *message) { w.replyError(m, -32603, "the editor has a problem") }
+
+func (w *wire) notify(method string, params any) {
+	w.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":%s,"params":%s}`, encode(method), encode(params)))
+}
+
+// cancelRequest sends $/cancel_request.
+func (w *wire) cancelRequest(c call) {
+	w.send(`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":` + c.id + `}}`)
+}
+
 // closeStdin closes the agent's input after what was sent.
 func (w *wire) closeStdin() { w.out <- nil }
 
