@@ -11,6 +11,7 @@ import (
 	"github.com/gajae-code/gjc/agent/rules"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/tools/debug"
+	"github.com/gajae-code/gjc/agent/userfiles"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/sessions"
@@ -120,7 +121,7 @@ func (b *builder) commands(s *session, o *opened, params *sessionParams, files a
 func (b *builder) helpers(s *session, params *sessionParams) func(context.Context) []agent.Helper {
 	return agents.New(agents.Options{
 		UserDir: b.opts.Sessions.UserDir, ProjectDirs: params.roots(), Home: b.opts.Sessions.Home,
-		Report: func(p agents.Problem) {
+		Report: func(p userfiles.Problem) {
 			s.out.notice(agent.SeverityWarning, "The file of a helper agent has a mistake.", p.String())
 		},
 	}).Helpers

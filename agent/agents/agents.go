@@ -14,11 +14,11 @@ package agents
 import (
 	"context"
 	"embed"
-	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/userfiles"
 	"github.com/gajae-code/gjc/internal/configfile"
 )
 
@@ -34,22 +34,7 @@ type Options struct {
 	// Home is the user's home directory. If empty, the user's files of other programs are not loaded.
 	Home string
 	// Report is called once for each problem of a file. It must not call the Loader.
-	Report func(Problem)
-}
-
-// A Problem reports a file that was left out or not fully understood.
-type Problem struct {
-	Path string
-	// Line is 1-based; zero for the whole file.
-	Line   int
-	Reason string
-}
-
-func (p Problem) String() string {
-	if p.Line == 0 {
-		return p.Path + ": " + p.Reason
-	}
-	return fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Reason)
+	Report func(userfiles.Problem)
 }
 
 // Loader loads the sub-agents of a session. It is safe for concurrent use.
@@ -60,11 +45,13 @@ type Loader struct {
 	loaded   bool
 	helpers  []agent.Helper
 	stamps   []configfile.Stamp
-	reported map[Problem]bool
+	reported map[userfiles.Problem]bool
 }
 
 // New returns a Loader. It reads nothing yet.
-func New(opts Options) *Loader { return &Loader{opts: opts, reported: make(map[Problem]bool)} }
+func New(opts Options) *Loader {
+	return &Loader{opts: opts, reported: make(map[userfiles.Problem]bool)}
+}
 
 // Helpers returns the current sub-agents: those of files in the order of their places, then the built-in ones. It reads
 // the files again only after one of them has changed.
@@ -75,15 +62,15 @@ func (l *Loader) Helpers(ctx context.Context) []agent.Helper {
 		return slices.Clone(l.helpers)
 	}
 	r := reader{seen: make(map[string]bool)}
-	for _, p := range l.opts.places() {
-		r.place(ctx, p)
+	for _, p := range userfiles.Places(l.opts.ProjectDirs, l.opts.UserDir, l.opts.Home, ".claude", ".agents", ".codex", ".gemini") {
+		r.In(p, func() { r.place(ctx, p) })
 	}
 	r.builtin()
 	if ctx.Err() != nil && l.loaded {
 		return slices.Clone(l.helpers) // not all files were read
 	}
-	l.helpers, l.stamps, l.loaded = r.helpers, r.stamps, ctx.Err() == nil
-	for _, p := range r.problems {
+	l.helpers, l.stamps, l.loaded = r.helpers, r.Stamps, ctx.Err() == nil
+	for _, p := range r.Problems {
 		if !l.reported[p] && l.opts.Report != nil {
 			l.reported[p] = true
 			l.opts.Report(p)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/agents"
+	"github.com/gajae-code/gjc/agent/userfiles"
 )
 
 // put writes a file and creates its directories.
@@ -37,7 +38,7 @@ func names(helpers []agent.Helper) string {
 
 // The built-in agents work without configuration; those that plan and review only read.
 func TestBuiltin(t *testing.T) {
-	l := agents.New(agents.Options{Report: func(p agents.Problem) { t.Error(p) }})
+	l := agents.New(agents.Options{Report: func(p userfiles.Problem) { t.Error(p) }})
 	helpers := l.Helpers(t.Context())
 	if got := names(helpers); got != "executor architect planner critic" {
 		t.Fatalf("there are %s", got)
@@ -63,7 +64,7 @@ func TestPlaces(t *testing.T) {
 	put(t, filepath.Join(project, ".gjc", "agents", "off.md"), front("name: critic\ndisabled: true", ""))
 	put(t, filepath.Join(project, ".gjc", "agents", "notes.txt"), "no agent")
 	put(t, filepath.Join(project, ".claude", "agents", "broken.md"), "no agent either")
-	l := agents.New(agents.Options{UserDir: user, ProjectDirs: []string{project}, Home: home, Report: func(p agents.Problem) { t.Error(p) }})
+	l := agents.New(agents.Options{UserDir: user, ProjectDirs: []string{project}, Home: home, Report: func(p userfiles.Problem) { t.Error(p) }})
 	helpers := l.Helpers(t.Context())
 	if got := names(helpers); got != "both planner theirs gem executor architect" {
 		t.Fatalf("there are %s", got)
@@ -91,7 +92,7 @@ model: gjc/slow, gjc/smol:low
 thinking: high
 spawns: executor, critic
 readOnly: true`, "\nYou look.\n\n---\nMore.\n"), "\n", "\r\n"))
-	l := agents.New(agents.Options{UserDir: dir, Report: func(p agents.Problem) { t.Error(p) }})
+	l := agents.New(agents.Options{UserDir: dir, Report: func(p userfiles.Problem) { t.Error(p) }})
 	want := agent.Helper{
 		Name: "x-1", Description: "looks around", Prompt: "You look.\n\n---\nMore.", Tools: []string{"read", "mcp__db_*"},
 		Models: []string{"gjc/slow", "gjc/smol:low"}, Thinking: "high", Spawns: []string{"executor", "critic"}, ReadOnly: true,
@@ -134,7 +135,7 @@ func TestMistakes(t *testing.T) {
 			put(t, filepath.Join(dir, "agents", "a.md"), tt.text)
 			put(t, filepath.Join(dir, "agents", "b.md"), front("name: other\ndescription: d", "x"))
 			var reported []string
-			l := agents.New(agents.Options{UserDir: dir, Report: func(p agents.Problem) { reported = append(reported, p.String()) }})
+			l := agents.New(agents.Options{UserDir: dir, Report: func(p userfiles.Problem) { reported = append(reported, p.String()) }})
 			for range 2 {
 				helpers := l.Helpers(t.Context())
 				if got := strings.HasPrefix(names(helpers), "x other"); got != tt.counts || !strings.Contains(names(helpers), "other") {
@@ -153,7 +154,7 @@ func TestMistakes(t *testing.T) {
 func TestReload(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, ".gjc", "agents", "a.md")
-	l := agents.New(agents.Options{ProjectDirs: []string{dir}, Report: func(p agents.Problem) { t.Error(p) }})
+	l := agents.New(agents.Options{ProjectDirs: []string{dir}, Report: func(p userfiles.Problem) { t.Error(p) }})
 	first := func(want string) {
 		t.Helper()
 		if h := l.Helpers(t.Context())[0]; h.Name+" "+h.Prompt != want {
@@ -196,7 +197,7 @@ func TestLinks(t *testing.T) {
 		}
 	}
 	reported := 0
-	l := agents.New(agents.Options{ProjectDirs: []string{project}, Report: func(agents.Problem) { reported++ }})
+	l := agents.New(agents.Options{ProjectDirs: []string{project}, Report: func(userfiles.Problem) { reported++ }})
 	if got := names(l.Helpers(t.Context())); strings.Contains(got, "secret") || reported != 1 {
 		t.Errorf("there are %s, reported %d times", got, reported)
 	}

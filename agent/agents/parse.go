@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/userfiles"
 	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
@@ -38,7 +39,7 @@ var without = map[string]string{
 
 // parse parses a file. It returns no definition for an invalid file, and reports and ignores unknown fields. Of another
 // program's file it uses only fields with the same meaning in both programs.
-func parse(file string, foreign bool) (*definition, []Problem) {
+func parse(file string, foreign bool) (*definition, []userfiles.Problem) {
 	p := &parser{foreign: foreign}
 	d := p.document(file)
 	if p.fatal {
@@ -49,12 +50,12 @@ func parse(file string, foreign bool) (*definition, []Problem) {
 
 type parser struct {
 	foreign  bool
-	problems []Problem
+	problems []userfiles.Problem
 	fatal    bool
 }
 
 func (p *parser) fail(line int, format string, args ...any) {
-	p.problems = append(p.problems, Problem{Line: line, Reason: fmt.Sprintf(format, args...)})
+	p.problems = append(p.problems, userfiles.Problem{Line: line, Reason: fmt.Sprintf(format, args...)})
 	p.fatal = true
 }
 
@@ -128,13 +129,13 @@ func (p *parser) document(file string) *definition {
 // other reports a field that is unknown or has no effect here.
 func (p *parser) other(name string, line int) {
 	if why, ok := without[name]; ok {
-		p.problems = append(p.problems, Problem{Line: line, Reason: name + ": " + why})
+		p.problems = append(p.problems, userfiles.Problem{Line: line, Reason: name + ": " + why})
 	} else if !slices.Contains(fields, name) {
 		reason := fmt.Sprintf("unknown field %q; it is ignored", name)
 		if near := text.Near(name, fields); near != "" {
 			reason = fmt.Sprintf("there is no field %q; did you mean %q?", name, near)
 		}
-		p.problems = append(p.problems, Problem{Line: line, Reason: reason})
+		p.problems = append(p.problems, userfiles.Problem{Line: line, Reason: reason})
 	}
 }
 

@@ -12,13 +12,10 @@
 // In a command's text "$ARGUMENTS" stands for the text after the command's name, "$@" for its words separated by single
 // spaces, "$1" to "$9" for single words. The arguments are appended to a text that has none of these. Nothing in a file
 // is run: a line that starts with "!" is ordinary text.
-//
-// Files of a workspace are untrusted, so a symbolic link there that leads out of its root is not followed: its target
-// would be sent to a model.
 package commands
 
 import (
-	"fmt"
+	"context"
 	"slices"
 	"strings"
 	"unicode"
@@ -45,21 +42,6 @@ type Skill struct {
 	Path string
 }
 
-// A Problem reports a file that was left out or not fully understood.
-type Problem struct {
-	Path string
-	// Line is 1-based; zero for the whole file.
-	Line   int
-	Reason string
-}
-
-func (p Problem) String() string {
-	if p.Line == 0 {
-		return p.Path + ": " + p.Reason
-	}
-	return fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Reason)
-}
-
 // SkillPrefix is the prefix of a skill's command.
 const SkillPrefix = "skill:"
 
@@ -72,8 +54,9 @@ type Set struct {
 // entry is one command or skill.
 type entry struct {
 	Command
-	path  string
-	skill bool
+	// file is the name below the root of its place, path the absolute path.
+	file, path string
+	skill      bool
 	// root bounds symbolic links of a skill's files; empty for the user's own, where they may lead anywhere.
 	root string
 	// body is the file without front matter and surrounding white space.
@@ -155,3 +138,7 @@ func validName(name string) bool {
 		return r == '/' || r == '\\' || unicode.IsSpace(r) || !unicode.IsPrint(r)
 	})
 }
+
+// Stale reports whether [Load] would return something else now. It reads no file: it compares the times and sizes of
+// the files and directories that were read. It reports false when ctx ends.
+func (s *Set) Stale(ctx context.Context) bool { return configfile.Stale(ctx, s.stamps) }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/agent/commands"
+	"github.com/gajae-code/gjc/agent/userfiles"
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
@@ -197,7 +198,7 @@ func TestLoad_Problems(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, strings.ReplaceAll(commands.Problem{Path: filepath.ToSlash(rel), Line: p.Line, Reason: p.Reason}.String(), project, "ROOT"))
+		got = append(got, strings.ReplaceAll(userfiles.Problem{Path: filepath.ToSlash(rel), Line: p.Line, Reason: p.Reason}.String(), project, "ROOT"))
 		if strings.Contains(p.Reason, "top secret") {
 			t.Errorf("%v tells what is in the file", p)
 		}
@@ -205,16 +206,16 @@ func TestLoad_Problems(t *testing.T) {
 	want := []string{
 		"commands/away.md: a symbolic link leads out of ROOT; it is not followed",
 		"commands/awaydir: a symbolic link leads out of ROOT; it is not followed",
-		"commands/big.md: is larger than 64 KiB",
+		"commands/big.md: is larger than 64 KiB; it is left out",
 		"commands/climb.md: a symbolic link leads out of ROOT; it is not followed",
 		"commands/empty.md: has no text",
-		"commands/latin.md:3: is not UTF-8 text",
+		"commands/latin.md:3: is not UTF-8 text; it is left out",
 		"commands/nowhere.md: dangling symbolic link",
 		`commands/odd.md:3: a line of the front matter must be "key: value"`,
 		"commands/odd.md:8: description occurs twice; the first one is used",
 		`commands/odd.md:4: unknown field "list"; it is ignored`,
 		`commands/open.md:1: the front matter is not closed by a line "---", so it is treated as text`,
-		"commands/skill/x.md: names that begin with skill: belong to skills; call the directory otherwise",
+		"commands/skill/x.md: names that begin with skill: belong to skills; rename the directory",
 		`commands/two words.md: "two words" cannot be the name of a command; use letters, digits, - and _`,
 		"skills/away: a symbolic link leads out of ROOT; it is not followed",
 		"skills/b/SKILL.md: another file defines /skill:same and takes precedence",

@@ -11,7 +11,6 @@
 package rules
 
 import (
-	"fmt"
 	"path"
 	"path/filepath"
 	"slices"
@@ -37,21 +36,6 @@ type Rule struct {
 	Root  string
 	// Trigger sends the rule to a model whose output matches. Most rules have none.
 	Trigger *Trigger
-}
-
-// A Problem reports a file that was left out or not fully understood.
-type Problem struct {
-	Path string
-	// Line is 1-based; zero for the whole file.
-	Line   int
-	Reason string
-}
-
-func (p Problem) String() string {
-	if p.Line == 0 {
-		return p.Path + ": " + p.Reason
-	}
-	return fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Reason)
 }
 
 // Book holds the rules of one workspace, as returned by [Load]. It is immutable. A nil Book has no rules.

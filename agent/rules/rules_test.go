@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/agent/rules"
+	"github.com/gajae-code/gjc/agent/userfiles"
 )
 
 // write makes files below a directory.
@@ -27,7 +28,7 @@ func write(t *testing.T, dir string, files map[string]string) {
 }
 
 // problemTexts returns the problems without the directory.
-func problemTexts(dir string, problems []rules.Problem) []string {
+func problemTexts(dir string, problems []userfiles.Problem) []string {
 	var all []string
 	for _, p := range problems {
 		all = append(all, strings.ReplaceAll(strings.ReplaceAll(p.String(), dir, ""), `\`, "/"))
@@ -133,7 +134,7 @@ func TestLoad_BadInput(t *testing.T) {
 	})
 	book, problems := rules.Load(t.Context(), rules.Options{Roots: []string{dir}})
 	want := []string{
-		"/.gjc/rules/binary.md: is not UTF-8 text; it is left out",
+		"/.gjc/rules/binary.md:1: is not UTF-8 text; it is left out",
 		"/.gjc/rules/dir.md: is not a regular file",
 		"/.gjc/rules/empty.md: has no text",
 		`/.gjc/rules/glob.md:2: globs has "a[", which is no glob; the rule is left out`,
@@ -144,7 +145,7 @@ func TestLoad_BadInput(t *testing.T) {
 		"/.gjc/rules/regex.md:2: the condition \"a(\" is not an RE2 pattern: error parsing regexp: missing closing ): `a(`; the rule is left out",
 		`/.gjc/rules/scope.md:2: a scope must be text, thinking, tool, tool:NAME or tool:NAME(glob), not "everywhere"; the rule is left out`,
 		"/.gjc/rules/type.md:3: alwaysApply must be true or false; the rule is left out",
-		"/.gjc/rules/utf16.md: is not UTF-8 text; it is left out",
+		"/.gjc/rules/utf16.md:1: is not UTF-8 text; it is left out",
 	}
 	got := problemTexts(dir, problems)
 	if i := len(got) - 1; i >= 0 && strings.HasPrefix(got[i], "/.gjc/rules/yaml.md:") {

@@ -23,6 +23,7 @@ import (
 	"github.com/gajae-code/gjc/agent/hooks"
 	rulefiles "github.com/gajae-code/gjc/agent/rules"
 	"github.com/gajae-code/gjc/agent/secrets"
+	"github.com/gajae-code/gjc/agent/userfiles"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/internal/trust"
@@ -223,7 +224,7 @@ func examineFiles(ctx context.Context, h *host, opts *options, dir, cwd string, 
 	if path, text := book.Instructions(); text != "" {
 		add("ok", "rules", "%s", path)
 	}
-	agents.New(agents.Options{UserDir: dir, ProjectDirs: roots, Home: home, Report: func(p agents.Problem) { add("warning", "agents", "%s", p) }}).Helpers(ctx)
+	agents.New(agents.Options{UserDir: dir, ProjectDirs: roots, Home: home, Report: func(p userfiles.Problem) { add("warning", "agents", "%s", p) }}).Helpers(ctx)
 }
 
 func examineConfig(cfg *config, add func(state, what, format string, args ...any)) {
