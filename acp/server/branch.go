@@ -46,28 +46,19 @@ func (h *branchHandlers) branch(ctx context.Context, p *branchParams) (func() (a
 		return nil, invalidParams("set one of entryId and messageId")
 	}
 	var done agent.Navigation
-	type started struct {
-		turn *agent.Turn
-		err  error
-	}
-	begun := make(chan started, 1)
-	s.then(func(o *opened, err error) {
-		if err != nil {
-			begun <- started{err: err}
-			return
-		}
+	begun := after(&s.opening, func(o *opened) *agent.Turn {
 		s.out.beginTurn()
-		begun <- started{turn: o.Prompt(agent.Prompt{Answer: func(ctx context.Context, t *agent.RunningTurn) error {
+		return o.Prompt(agent.Prompt{Answer: func(ctx context.Context, t *agent.RunningTurn) (err error) {
 			done, err = h.navigate(ctx, t, o.ID(), p)
 			return err
-		}})}
+		}})
 	})
 	return func() (any, error) {
-		b := <-begun
-		if b.err != nil {
-			return nil, b.err
+		turn, err := begun()
+		if err != nil {
+			return nil, err
 		}
-		r := b.turn.Wait(ctx)
+		r := turn.Wait(ctx)
 		s.out.endTurn()
 		switch {
 		case r.Err != nil:

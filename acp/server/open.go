@@ -180,17 +180,7 @@ func (h *openHandlers) LoadSession(ctx context.Context, p *acp.LoadSessionReques
 	if err != nil {
 		return nil, err
 	}
-	reopen, err := h.reopen(ctx, p.SessionID, params, true)
-	if err != nil {
-		return nil, err
-	}
-	return func() (*acp.LoadSessionResponse, error) {
-		s, snap, err := reopen()
-		if err != nil {
-			return nil, err
-		}
-		return &acp.LoadSessionResponse{Modes: modeState(snap.Mode), ConfigOptions: s.config.options(snap)}, nil
-	}, nil
+	return h.reopen(ctx, p.SessionID, params, true)
 }
 
 // ResumeSession opens a stored session without a replay.
@@ -204,17 +194,14 @@ func (h *openHandlers) ResumeSession(ctx context.Context, p *acp.ResumeSessionRe
 		return nil, err
 	}
 	return func() (*acp.ResumeSessionResponse, error) {
-		s, snap, err := reopen()
-		if err != nil {
-			return nil, err
-		}
-		return &acp.ResumeSessionResponse{Modes: modeState(snap.Mode), ConfigOptions: s.config.options(snap)}, nil
+		resp, err := reopen()
+		return (*acp.ResumeSessionResponse)(resp), err
 	}, nil
 }
 
 // reopen adds a session to the registry, so that later requests find it, and returns a function that opens it and replays
 // its conversation if that is wanted. Later requests run after the response. A session that is open already is used as it is.
-func (h *openHandlers) reopen(ctx context.Context, id acp.SessionID, params *sessionParams, replay bool) (func() (*session, *agent.Snapshot, error), error) {
+func (h *openHandlers) reopen(ctx context.Context, id acp.SessionID, params *sessionParams, replay bool) (acp.Reply[acp.LoadSessionResponse], error) {
 	if err := h.client.initialized(); err != nil {
 		return nil, err
 	}
@@ -223,41 +210,40 @@ func (h *openHandlers) reopen(ctx context.Context, id acp.SessionID, params *ses
 		return nil, err
 	}
 	params.order = s.requests.Add(1)
-	return func() (*session, *agent.Snapshot, error) {
+	return func() (*acp.LoadSessionResponse, error) {
 		if !added {
 			o, err := h.reuse(ctx, s, params)
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
-			snap, err := s.show(ctx, o, replay)
-			return s, snap, err
+			return s.show(ctx, o, replay)
 		}
 		o, connect, err := h.open(ctx, s, params)
 		if err != nil {
 			// Forgotten before it settles, so that the next attempt opens the session again.
 			h.sessions.forget(s)
 			s.settle(nil, err)
-			return nil, nil, err
+			return nil, err
 		}
-		snap, err := s.show(ctx, o, replay)
+		resp, err := s.show(ctx, o, replay)
 		if err != nil {
 			h.sessions.leave(s) // before the client can try again
 			acp.AfterResponse(ctx, func() {
 				s.settle(o, nil)
 				_ = s.close(context.Background()) // no turn has begun; the client has received the error
 			})
-			return nil, nil, err
+			return nil, err
 		}
 		acp.AfterResponse(ctx, func() {
 			h.begun(s, o, connect)
 			o.RemoveLeftovers()
 		})
-		return s, snap, nil
+		return resp, nil
 	}, nil
 }
 
-// show replays the conversation if that is wanted, and returns the state of the session.
-func (s *session) show(ctx context.Context, o *opened, replay bool) (*agent.Snapshot, error) {
+// show replays the conversation if that is wanted, and returns the response with the state of the session.
+func (s *session) show(ctx context.Context, o *opened, replay bool) (*acp.LoadSessionResponse, error) {
 	if replay {
 		if err := s.replay(ctx, o); err != nil {
 			return nil, err
@@ -267,7 +253,7 @@ func (s *session) show(ctx context.Context, o *opened, replay bool) (*agent.Snap
 	if err != nil {
 		return nil, err
 	}
-	return &snap, nil
+	return &acp.LoadSessionResponse{Modes: modeState(snap.Mode), ConfigOptions: s.config.options(&snap)}, nil
 }
 
 // replay sends the whole conversation to the client.

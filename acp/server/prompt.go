@@ -32,21 +32,15 @@ func (h *promptHandlers) Prompt(ctx context.Context, p *acp.PromptRequest) (acp.
 	type started struct {
 		opened *opened
 		turn   *agent.Turn
-		err    error
 	}
-	begun := make(chan started, 1)
-	s.then(func(o *opened, err error) {
-		if err != nil {
-			begun <- started{err: err}
-			return
-		}
+	begun := after(&s.opening, func(o *opened) started {
 		s.out.beginTurn()
-		begun <- started{opened: o, turn: begin(o)}
+		return started{o, begin(o)}
 	})
 	return func() (*acp.PromptResponse, error) {
-		b := <-begun
-		if b.err != nil {
-			return nil, b.err
+		b, err := begun()
+		if err != nil {
+			return nil, err
 		}
 		r := b.turn.Wait(ctx)
 		s.out.endTurn()
@@ -166,24 +160,13 @@ func (h *promptHandlers) steer(_ context.Context, p *steerParams) (func() (any, 
 		return nil, invalidParams("%v", err)
 	}
 	orPrompt := p.Meta.Steering.IdleBehavior != "promptRequired"
-	type queued struct {
-		wait func() (agent.Steered, error)
-		err  error
-	}
-	taken := make(chan queued, 1)
-	s.then(func(o *opened, err error) {
-		if err != nil {
-			taken <- queued{err: err}
-			return
-		}
-		taken <- queued{wait: o.QueueSteer(parts, orPrompt)}
-	})
+	queued := after(&s.opening, func(o *opened) func() (agent.Steered, error) { return o.QueueSteer(parts, orPrompt) })
 	return func() (any, error) {
-		q := <-taken
-		if q.err != nil {
-			return nil, q.err
+		wait, err := queued()
+		if err != nil {
+			return nil, err
 		}
-		done, err := q.wait()
+		done, err := wait()
 		switch {
 		case err != nil:
 			return nil, err

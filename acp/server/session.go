@@ -119,23 +119,32 @@ func (q *opening) wait(ctx context.Context) (*opened, error) {
 
 // queue passes a change to the session, in the order of the calls, and returns a function that waits for its result.
 func (q *opening) queue(change func(*opened) agent.Pending) func() error {
-	type queued struct {
-		pending agent.Pending
-		err     error
-	}
-	result := make(chan queued, 1)
-	q.then(func(o *opened, err error) {
-		if err != nil {
-			result <- queued{err: err}
-			return
-		}
-		result <- queued{pending: change(o)}
-	})
+	wait := after(q, change)
 	return func() error {
-		r := <-result
-		if r.err != nil {
-			return r.err
+		pending, err := wait()
+		if err != nil {
+			return err
 		}
-		return r.pending()
+		return pending()
+	}
+}
+
+// after calls fn when the session is open, in the order of the calls, and returns a function that waits for its result.
+func after[T any](q *opening, fn func(*opened) T) func() (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	q.then(func(o *opened, err error) {
+		r := result{err: err}
+		if err == nil {
+			r.value = fn(o)
+		}
+		done <- r
+	})
+	return func() (T, error) {
+		r := <-done
+		return r.value, r.err
 	}
 }
