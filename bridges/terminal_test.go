@@ -221,12 +221,7 @@ func waitFor(t *testing.T, ok func() bool, e *acptest.Editor) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	err := e.Await(ctx, "", func([]acp.SessionUpdate, []string) acptest.Verdict {
-		if ok() {
-			return acptest.Met
-		}
-		return acptest.Unmet
-	})
+	err := e.Await(ctx, "", func([]acp.SessionUpdate, []string) bool { return ok() })
 	if err != nil && !ok() {
 		t.Fatal(err)
 	}

@@ -2,46 +2,29 @@ package acptest
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gajae-code/gjc/acp"
 )
 
-// Verdict is the result of an [Expectation].
-type Verdict int
-
-// The verdicts. Unmeetable ends the wait early: the expectation cannot be met by anything that may follow.
-const (
-	Unmet Verdict = iota
-	Met
-	Unmeetable
-)
-
-// Expectation judges all updates of a session and all calls of the agent so far.
-type Expectation func(updates []acp.SessionUpdate, calls []string) Verdict
-
-// ErrUnmeetable is wrapped by the error of an expectation that can no longer be met.
-var ErrUnmeetable = errors.New("expectation can no longer be met")
+// Expectation reports whether all updates of a session and all calls of the agent so far are as expected.
+type Expectation func(updates []acp.SessionUpdate, calls []string) bool
 
 // Await waits until want is met for a session, or for all sessions if id is empty. It does not poll: it checks want after each
-// message. It fails when want becomes unmeetable, or the connection or ctx ends.
+// message. It fails when the connection or ctx ends.
 func (e *Editor) Await(ctx context.Context, id acp.SessionID, want Expectation) error {
 	for {
 		e.mu.Lock()
 		changed := e.changed
 		e.mu.Unlock()
-		switch want(e.Updates(id), e.Calls()) {
-		case Met:
+		if want(e.Updates(id), e.Calls()) {
 			return nil
-		case Unmeetable:
-			return fmt.Errorf("%w; %d updates came", ErrUnmeetable, len(e.Updates(id)))
-		case Unmet:
 		}
 		select {
 		case <-changed:
 		case <-e.Conn.Done():
-			if want(e.Updates(id), e.Calls()) == Met {
+			if want(e.Updates(id), e.Calls()) {
 				return nil
 			}
 			return fmt.Errorf("the connection ended before the expectation was met: %w", e.Conn.Err())
@@ -53,55 +36,18 @@ func (e *Editor) Await(ctx context.Context, id acp.SessionID, want Expectation) 
 
 // Update is met by an update of the type U that ok accepts; a nil ok accepts all.
 func Update[U acp.SessionUpdate](ok func(U) bool) Expectation {
-	return func(updates []acp.SessionUpdate, _ []string) Verdict {
-		for _, u := range updates {
-			if v, is := u.(U); is && (ok == nil || ok(v)) {
-				return Met
-			}
-		}
-		return Unmet
+	return func(updates []acp.SessionUpdate, _ []string) bool {
+		return slices.ContainsFunc(updates, func(u acp.SessionUpdate) bool {
+			v, is := u.(U)
+			return is && (ok == nil || ok(v))
+		})
 	}
 }
 
 // Called is met when the agent has called method at least n times.
 func Called(method string, n int) Expectation {
-	return func(_ []acp.SessionUpdate, calls []string) Verdict {
-		seen := 0
-		for _, c := range calls {
-			if c == method {
-				seen++
-			}
-		}
-		if seen >= n {
-			return Met
-		}
-		return Unmet
-	}
-}
-
-// ToolStatus is met when a tool call has reached a status, and cannot be met once the call has ended with another.
-func ToolStatus(id acp.ToolCallID, status acp.ToolCallStatus) Expectation {
-	return func(updates []acp.SessionUpdate, _ []string) Verdict {
-		for _, u := range updates {
-			var got acp.ToolCallStatus
-			switch u := u.(type) {
-			case *acp.ToolCall:
-				if u.ToolCallID == id {
-					got = u.Status
-				}
-			case *acp.ToolCallUpdate:
-				if u.ToolCallID == id {
-					got = u.Status.Or("")
-				}
-			}
-			switch got {
-			case status:
-				return Met
-			case acp.ToolCallStatusCompleted, acp.ToolCallStatusFailed:
-				return Unmeetable
-			case acp.ToolCallStatusPending, acp.ToolCallStatusInProgress:
-			}
-		}
-		return Unmet
+	return func(_ []acp.SessionUpdate, calls []string) bool {
+		others := slices.DeleteFunc(slices.Clone(calls), func(c string) bool { return c == method })
+		return len(calls)-len(others) >= n
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/acp"
-	"github.com/gajae-code/gjc/acp/acptest"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
@@ -36,12 +35,12 @@ func (e *env) reload(id acp.SessionID) *acp.UsageUpdate {
 		e.t.Fatal(err)
 	}
 	var last *acp.UsageUpdate
-	e.await(id, func(updates []acp.SessionUpdate, _ []string) acptest.Verdict {
-		if all := usageUpdates(updates[before:]); len(all) > 0 {
+	e.await(id, func(updates []acp.SessionUpdate, _ []string) bool {
+		all := usageUpdates(updates[before:])
+		if len(all) > 0 {
 			last = all[0]
-			return acptest.Met
 		}
-		return acptest.Unmet
+		return len(all) > 0
 	})
 	return last
 }
@@ -196,11 +195,8 @@ func TestUsage(t *testing.T) {
 			t.Fatal(err)
 		}
 		// If the client prompts quickly, the updates after the response may follow the answer to the prompt.
-		e.await(id, func(updates []acp.SessionUpdate, _ []string) acptest.Verdict {
-			if len(usageUpdates(updates[before:])) > 0 {
-				return acptest.Met
-			}
-			return acptest.Unmet
+		e.await(id, func(updates []acp.SessionUpdate, _ []string) bool {
+			return len(usageUpdates(updates[before:])) > 0
 		})
 		got, _ = e.after(id, "/usage")
 		all = usageUpdates(e.Updates(id)[before:])

@@ -192,7 +192,7 @@ func (s *scenario) cancelled(prompt string, when acptest.Expectation) {
 		}
 		done <- err
 	}()
-	err := s.Await(s.ctx, s.id, func(updates []acp.SessionUpdate, calls []string) acptest.Verdict {
+	err := s.Await(s.ctx, s.id, func(updates []acp.SessionUpdate, calls []string) bool {
 		return when(updates[seen:], calls)
 	})
 	if err != nil {

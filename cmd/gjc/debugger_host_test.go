@@ -255,14 +255,14 @@ func (e *debugEditor) later(prompt string) (from int, ended <-chan error) {
 // shows waits until a tool call of the session shows a text.
 func (e *debugEditor) shows(t *testing.T, from int, part string) {
 	t.Helper()
-	err := e.Await(e.ctx, e.id, func(updates []acp.SessionUpdate, _ []string) acptest.Verdict {
+	err := e.Await(e.ctx, e.id, func(updates []acp.SessionUpdate, _ []string) bool {
 		for _, u := range updates[from:] {
 			data, err := json.Marshal(u)
 			if _, call := u.(*acp.ToolCallUpdate); call && err == nil && strings.Contains(string(data), part) {
-				return acptest.Met
+				return true
 			}
 		}
-		return acptest.Unmet
+		return false
 	})
 	if err != nil {
 		t.Fatalf("%q is not shown: %v", part, err)

@@ -126,7 +126,7 @@ func TestLanguageServers_Repository(t *testing.T) {
 		late := acptest.Update(func(n *acp.Notice) bool {
 			return strings.Contains(n.Description, uses+": ") && strings.Contains(n.Description, problem)
 		})
-		for begin := time.Now(); late(h.Updates(id), nil) != acptest.Met; h.prompt(id, "!lsp diagnostics "+defines+" timeout=60") {
+		for begin := time.Now(); !late(h.Updates(id), nil); h.prompt(id, "!lsp diagnostics "+defines+" timeout=60") {
 			if time.Since(begin) > hang {
 				t.Fatalf("nothing is reported about %s; the edit said\n%s", uses, edited.Text)
 			}

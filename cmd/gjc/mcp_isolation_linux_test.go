@@ -159,7 +159,7 @@ func TestMCP_ServerIsKilled(t *testing.T) {
 			_, err := h.Prompt(h.ctx, id, tool)
 			ended <- err
 		}()
-		err := h.Await(h.ctx, id, func(updates []acp.SessionUpdate, calls []string) acptest.Verdict {
+		err := h.Await(h.ctx, id, func(updates []acp.SessionUpdate, calls []string) bool {
 			return acptest.Update(func(u *acp.ToolCallUpdate) bool {
 				content, _ := u.Content.Get()
 				return len(content) > 0

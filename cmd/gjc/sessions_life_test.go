@@ -184,7 +184,7 @@ func (l *life) holds(want acptest.Expectation) <-chan struct{} {
 	met := make(chan struct{})
 	id, seen := l.id, len(l.Updates(l.id))
 	go func() { // ends with the test's context
-		err := l.Await(l.ctx, id, func(updates []acp.SessionUpdate, calls []string) acptest.Verdict { return want(updates[seen:], calls) })
+		err := l.Await(l.ctx, id, func(updates []acp.SessionUpdate, calls []string) bool { return want(updates[seen:], calls) })
 		if err == nil {
 			close(met)
 		}
