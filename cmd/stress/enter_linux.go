@@ -20,9 +20,6 @@ func needNamespaces() string { return needRoot() }
 
 // inNamespaces gives cmd network and mount namespaces of its own.
 func inNamespaces(cmd *exec.Cmd) {
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = new(syscall.SysProcAttr)
-	}
 	if slices.Contains(cmd.Args, "noipv6") {
 		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWNET
 	}

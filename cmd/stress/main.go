@@ -1,3 +1,5 @@
+//go:build unix
+
 // Command stress runs the tests several times in surroundings that a developer's machine does not have: with all
 // processors busy, in random order, without some of the tools, and under one condition at a time. "./task stress" runs
 // it.
@@ -11,7 +13,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"os/signal"
 	"runtime"
 	"strconv"
@@ -172,35 +173,17 @@ func (r *round) do(ctx context.Context) (err error) {
 	if r.pattern != "" {
 		args = append(args, "-run="+r.pattern)
 	}
-	cmd, err := s.command(append(args, r.packages...))
+	cmd, err := s.command(ctx, append(args, r.packages...))
 	if err != nil {
 		return err
 	}
 	cmd.Stdout, cmd.Stderr = r.out, r.out
 	cmd.WaitDelay = 10 * time.Second
-	err = runGroup(ctx, cmd)
+	err = cmd.Run()
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	return errors.Join(err, wantNothingLeft(mark))
-}
-
-// runGroup runs cmd until it ends or ctx ends, which kills its process group.
-func runGroup(ctx context.Context, cmd *exec.Cmd) error {
-	newGroup(cmd)
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	ended := make(chan struct{})
-	defer close(ended)
-	go func() {
-		select {
-		case <-ctx.Done():
-			killGroup(cmd)
-		case <-ended:
-		}
-	}()
-	return cmd.Wait()
 }
 
 // wantNothingLeft kills the processes that a run has left, and names them in its error. Processes killed at the end of

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -12,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -28,7 +31,7 @@ func TestMain(m *testing.M) {
 
 // A run of one package prints its seed, its condition and its result, and leaves no processes and files.
 func TestRun(t *testing.T) {
-	if testing.Short() || runtime.GOOS == "windows" {
+	if testing.Short() {
 		t.Skip("runs the tests of a package, with links to all programs on PATH")
 	}
 	testenv.NeedsGopls(t) // linked, like dlv
@@ -65,9 +68,6 @@ func TestParse(t *testing.T) {
 
 // The same seed hides the same tools, in all versions, and nothing else.
 func TestHideTools(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("links to programs")
-	}
 	testenv.NeedsGopls(t)
 	testenv.NeedsDelve(t)
 	t.Chdir(testenv.ModuleRoot(t))
@@ -169,9 +169,9 @@ func TestConditions_AsRoot(t *testing.T) {
 			if err := findCondition(name).apply(s); err != nil {
 				t.Fatal(err)
 			}
-			cmd := &exec.Cmd{Path: testenv.NeedsTool(t, "sh"), Args: []string{"sh", "-c", command}, Dir: s.root, Env: s.env}
-			if s.user != nil {
-				s.user.use(cmd)
+			cmd := &exec.Cmd{
+				Path: testenv.NeedsTool(t, "sh"), Args: []string{"sh", "-c", command}, Dir: s.root, Env: s.env,
+				SysProcAttr: &syscall.SysProcAttr{Credential: s.user},
 			}
 			if err := s.wrap(cmd); err != nil {
 				t.Fatal(err)

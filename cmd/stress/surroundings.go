@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -7,9 +9,12 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
@@ -28,7 +33,7 @@ type surroundings struct {
 	enter, before []string
 	// other has further directories to remove.
 	other []string
-	user  *account
+	user  *syscall.Credential // nil for the current one
 	goEnv map[string]string
 }
 
@@ -86,17 +91,16 @@ func (s *surroundings) set(env ...string) error {
 	return nil
 }
 
-// command returns a command that runs args in these surroundings.
-func (s *surroundings) command(args []string) (*exec.Cmd, error) {
+// command returns a command that runs args in these surroundings, in a process group of its own until ctx ends.
+func (s *surroundings) command(ctx context.Context, args []string) (*exec.Cmd, error) {
 	args = append(slices.Clone(s.before), args...)
 	path, err := exec.LookPath(filepath.Join(s.get("PATH"), args[0]))
 	if err != nil {
 		return nil, err
 	}
-	cmd := &exec.Cmd{Path: path, Args: args, Dir: s.root, Env: s.env}
-	if s.user != nil {
-		s.user.use(cmd)
-	}
+	cmd := exec.CommandContext(ctx, path, args[1:]...)
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = s.root, s.env, &syscall.SysProcAttr{Setpgid: true, Credential: s.user}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	return cmd, s.wrap(cmd)
 }
 
@@ -133,9 +137,16 @@ func (s *surroundings) remove() error {
 // becomeUser makes the tests run as an ordinary user, in a copy of the module that belongs to that user, with a home
 // directory and caches of its own.
 func (s *surroundings) becomeUser() (err error) {
-	if s.user, err = findAccount(s.options.user); err != nil {
+	account, err := user.Lookup(s.options.user)
+	if err != nil {
+		return fmt.Errorf("%w; name another one with -user", err)
+	}
+	uid, err1 := strconv.ParseUint(account.Uid, 10, 32)
+	gid, err2 := strconv.ParseUint(account.Gid, 10, 32)
+	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
+	s.user = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 	// The home directory must not lie in a temporary directory: that is another condition.
 	base, err := os.MkdirTemp("/home", "gjc-stress-")
 	if err != nil {
@@ -157,8 +168,8 @@ func (s *surroundings) becomeUser() (err error) {
 			return err
 		}
 	}
-	if err := s.user.own(base); err != nil {
-		return err
+	if out, err := exec.CommandContext(s.ctx, "chown", "-hR", account.Uid+":"+account.Gid, base).CombinedOutput(); err != nil {
+		return fmt.Errorf("giving the copy to %s: %w: %s", account.Username, err, out)
 	}
 	s.root = module
 	return s.set("HOME="+home, "USER="+s.options.user, "LOGNAME="+s.options.user, "GOCACHE="+gocache, "GOMODCACHE="+modcache, "GOENV=off", "RUSTUP_HOME=", "CARGO_HOME=")
