@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gajae-code/gjc/internal/frame"
 	"github.com/gajae-code/gjc/internal/jsonrpc"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/text"
@@ -37,7 +38,6 @@ type process struct {
 	server  *Server
 	proc    *proc.Process
 	conn    *jsonrpc.Conn
-	framing *framing
 	started time.Time
 	tempDir string // removed when the process has ended; empty for none
 	// nowait is a cancelled context: with it, Conn.Notify does not wait for room in the queue.
@@ -51,6 +51,9 @@ type process struct {
 	pendingAnswers atomic.Int64 // answers that are not written yet
 	progress       *progress
 	registry       registry
+	// strays counts the lines that were not part of a message; firstStray is the first one. Only the connection's reader adds some.
+	strays     int
+	firstStray atomic.Pointer[string]
 
 	mu   sync.Mutex // guards the fields below
 	stop error      // why the process is to end; nil if it is not
@@ -157,10 +160,9 @@ func newProcess(s *Server, p *proc.Process) *process {
 	ps := &process{
 		server: s, proc: p, started: time.Now(), nowait: nowait, features: features{encoding: UTF16}, progress: newProgress(),
 		exit: exit{done: make(chan struct{}), handled: make(chan struct{})}, config: configuration{answered: make(chan struct{})},
-		framing: &framing{stray: func(line string) { s.logf("[stdout] %s", line) }},
 	}
 	ps.conn = jsonrpc.NewConn(context.Background(), p.Stdout(), p.Stdin(), jsonrpc.Options{
-		Framing: ps.framing, Handler: jsonrpc.HandlerFunc(ps.handle), Closer: closers{p.Stdin(), p.Stdout()},
+		Framing: frame.HeadersAndStray(ps.addStray), Handler: jsonrpc.HandlerFunc(ps.handle), Closer: closers{p.Stdin(), p.Stdout()},
 		MaxMessageSize: s.opts.MaxMessage, CancelMethod: "$/cancelRequest", CancelParam: "id",
 		// Notifications before an answer are handled before the call returns.
 		HandleFirst: true,
@@ -295,10 +297,23 @@ func (ps *process) explain(err error) error {
 	} else if tail := text.Tail(strings.TrimSpace(ps.proc.Stderr().String()), stderrInError); tail != "" {
 		err = fmt.Errorf("%w; its stderr ends:\n%s", err, strings.ToValidUTF8(tail, "\uFFFD"))
 	}
-	if line := ps.framing.firstStray(); line != "" {
-		err = fmt.Errorf("%w\nit printed text that is not a message, for example: %s", err, line)
+	if line := ps.firstStray.Load(); line != nil {
+		err = fmt.Errorf("%w\nit printed text that is not a message, for example: %s", err, *line)
 	}
 	return fmt.Errorf("%w\nCheck that its command in lsp.json starts a language server on stdin and stdout (many need an option like --stdio)", err)
+}
+
+// maxStrays bounds the stray lines of one process that are logged.
+const maxStrays = 50
+
+// addStray logs a line that is not part of a message.
+func (ps *process) addStray(line []byte) {
+	if ps.strays++; ps.strays > maxStrays {
+		return
+	}
+	stray := strings.ToValidUTF8(string(line[:min(len(line), 300)]), "\uFFFD")
+	ps.firstStray.CompareAndSwap(nil, &stray)
+	ps.server.logf("[stdout] %s", stray)
 }
 
 // maxPendingAnswers bounds the answers that wait to be read by the server: one that sends requests and does not read must not

@@ -183,7 +183,7 @@ func TestServer_AnswersOverTheLimit(t *testing.T) {
 	s := start(t, script{}, func(o *lsp.ServerOptions) { o.MaxMessage = 1 << 20 })
 	for _, method := range []string{"test/big", "test/bigtail"} {
 		err := s.Call(in(t), method, map[string]any{"size": 100 << 20}, nil)
-		if err == nil || !strings.Contains(err.Error(), "over the limit of 1048576") {
+		if err == nil || !strings.Contains(err.Error(), "is larger than 1 MiB") {
 			t.Errorf("%s: %.200v", method, err)
 		}
 	}

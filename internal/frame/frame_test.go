@@ -57,6 +57,7 @@ func TestReader(t *testing.T) {
 		{"more headers", frame.Headers, 0, "Content-Type: x\r\ncontent-length:3\r\nX-Y: z\r\n\r\nabc", []string{"abc", "! EOF"}},
 		{"zero", frame.Headers, 0, "Content-Length: 0\r\n\r\nContent-Length: 1\r\n\r\na", []string{"", "a", "! EOF"}},
 		{"garbage first", frame.Headers, 0, "Starting server…\nwarning: foo\n\nContent-Length: 1\r\n\r\na", []string{"a", "! EOF"}},
+		{"garbage before a header", frame.Headers, 0, "Loading… Content-Length: 1\r\n\r\na", []string{"a", "! EOF"}},
 		{"no length", frame.Headers, 0, "Content-Type: x\r\n\r\nContent-Length: 1\r\n\r\na", []string{"! message header: no Content-Length", "a", "! EOF"}},
 		{"negative", frame.Headers, 0, "Content-Length: -5\r\n\r\nContent-Length: 1\r\n\r\na", []string{`! message header: Content-Length is "-5"`, "a", "! EOF"}},
 		{"not a number", frame.Headers, 0, "Content-Length: 0x5\r\n\r\nContent-Length: 1\r\n\r\na", []string{`! message header: Content-Length is "0x5"`, "a", "! EOF"}},

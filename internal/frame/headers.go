@@ -11,27 +11,37 @@ import (
 
 // Headers is the base protocol of LSP and DAP: header lines with Content-Length, a blank line, and the message. Other headers are ignored.
 // Lines that are not headers are skipped, because some servers print a banner or a warning first.
-var Headers Framing = headers{}
+var Headers = HeadersAndStray(func([]byte) {})
 
-type headers struct{}
+// HeadersAndStray is [Headers] that passes what it skips to stray, line by line. Blank lines are not passed.
+func HeadersAndStray(stray func(line []byte)) Framing {
+	return &headers{func(line []byte) {
+		if len(bytes.TrimSpace(line)) > 0 {
+			stray(line)
+		}
+	}}
+}
 
-func (headers) String() string { return "headers" }
+type headers struct{ stray func(line []byte) }
 
-func (headers) Append(dst, msg []byte) []byte {
+func (*headers) String() string { return "headers" }
+
+func (*headers) Append(dst, msg []byte) []byte {
 	dst = append(dst, "Content-Length: "...)
 	dst = strconv.AppendInt(dst, int64(len(msg)), 10)
 	dst = append(dst, "\r\n\r\n"...)
 	return append(dst, msg...)
 }
 
-func (headers) NewReader(r io.Reader, max int) Reader {
+func (f *headers) NewReader(r io.Reader, max int) Reader {
 	if max <= 0 {
 		max = defaultMaxSize
 	}
-	return &headerReader{r: bufio.NewReaderSize(r, 64<<10), max: max}
+	return &headerReader{headers: f, r: bufio.NewReaderSize(r, 64<<10), max: max}
 }
 
 type headerReader struct {
+	*headers
 	r   *bufio.Reader
 	max int
 	buf []byte
@@ -74,6 +84,8 @@ func (h *headerReader) skip(size int64) error {
 	return &TooLongError{Size: size, Max: h.max, Head: first, Tail: appendTail(nil, ends)}
 }
 
+const contentLength = "Content-Length"
+
 // header reads one header block and returns the value of its Content-Length.
 func (h *headerReader) header() (int64, error) {
 	size, inBlock := int64(-1), false
@@ -98,13 +110,18 @@ func (h *headerReader) header() (int64, error) {
 				return size, nil
 			}
 		}
-		name, value, ok := bytes.Cut(line, []byte(":"))
-		if !ok || !isToken(name) {
-			continue // not a header: stray output
+		if i := bytes.LastIndex(line, []byte(contentLength+":")); i > 0 && !inBlock { // output without a newline before the header
+			if _, err := strconv.ParseUint(string(bytes.TrimSpace(line[i+len(contentLength)+1:])), 10, 63); err == nil {
+				h.stray(line[:i])
+				line = line[i:]
+			}
 		}
-		if !bytes.EqualFold(name, []byte("Content-Length")) {
-			// "WARNING: …" looks like a header. Only a block with Content-Length counts as one.
-			inBlock = inBlock || isKnownHeader(name)
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		if !bytes.EqualFold(name, []byte(contentLength)) {
+			// "WARNING: …" looks like a header. Only a block with a known one counts as one.
+			if inBlock = inBlock || bytes.EqualFold(name, []byte("Content-Type")); !inBlock {
+				h.stray(line)
+			}
 			continue
 		}
 		inBlock = true
@@ -131,27 +148,12 @@ func (h *headerReader) line() ([]byte, error) {
 	}
 	if err != nil {
 		if errors.Is(err, io.EOF) && len(bytes.TrimSpace(line)) > 0 {
+			h.stray(line)
 			return nil, io.ErrUnexpectedEOF
 		}
 		return nil, err
 	}
 	return bytes.TrimRight(line, "\r\n"), nil
-}
-
-func isKnownHeader(name []byte) bool {
-	return bytes.EqualFold(name, []byte("Content-Type"))
-}
-
-func isToken(name []byte) bool {
-	if len(name) == 0 {
-		return false
-	}
-	for _, c := range name {
-		if c <= ' ' || c >= 0x7f {
-			return false
-		}
-	}
-	return true
 }
 
 func unexpected(err error) error {
