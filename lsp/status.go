@@ -3,6 +3,7 @@ package lsp
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -109,14 +110,8 @@ func (r *noticeRate) allow(now time.Time) bool {
 }
 
 // sorted returns the values of m in the order of their keys.
-func sorted[T any](m map[string]T) []T {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	list := make([]T, 0, len(m))
-	for _, k := range keys {
+func sorted[T any](m map[string]T) (list []T) {
+	for _, k := range slices.Sorted(maps.Keys(m)) {
 		list = append(list, m[k])
 	}
 	return list

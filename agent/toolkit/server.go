@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // ServerEffect returns the effect of a request to a server, whose result is not known before: it is judged as a command. The line begins
@@ -12,7 +13,7 @@ func ServerEffect(title string, words ...string) approval.Effect {
 	var line strings.Builder
 	line.WriteString("exec")
 	for _, w := range words {
-		line.WriteString(" '" + strings.ReplaceAll(w, "'", `'\''`) + "'")
+		line.WriteString(" " + text.ShellQuote(w))
 	}
 	return approval.Effect{Action: approval.ActionCommand, Command: line.String(), Title: title}
 }

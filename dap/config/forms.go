@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // expand returns a form (see [dap.Forms]) with its placeholders replaced. A string that is a single placeholder becomes the
@@ -92,18 +93,11 @@ func anyList(list []string) []any {
 	return all
 }
 
-// plainBytes have no meaning to a shell.
-const plainBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%"
-
 // joinWords joins words and quotes them for a shell.
 func joinWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
-		if w != "" && strings.Trim(w, plainBytes) == "" {
-			quoted[i] = w
-		} else {
-			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
+		quoted[i] = text.ShellWord(w)
 	}
 	return strings.Join(quoted, " ")
 }

@@ -337,7 +337,7 @@ func (c launcher) startText(st *debugStart) (string, error) {
 	start := &st.start
 	fmt.Fprintf(&b, "%s %s", strings.ToUpper(start.Request[:1])+start.Request[1:], text.VisibleLine(toolkit.Display(&c.call.Workspace, start.Program)))
 	for _, arg := range c.in.Args {
-		b.WriteString(" " + text.VisibleLine(quoteArg(arg)))
+		b.WriteString(" " + text.VisibleLine(text.ShellWord(arg)))
 	}
 	fmt.Fprintf(&b, "\nAdapter: %s", start.Adapter.Name)
 	if start.Address != "" {
@@ -385,16 +385,6 @@ func maskEnv(args map[string]any) map[string]any {
 	args = maps.Clone(args)
 	args["env"] = names
 	return args
-}
-
-// quoteArg returns an argument quoted for a shell.
-func quoteArg(arg string) string {
-	if arg != "" && !strings.ContainsFunc(arg, func(r rune) bool {
-		return !identifierPart(r) && !strings.ContainsRune("-./:=,+@%", r)
-	}) {
-		return arg
-	}
-	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 }
 
 // start starts a session and waits for its first stop.

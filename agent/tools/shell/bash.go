@@ -2,6 +2,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 //go:embed schemas/*.json
@@ -186,18 +188,23 @@ func (s *BashSettings) command(ctx context.Context, call *agent.Call, in *bashIn
 		c.env = append(c.env, name+"="+value)
 	}
 	slices.Sort(c.env)
+	s.limit(c, in.Timeout)
+	return c, nil
+}
+
+// limit sets the timeout of a command to the wanted one, in seconds, as far as that is allowed. Zero leaves the usual one.
+func (s *BashSettings) limit(c *bashCommand, wanted float64) {
 	most := toolkit.MaxBashTimeout
 	if s.MaxTimeout > 0 {
 		most = min(most, s.MaxTimeout)
 	}
-	if in.Timeout != 0 {
-		c.timeout = min(max(in.Timeout, toolkit.MinBashTimeout), most)
-		if c.timeout != in.Timeout {
-			c.notes = append(c.notes, fmt.Sprintf("The timeout was set to %s; it can be %g to %g.", inSeconds(c.timeout), toolkit.MinBashTimeout, most))
-		}
+	if wanted != 0 {
+		c.timeout = max(wanted, toolkit.MinBashTimeout)
 	}
 	c.timeout = min(c.timeout, most)
-	return c, nil
+	if wanted != 0 && c.timeout != wanted {
+		c.notes = append(c.notes, fmt.Sprintf("The timeout was set to %s; it can be %g to %g.", inSeconds(c.timeout), toolkit.MinBashTimeout, most))
+	}
 }
 
 // inSeconds returns a time for a sentence.
@@ -240,7 +247,7 @@ func (c *bashCommand) assignments(end string) string {
 	var s strings.Builder
 	for _, kv := range c.env {
 		name, value, _ := strings.Cut(kv, "=")
-		s.WriteString(name + "='" + strings.ReplaceAll(value, "'", `'\''`) + "'" + end)
+		s.WriteString(name + "=" + text.ShellQuote(value) + end)
 	}
 	return s.String()
 }
@@ -300,20 +307,23 @@ type bashRun struct {
 	state string
 }
 
-func (r *bashRun) title() string { return r.name }
-
-func (r *bashRun) start(ctx context.Context, pty bool) (err error) {
+func (r *bashRun) start(ctx context.Context, pty bool) error {
 	state := shellStateOf(r.call)
-	r.live, r.state = toolkit.NewLiveOutput(r.call.Update, r.shown), state.files()
+	r.state = state.files()
 	env := append(tempEnv(r.temp), state.environment()...)
 	if r.temp != "" && r.state != "" {
 		r.sandbox.Write = append(r.sandbox.Write, r.state) // gjc's own temporary file, which the shell writes
 	}
-	r.exec, err = r.call.Terminal.Start(ctx, agent.Command{
-		Line: r.command.line, Dir: r.command.dir, Env: append(env, r.command.env...), StateDir: r.state,
-		OutputLimit: toolkit.MaxText, PTY: pty, OnOutput: r.live.Write, Sandbox: r.sandbox,
+	return r.begin(ctx, agent.Command{
+		Line: r.command.line, Dir: r.command.dir, Env: append(env, r.command.env...), StateDir: r.state, PTY: pty, Sandbox: r.sandbox,
 	})
-	if err != nil {
+}
+
+// begin starts a command and shows its output.
+func (r *bashRun) begin(ctx context.Context, c agent.Command) (err error) {
+	r.live = toolkit.NewLiveOutput(r.call.Update, r.shown)
+	c.OutputLimit, c.OnOutput = toolkit.MaxText, r.live.Write
+	if r.exec, err = r.call.Terminal.Start(ctx, c); err != nil {
 		r.live.Close()
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -413,7 +423,7 @@ func (r *bashRun) ended(ctx context.Context, status agent.ExitStatus) (*agent.Re
 	}
 	code := status.Code
 	if status.Signal != "" && code <= 0 {
-		code = signalCode(status.Signal)
+		code = cmp.Or(signalCodes[strings.TrimPrefix(status.Signal, "SIG")], killedCode)
 	}
 	raw := bashRaw{ExitCode: &code, Signal: status.Signal, Truncated: out.Truncated}
 	if code == 0 {
@@ -501,29 +511,11 @@ func headTail(text string, head, tail int) (shown, cut string) {
 	return strings.Join(lines, "\n"), fmt.Sprintf("%d of %s, by head and tail", len(lines), toolkit.Count(all, "line"))
 }
 
-// signalCode is the exit code by which shells report a signal: 128 and its number.
-func signalCode(name string) int {
-	switch strings.TrimPrefix(name, "SIG") {
-	case "HUP":
-		return 129
-	case "INT":
-		return 130
-	case "QUIT":
-		return 131
-	case "ABRT":
-		return 134
-	case "FPE":
-		return 136
-	case "SEGV":
-		return 139
-	case "PIPE":
-		return 141
-	case "TERM":
-		return 143
-	default: // KILL, and rare ones
-		return 137
-	}
-}
+// signalCodes are the exit codes by which shells report a signal: 128 and its number.
+var signalCodes = map[string]int{"HUP": 129, "INT": 130, "QUIT": 131, "ABRT": 134, "FPE": 136, "SEGV": 139, "PIPE": 141, "TERM": 143}
+
+// killedCode is the code for KILL, and for rare signals.
+const killedCode = 137
 
 // sandboxNote explains why a command may have failed in the sandbox.
 func sandboxNote(s *agent.Sandbox) string {

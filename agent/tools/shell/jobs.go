@@ -116,7 +116,7 @@ func (j *jobs) adopt(ctx context.Context, run *bashRun, wait func(ctx context.Co
 	ctx, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	j.mu.Lock()
 	j.made++
-	b := &job{id: fmt.Sprintf("job-%d", j.made), title: run.title(), run: run, began: time.Now(), end: end, done: make(chan struct{})}
+	b := &job{id: fmt.Sprintf("job-%d", j.made), title: run.name, run: run, began: time.Now(), end: end, done: make(chan struct{})}
 	j.list = append(j.list, b)
 	j.pruneLocked()
 	if j.over {

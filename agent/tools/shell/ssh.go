@@ -6,20 +6,19 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 //go:embed ssh.md
 var sshText string
 
 const (
-	sshTimeout    = 60.0 // seconds
-	maxSSHTimeout = 3600.0
+	sshTimeout = 60.0 // seconds
 	// maxHosts bounds the hosts in the description.
 	maxHosts = 30
 )
@@ -135,17 +134,14 @@ func listed(hosts []SSHHost) string {
 	return b.String()
 }
 
-// sshCommand is a checked call.
+// sshCommand is a checked call. Its line is for the remote shell.
 type sshCommand struct {
+	*bashCommand
 	host *SSHHost
-	// line is the command line for the remote shell.
-	line    string
-	timeout float64
-	notes   []string
 }
 
 func (in *sshInput) command(call *agent.Call, hosts []SSHHost, set *BashSettings) (*sshCommand, error) {
-	c := &sshCommand{line: strings.TrimSpace(in.Command), timeout: sshTimeout}
+	c := &sshCommand{bashCommand: &bashCommand{line: strings.TrimSpace(in.Command), dir: call.Workspace.Cwd, timeout: sshTimeout}}
 	bad := func(format string, args ...any) (*sshCommand, error) {
 		return nil, fmt.Errorf("%w for ssh: "+format, append([]any{agent.ErrBadInput}, args...)...)
 	}
@@ -169,32 +165,21 @@ func (in *sshInput) command(call *agent.Call, hosts []SSHHost, set *BashSettings
 	if in.Cwd != "" {
 		c.line = "cd -- " + remoteDir(in.Cwd) + " || exit\n" + c.line
 	}
-	most := maxSSHTimeout
-	if set.MaxTimeout > 0 {
-		most = min(most, set.MaxTimeout)
-	}
-	if in.Timeout != 0 {
-		c.timeout = min(max(in.Timeout, toolkit.MinBashTimeout), most)
-		if c.timeout != in.Timeout {
-			c.notes = append(c.notes, fmt.Sprintf("The timeout was set to %s seconds; it can be %g to %g.", toolkit.Seconds(c.timeout), toolkit.MinBashTimeout, most))
-		}
-	}
-	c.timeout = min(c.timeout, most)
+	set.limit(c.bashCommand, in.Timeout)
 	return c, nil
 }
 
 // remoteDir quotes a directory for a shell that knows ~.
 func remoteDir(dir string) string {
-	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 	switch rest, inHome := strings.CutPrefix(dir, "~/"); {
 	case dir == "~":
 		return "~"
 	case inHome && rest != "":
-		return "~/" + quote(rest)
+		return "~/" + text.ShellQuote(rest)
 	case inHome:
 		return "~"
 	default:
-		return quote(dir)
+		return text.ShellQuote(dir)
 	}
 }
 
@@ -207,26 +192,12 @@ func (c *sshCommand) run(ctx context.Context, call *agent.Call) (*agent.Result, 
 	if err != nil {
 		return nil, fmt.Errorf("ssh is not there any more: %w", err)
 	}
-	r := &bashRun{
-		call: call, command: &bashCommand{line: c.line, dir: call.Workspace.Cwd, timeout: c.timeout, notes: c.notes}, shown: c.shown(), name: toolkit.CommandTitle(c.line),
+	r := &bashRun{call: call, command: c.bashCommand, shown: c.shown(), name: toolkit.CommandTitle(c.line)}
+	args := append([]string{path}, c.host.args(sshLinksOf(call).options(call, path, c.host), c.line)...)
+	if err := r.begin(ctx, agent.Command{Args: args, Dir: c.dir}); err != nil {
+		return nil, err
 	}
-	r.live = toolkit.NewLiveOutput(call.Update, r.shown)
-	options := sshLinksOf(call).options(call, path, c.host)
-	r.exec, err = call.Terminal.Start(ctx, agent.Command{
-		Args: append([]string{path}, c.host.args(options, c.line)...), Dir: call.Workspace.Cwd, OutputLimit: toolkit.MaxText, OnOutput: r.live.Write,
-	})
-	if err != nil {
-		r.live.Close()
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		return nil, fmt.Errorf("ssh did not run: %w", err)
-	}
-	if id := r.exec.TerminalID(); id != "" {
-		call.Update(agent.Progress{TerminalID: id})
-		r.shown = append(r.shown, agent.TerminalContent{TerminalID: id})
-	}
-	waitCtx, cancel := context.WithTimeoutCause(ctx, time.Duration(c.timeout*float64(time.Second)), errBashTimeout)
+	waitCtx, cancel := context.WithTimeoutCause(ctx, r.limit(), errBashTimeout)
 	defer cancel()
 	status, err := r.exec.Wait(waitCtx)
 	if err == nil && status.Code == 255 {
