@@ -12,6 +12,7 @@ import (
 	godap "github.com/google/go-dap"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 const (
@@ -233,8 +234,7 @@ func (a *adapter) failLaunch(err error) {
 	d.tree.mu.Lock()
 	requested := a.ending.requested
 	if !requested {
-		text := err.Error()
-		if out := lastLines(d.tree.output.since(0), stderrInError); out != "" && !strings.Contains(text, out) {
+		if out := text.Tail(strings.TrimSpace(d.tree.output.since(0)), stderrInError); out != "" && !strings.Contains(err.Error(), out) {
 			err = fmt.Errorf("%w\nOutput:\n%s", err, out)
 		}
 		d.failure = fmt.Errorf("%s failed: %w", d.start.Request, err)

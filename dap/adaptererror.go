@@ -1,15 +1,11 @@
 package dap
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 )
-
-// exitTimeout bounds the wait for the exit status of a process that has closed its output. It is long only for a busy machine.
-const exitTimeout = 2 * time.Second
 
 // endError returns why requests under way fail when the adapter is gone.
 func (a *adapter) endError() error {
@@ -32,16 +28,8 @@ func (a *adapter) describeEnd() string {
 	if p == nil {
 		return "it closed the connection"
 	}
-	timeout := time.NewTimer(exitTimeout)
-	defer timeout.Stop()
-	text := "it closed the connection"
-	select {
-	case <-p.Done():
-		state, _ := p.Wait(context.Background()) // it has ended
-		text = "its process " + state.String()
-	case <-timeout.C:
-	}
-	if tail := stderrTail(p); tail != "" {
+	text := cmp.Or(p.Ended(), "it closed the connection")
+	if tail := p.StderrTail(); tail != "" {
 		text += "; its stderr ends:\n" + tail
 	}
 	return text
@@ -72,7 +60,7 @@ func (a *adapter) startError(err error) error {
 	case lost != nil && errors.Is(err, lost):
 		err = errors.New(a.describeEnd())
 	case a.transport.proc != nil:
-		if tail := stderrTail(a.transport.proc); tail != "" {
+		if tail := a.transport.proc.StderrTail(); tail != "" {
 			err = fmt.Errorf("%w; its stderr ends:\n%s", err, tail)
 		}
 	}

@@ -86,16 +86,3 @@ func fill(format string, variables map[string]string) string {
 func unsupported(what string) error {
 	return fmt.Errorf("%w %s", ErrUnsupported, what)
 }
-
-// lastLines returns the last whole lines of a text, at most limit bytes.
-func lastLines(text string, limit int) string {
-	text = strings.TrimSpace(text)
-	if len(text) <= limit {
-		return text
-	}
-	text = text[len(text)-limit:]
-	if _, rest, ok := strings.Cut(text, "\n"); ok {
-		return rest
-	}
-	return text
-}

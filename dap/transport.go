@@ -26,7 +26,7 @@ const (
 	dialInterval = 20 * time.Millisecond
 	// adapterGrace bounds each step of the shutdown of an adapter's process.
 	adapterGrace = 250 * time.Millisecond
-	// stderrInError bounds the part of an adapter's stderr in an error, in bytes.
+	// stderrInError bounds the part of an adapter's output in an error, in bytes.
 	stderrInError = 2 << 10
 )
 
@@ -103,14 +103,14 @@ func (d *Debugger) startProcess(ctx context.Context, st *Start, mark string, out
 	}
 	tr := &transport{proc: p}
 	if e.stdio {
-		tr.reader, tr.writer, tr.closer = p.Stdout(), p.Stdin(), closers{p.Stdin(), p.Stdout()}
+		tr.reader, tr.writer, tr.closer = p.Stdout(), p.Stdin(), p.Pipes()
 		return tr, nil
 	}
 	conn, err := e.connect(ctx, p)
 	if err != nil {
 		p.Kill()
 		<-p.Done()
-		if tail := stderrTail(p); tail != "" {
+		if tail := p.StderrTail(); tail != "" {
 			err = fmt.Errorf("%w; it printed:\n%s", err, tail)
 		}
 		return nil, err
@@ -305,20 +305,4 @@ func dial(ctx context.Context, address string, p *proc.Process) (net.Conn, error
 func exitedEarly(p *proc.Process) error {
 	state, _ := p.Wait(context.Background()) // it has ended
 	return fmt.Errorf("it ended during its start: %s", state)
-}
-
-// stderrTail returns the end of what an adapter printed on stderr.
-func stderrTail(p *proc.Process) string {
-	return strings.ToValidUTF8(lastLines(p.Stderr().String(), stderrInError), "\uFFFD")
-}
-
-// closers closes several streams.
-type closers []io.Closer
-
-func (c closers) Close() error {
-	var errs []error
-	for _, s := range c {
-		errs = append(errs, s.Close())
-	}
-	return errors.Join(errs...)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,17 +17,11 @@ import (
 	"github.com/gajae-code/gjc/internal/frame"
 	"github.com/gajae-code/gjc/internal/jsonrpc"
 	"github.com/gajae-code/gjc/internal/proc"
-	"github.com/gajae-code/gjc/internal/text"
 )
 
 const (
-	// stderrInError bounds the part of a server's stderr in an error, in bytes.
-	stderrInError = 2 << 10
 	// shutdownTimeout is how long gjc waits for the answer to shutdown before it sends exit.
 	shutdownTimeout = 300 * time.Millisecond
-	// exitTimeout bounds the wait for the exit status of a process that has closed its output. It is long only for a busy
-	// machine.
-	exitTimeout = 2 * time.Second
 	// handlerGrace is how long the end of a connection waits for handlers after their context was cancelled.
 	handlerGrace = 200 * time.Millisecond
 )
@@ -162,7 +155,7 @@ func newProcess(s *Server, p *proc.Process) *process {
 		exit: exit{done: make(chan struct{}), handled: make(chan struct{})}, config: configuration{answered: make(chan struct{})},
 	}
 	ps.conn = jsonrpc.NewConn(context.Background(), p.Stdout(), p.Stdin(), jsonrpc.Options{
-		Framing: frame.HeadersAndStray(ps.addStray), Handler: jsonrpc.HandlerFunc(ps.handle), Closer: closers{p.Stdin(), p.Stdout()},
+		Framing: frame.HeadersAndStray(ps.addStray), Handler: jsonrpc.HandlerFunc(ps.handle), Closer: p.Pipes(),
 		MaxMessageSize: s.opts.MaxMessage, CancelMethod: "$/cancelRequest", CancelParam: "id",
 		// Notifications before an answer are handled before the call returns.
 		HandleFirst: true,
@@ -173,17 +166,6 @@ func newProcess(s *Server, p *proc.Process) *process {
 		CloseGrace: handlerGrace,
 	})
 	return ps
-}
-
-// closers closes several streams.
-type closers []io.Closer
-
-func (c closers) Close() error {
-	var errs []error
-	for _, s := range c {
-		errs = append(errs, s.Close())
-	}
-	return errors.Join(errs...)
 }
 
 // requestStop records that the process is to end, so that its end is not a crash. The first reason counts.
@@ -252,19 +234,17 @@ func (ps *process) describeExit() string {
 	if known := ps.exit.description.Load(); known != nil {
 		return *known
 	}
-	how := ""
 	select {
 	case <-ps.proc.Done():
-		state, _ := ps.proc.Wait(context.Background())
-		how = "its process " + state.String()
 	default:
 		if cause := ps.conn.Err(); cause != nil && !errors.Is(cause, jsonrpc.ErrClosed) {
 			return "the connection failed: " + cause.Error()
 		}
 		return "it closed its output"
 	}
-	if tail := text.Tail(strings.TrimSpace(ps.proc.Stderr().String()), stderrInError); tail != "" {
-		how += "; its stderr ends:\n" + strings.ToValidUTF8(tail, "\uFFFD")
+	how := ps.proc.Ended()
+	if tail := ps.proc.StderrTail(); tail != "" {
+		how += "; its stderr ends:\n" + tail
 	}
 	ps.exit.description.Store(&how)
 	return how
@@ -275,27 +255,17 @@ func (ps *process) exitError() error {
 	if why := ps.stopReason(); why != nil {
 		return why
 	}
-	timeout := time.NewTimer(exitTimeout)
-	defer timeout.Stop()
-	select { // after the pipe broke, the process usually exits soon
-	case <-ps.proc.Done():
-	case <-timeout.C:
-	}
+	ps.proc.Ended() // after the pipe broke, it usually exits soon
 	return fmt.Errorf("%w: %s", ErrServerDied, ps.describeExit())
 }
 
 // explain adds to the error of a start what the process has printed and how it ended.
 func (ps *process) explain(err error) error {
 	if jsonrpc.IsGone(err) {
-		timeout := time.NewTimer(exitTimeout)
-		defer timeout.Stop()
-		select {
-		case <-ps.proc.Done():
-		case <-timeout.C:
-		}
+		ps.proc.Ended()
 		err = errors.New("it ended during its start: " + ps.describeExit())
-	} else if tail := text.Tail(strings.TrimSpace(ps.proc.Stderr().String()), stderrInError); tail != "" {
-		err = fmt.Errorf("%w; its stderr ends:\n%s", err, strings.ToValidUTF8(tail, "\uFFFD"))
+	} else if tail := ps.proc.StderrTail(); tail != "" {
+		err = fmt.Errorf("%w; its stderr ends:\n%s", err, tail)
 	}
 	if line := ps.firstStray.Load(); line != nil {
 		err = fmt.Errorf("%w\nit printed text that is not a message, for example: %s", err, *line)

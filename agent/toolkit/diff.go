@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
+
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // MaxDiff bounds the diff that the model gets, in bytes.
@@ -21,5 +23,5 @@ func ShortDiff(name, from, to string) string {
 	}
 	cut := CutBytes(diff, MaxDiff)
 	cut = cut[:strings.LastIndexByte(cut, '\n')+1]
-	return cut + fmt.Sprintf("… %s left out of the diff", Count(strings.Count(diff[len(cut):], "\n"), "line"))
+	return cut + fmt.Sprintf("… %s left out of the diff", text.Count(strings.Count(diff[len(cut):], "\n"), "line"))
 }

@@ -117,7 +117,7 @@ func CloseNames(a, b string) bool {
 func Size(n int64) string {
 	switch {
 	case n < 10<<10:
-		return Count(int(n), "byte")
+		return text.Count(int(n), "byte")
 	case n < 10<<20:
 		return fmt.Sprintf("%d KiB", n>>10)
 	default:

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // Limits of a command's output.
@@ -166,7 +167,7 @@ func (l *LiveOutput) Bounded(ctx context.Context, call *agent.Call, tool, tail s
 	elided := Size(left)
 	if int64(len(full)) == total {
 		gone := full[len(head) : len(full)-len(end)]
-		elided = fmt.Sprintf("%s (%s)", Count(strings.Count(string(gone), "\n"), "line"), Size(left))
+		elided = fmt.Sprintf("%s (%s)", text.Count(strings.Count(string(gone), "\n"), "line"), Size(left))
 	}
 	b.Text = TidyOutput(head) + fmt.Sprintf("\n… %s left out …\n\n", elided) + TidyOutput(end)
 	if call.Artifacts == nil {

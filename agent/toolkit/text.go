@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // Limits that several tools share.
@@ -41,7 +42,7 @@ func CutLine(line string, most int) string {
 	runes := 0
 	for i := range line {
 		if runes == most {
-			return line[:i] + "… [" + Count(utf8.RuneCountInString(line[i:]), "more character") + "]"
+			return line[:i] + "… [" + text.Count(utf8.RuneCountInString(line[i:]), "more character") + "]"
 		}
 		runes++
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gajae-code/gjc/agent/toolkit/hashline"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // Lines shown around a requested range.
@@ -120,7 +121,7 @@ func (w *Window) Show(ranges []LineRange) error {
 	if total := w.Lines.Total(); total > 0 {
 		for _, r := range ranges {
 			if r.First > total {
-				w.Notes = append(w.Notes, fmt.Sprintf("Line %d is beyond the end: %s has %s.", r.First, w.Name, Count(total, "line")))
+				w.Notes = append(w.Notes, fmt.Sprintf("Line %d is beyond the end: %s has %s.", r.First, w.Name, text.Count(total, "line")))
 			}
 		}
 	}
@@ -201,7 +202,7 @@ func (w *Window) more(next int) {
 	}
 	much := w.Long
 	if total > 0 {
-		much = Count(total, "line")
+		much = text.Count(total, "line")
 	}
 	w.Notes = append(w.Notes, fmt.Sprintf("%s has %s; go on with %s:%d%s", w.Name, much, w.Name, next, raw))
 }

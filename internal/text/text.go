@@ -62,9 +62,15 @@ func FirstLine(s string) string {
 	return strings.TrimSpace(line)
 }
 
-// Count returns n and the noun in singular or plural: "1 file", "2 files".
+// Count returns n and the noun in singular or plural: "1 file", "2 files", "3 matches", "4 entries".
 func Count(n int, noun string) string {
-	if n != 1 {
+	switch {
+	case n == 1:
+	case strings.HasSuffix(noun, "ch") || strings.HasSuffix(noun, "s"):
+		noun += "es"
+	case strings.HasSuffix(noun, "y"):
+		noun = noun[:len(noun)-1] + "ies"
+	default:
 		noun += "s"
 	}
 	return strconv.Itoa(n) + " " + noun

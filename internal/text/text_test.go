@@ -76,9 +76,9 @@ func TestLines(t *testing.T) {
 }
 
 func TestCount(t *testing.T) {
-	for n, want := range map[int]string{0: "0 files", 1: "1 file", 2: "2 files"} {
-		if got := text.Count(n, "file"); got != want {
-			t.Errorf("Count(%d) = %q, want %q", n, got, want)
+	for want, noun := range map[string]string{"0 files": "file", "1 file": "file", "2 files": "file", "2 matches": "match", "2 classes": "class", "1 entry": "entry", "3 entries": "entry"} {
+		if got := text.Count(int(want[0]-'0'), noun); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/lsp"
 )
 
@@ -62,7 +63,7 @@ func (c *Operations) Effects(title string) []approval.Effect {
 		case 1:
 			add(approval.Effect{Action: approval.ActionEdit, Path: here[0], Title: title})
 		default:
-			effects = append(effects, approval.Effect{Action: approval.ActionEdit, Paths: here, Title: fmt.Sprintf("%s (%s)", title, toolkit.Count(len(here), "file"))})
+			effects = append(effects, approval.Effect{Action: approval.ActionEdit, Paths: here, Title: fmt.Sprintf("%s (%s)", title, text.Count(len(here), "file"))})
 		}
 	}
 	return effects
@@ -90,7 +91,7 @@ func (c *Operations) Preview() []agent.Content {
 	}
 	if len(left) > 0 {
 		rest := Operations{Call: c.Call, Ops: left}
-		content = append(content, agent.TextContent{Text: "… and " + toolkit.Count(len(left), "more change") + ":\n" + rest.List()})
+		content = append(content, agent.TextContent{Text: "… and " + text.Count(len(left), "more change") + ":\n" + rest.List()})
 	}
 	return content
 }
@@ -99,7 +100,7 @@ func (c *Operations) Preview() []agent.Content {
 func (c *Operations) describe(o *lsp.FileOperation) string {
 	switch o.Kind {
 	case lsp.WriteFile:
-		return c.Name(o.Path) + ": " + toolkit.Count(o.Edits, "edit")
+		return c.Name(o.Path) + ": " + text.Count(o.Edits, "edit")
 	case lsp.MakeFile:
 		return "CREATE " + c.Name(o.Path)
 	case lsp.MoveFile:

@@ -19,6 +19,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/lsp"
 )
 
@@ -236,7 +237,7 @@ func (w *WorkspaceChange) what() string {
 			return "Delete " + w.name(o.Path)
 		}
 	}
-	return w.Call.Name + ", " + toolkit.Count(len(w.ops), "change")
+	return w.Call.Name + ", " + text.Count(len(w.ops), "change")
 }
 
 func (w *WorkspaceChange) name(path string) string { return toolkit.Display(&w.Call.Workspace, path) }

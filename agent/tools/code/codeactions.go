@@ -16,6 +16,7 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/lsp"
 )
 
@@ -215,7 +216,7 @@ func runCodeActions(ctx context.Context, c *lspCall) (*agent.Result, error) {
 		return c.result(ctx, "No code actions available"), nil
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s:\n", plural(len(list), "code action"))
+	fmt.Fprintf(&b, "%s:\n", text.Count(len(list), "code action"))
 	c.listActions(&b, list)
 	b.WriteString("Apply one with apply: true and query: its number or a part of its title.")
 	return c.result(ctx, b.String()), nil

@@ -16,6 +16,7 @@ import (
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/toolkit/walk"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/lsp"
 )
 
@@ -132,7 +133,7 @@ func (c *lspCall) diagnosedPaths(ctx context.Context) (paths []string, note stri
 		return nil
 	})
 	if more > 0 {
-		note = fmt.Sprintf("Only the first %d files were looked at; %s match too. Narrow the glob for those.", maxDiagnosedFiles, toolkit.Count(more, "more file"))
+		note = fmt.Sprintf("Only the first %d files were looked at; %s match too. Narrow the glob for those.", maxDiagnosedFiles, text.Count(more, "more file"))
 	}
 	return paths, note, err
 }

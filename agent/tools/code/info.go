@@ -13,6 +13,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/lsp"
 )
 
@@ -196,7 +197,7 @@ func runInlayHints(ctx context.Context, c *lspCall) (*agent.Result, error) {
 		return c.result(ctx, "No inlay hints"), nil
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s in %s, each in «»:\n", plural(hints, "inlay hint"), c.name(c.path))
+	fmt.Fprintf(&b, "%s in %s, each in «»:\n", text.Count(hints, "inlay hint"), c.name(c.path))
 	for _, n := range slices.Sorted(maps.Keys(lines)) {
 		fmt.Fprintf(&b, "%d: %s\n", n+1, toolkit.CutLine(lines[n], toolkit.MaxColumns))
 		c.follow(&place{path: c.path, at: lsp.Place{Line: n + 1}})
@@ -252,5 +253,5 @@ func runFolding(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	if found == 0 {
 		return c.result(ctx, "No folding ranges"), nil
 	}
-	return c.result(ctx, fmt.Sprintf("%s in %s:\n", plural(found, "folding range"), c.name(c.path))+b.String()), nil
+	return c.result(ctx, fmt.Sprintf("%s in %s:\n", text.Count(found, "folding range"), c.name(c.path))+b.String()), nil
 }

@@ -10,16 +10,9 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/lsp"
 )
-
-// plural returns "1 definition", or "2 definitions".
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
 
 // A server that has not finished its index finds nothing, or only the declaration.
 const (
@@ -89,7 +82,7 @@ func locations(ctx context.Context, c *lspCall, method string, tries int) ([]pla
 // locationsResult lists places, the first ones with the lines around them; more precedes the others.
 func locationsResult(ctx context.Context, c *lspCall, list []place, noun, more string) *agent.Result {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Found %s:\n", plural(len(list), noun))
+	fmt.Fprintf(&b, "Found %s:\n", text.Count(len(list), noun))
 	for i := range list[:min(len(list), edits.MaxFollowed)] {
 		c.show(ctx, &b, &list[i])
 	}

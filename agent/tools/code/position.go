@@ -11,7 +11,7 @@ import (
 	"go.lsp.dev/protocol"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/lsp"
 )
 
@@ -45,32 +45,32 @@ func lineStart(text *lsp.Text, line int) int {
 
 // findSpot finds a symbol on a line, which counts from 1. Without a line it finds the first occurrence in the text, and without a symbol
 // the first character of the line that is not blank.
-func findSpot(text *lsp.Text, file string, line int, symbol string) (*spot, error) {
-	last := text.Lines()
-	if last > 1 && text.Line(last-1) == "" {
+func findSpot(source *lsp.Text, file string, line int, symbol string) (*spot, error) {
+	last := source.Lines()
+	if last > 1 && source.Line(last-1) == "" {
 		last--
 	}
 	if line > last {
-		return nil, fmt.Errorf("%w for lsp: line %d is beyond the end of %s, which has %s", agent.ErrBadInput, line, file, toolkit.Count(last, "line"))
+		return nil, fmt.Errorf("%w for lsp: line %d is beyond the end of %s, which has %s", agent.ErrBadInput, line, file, text.Count(last, "line"))
 	}
 	if symbol == "" {
 		n := max(line, 1) - 1
-		body := text.Line(n)
-		at := lineStart(text, n) + len(body) - len(strings.TrimLeftFunc(body, unicode.IsSpace))
+		body := source.Line(n)
+		at := lineStart(source, n) + len(body) - len(strings.TrimLeftFunc(body, unicode.IsSpace))
 		return &spot{line: n, offset: at, end: at}, nil
 	}
 	name, nth := splitOccurrence(symbol)
 	if line == 0 {
-		return firstSpot(text, file, name, nth)
+		return firstSpot(source, file, name, nth)
 	}
-	found := symbolsIn(text.Line(line-1), name)
+	found := symbolsIn(source.Line(line-1), name)
 	switch {
 	case len(found) == 0:
-		return nil, fmt.Errorf("symbol %q not found on line %d%s", name, line, elsewhere(text, name))
+		return nil, fmt.Errorf("symbol %q not found on line %d%s", name, line, elsewhere(source, name))
 	case nth > len(found):
 		return nil, fmt.Errorf("symbol %q occurrence %d is out of bounds on line %d (found %d)", name, nth, line, len(found))
 	}
-	at := lineStart(text, line-1)
+	at := lineStart(source, line-1)
 	return &spot{line: line - 1, offset: at + found[nth-1].at, end: at + found[nth-1].end}, nil
 }
 

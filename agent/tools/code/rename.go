@@ -15,6 +15,7 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/lsp"
 )
 
@@ -124,7 +125,7 @@ func planRenameFile(ctx context.Context, c *lspCall, plan *agent.CallPlan) error
 		e.notes = append(e.notes, "Server notes:\n"+strings.Join(r.failed, "\n"))
 	}
 	if r.discarded > 0 {
-		e.notes = append(e.notes, toolkit.Count(r.discarded, "edit")+" of further servers were left out, because another server changes the same text.")
+		e.notes = append(e.notes, text.Count(r.discarded, "edit")+" of further servers were left out, because another server changes the same text.")
 	}
 	c.prepare(ctx, plan, e)
 	return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/lsp"
 )
 
@@ -65,10 +66,10 @@ func (c *lspCall) writeStatus(b *strings.Builder, st lsp.ServerStatus, linter bo
 	}
 	fmt.Fprintf(b, ", root %s", c.name(st.Root))
 	if st.PID != 0 {
-		fmt.Fprintf(b, ", %s, %s open", st.Encoding, toolkit.Count(st.Documents, "document"))
+		fmt.Fprintf(b, ", %s, %s open", st.Encoding, text.Count(st.Documents, "document"))
 	}
 	if st.Restarts > 0 {
-		fmt.Fprintf(b, ", restarted %s", plural(st.Restarts, "time"))
+		fmt.Fprintf(b, ", restarted %s", text.Count(st.Restarts, "time"))
 	}
 	if len(st.Progress) > 0 {
 		fmt.Fprintf(b, "; busy: %s", strings.Join(st.Progress, ", "))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/lsp"
 )
 
@@ -135,7 +136,7 @@ func runWorkspaceSymbols(ctx context.Context, c *lspCall) (*agent.Result, error)
 		c.notes = append(c.notes, fmt.Sprintf("%d more are left out; a longer query finds less.", over))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Found %s matching %q:\n", plural(len(all), "symbol"), c.in.Query)
+	fmt.Fprintf(&b, "Found %s matching %q:\n", text.Count(len(all), "symbol"), c.in.Query)
 	for i := range all {
 		f := &all[i]
 		in := ""

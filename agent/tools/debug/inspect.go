@@ -11,6 +11,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/dap"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // Limits of inspect.
@@ -90,7 +91,7 @@ func runInspect(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	}
 	switch {
 	case left > 0:
-		fmt.Fprintf(&b, "… %s left out: scopes with their frame_id shows them\n", toolkit.Count(left, "frame"))
+		fmt.Fprintf(&b, "… %s left out: scopes with their frame_id shows them\n", text.Count(left, "frame"))
 	case total > len(frames):
 		b.WriteString("… more frames below\n") // not all adapters know how many
 	}
@@ -276,7 +277,7 @@ func runThreads(ctx context.Context, c *debugCall) (*agent.Result, error) {
 		b.WriteString("\n")
 	}
 	if more := len(threads) - maxThreads; more > 0 {
-		fmt.Fprintf(&b, "… %s\n", toolkit.Count(more, "more thread"))
+		fmt.Fprintf(&b, "… %s\n", text.Count(more, "more thread"))
 	}
 	return c.result(ctx, b.String()), nil
 }

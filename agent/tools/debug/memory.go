@@ -13,6 +13,7 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/dap"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // Limits of one call on memory.
@@ -82,14 +83,14 @@ func runReadMemory(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := hexdump(m.Address, m.Data)
+	shown := hexdump(m.Address, m.Data)
 	if len(m.Data) == 0 {
-		text = "No memory can be read at " + m.Address + ".\n"
+		shown = "No memory can be read at " + m.Address + ".\n"
 	}
 	if m.Unreadable > 0 {
-		text += fmt.Sprintf("(%s after this cannot be read)\n", toolkit.Count(m.Unreadable, "byte"))
+		shown += fmt.Sprintf("(%s after this cannot be read)\n", text.Count(m.Unreadable, "byte"))
 	}
-	return c.result(ctx, text), nil
+	return c.result(ctx, shown), nil
 }
 
 // hexdump returns bytes as text, 16 a line.
@@ -166,7 +167,7 @@ func runModules(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	}
 	_ = w.Flush() // it writes to memory
 	if shown := c.in.StartModule + len(list); total > shown {
-		fmt.Fprintf(&b, "… %s; start_module %d shows them\n", toolkit.Count(total-shown, "more module"), shown)
+		fmt.Fprintf(&b, "… %s; start_module %d shows them\n", text.Count(total-shown, "more module"), shown)
 	}
 	return c.result(ctx, b.String()), nil
 }

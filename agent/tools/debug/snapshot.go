@@ -10,6 +10,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/dap"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // Limits of a snapshot's text.
@@ -219,7 +220,7 @@ func writeVariables(b *strings.Builder, s *dap.Snapshot, all bool) {
 		b.WriteString("- " + valueText(v.Name, v.Value, v.Type, v.Ref) + "\n")
 	}
 	if s.More > 0 {
-		fmt.Fprintf(b, "… %s; scopes and variables show them\n", toolkit.Count(s.More, "more variable"))
+		fmt.Fprintf(b, "… %s; scopes and variables show them\n", text.Count(s.More, "more variable"))
 	}
 }
 

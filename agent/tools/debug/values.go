@@ -13,6 +13,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/dap"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 const (
@@ -129,7 +130,7 @@ func runCompletions(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	var b strings.Builder
 	for i, item := range items {
 		if i == maxThreads {
-			fmt.Fprintf(&b, "… %s\n", toolkit.Count(len(items)-i, "more completion"))
+			fmt.Fprintf(&b, "… %s\n", text.Count(len(items)-i, "more completion"))
 			break
 		}
 		b.WriteString("- " + oneLine(item.Label, maxShownValue))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // conflict is one region that a merge has left to people. Lines count from 1.
@@ -74,7 +75,7 @@ func showConflicts(name string, lines []string) *agent.Result {
 		return &agent.Result{Text: text}
 	}
 	w := toolkit.Window{Name: name}
-	w.Out.WriteString(toolkit.Count(len(found), "merge conflict") + " in " + name + "\n")
+	w.Out.WriteString(text.Count(len(found), "merge conflict") + " in " + name + "\n")
 	for i, c := range found {
 		if w.Out.Len() >= toolkit.MaxText || w.Shown >= toolkit.MaxLines {
 			w.Notes = append(w.Notes, fmt.Sprintf("%d more are not shown; the next starts at %s:%d", len(found)-i, name, c.first))
@@ -107,7 +108,7 @@ func writeSide(w *toolkit.Window, what string, s conflictSide, lines []string) {
 	for n := s.marker + 1; n <= s.end; n++ {
 		line := w.Prefix(n, lines[n-1]) + toolkit.CutLine(lines[n-1], toolkit.MaxColumns)
 		if w.Shown >= toolkit.MaxLines || w.Out.Len()+len(line) >= toolkit.MaxText {
-			fmt.Fprintf(&w.Out, "  … %s up to line %d\n", toolkit.Count(s.end-n+1, "more line"), s.end)
+			fmt.Fprintf(&w.Out, "  … %s up to line %d\n", text.Count(s.end-n+1, "more line"), s.end)
 			return
 		}
 		w.Out.WriteString(line + "\n")

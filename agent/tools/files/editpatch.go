@@ -11,6 +11,7 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/toolkit/lines"
 	"github.com/gajae-code/gjc/agent/toolkit/patch"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/lsp"
 )
 
@@ -172,11 +173,11 @@ func (in *applyPatchInput) fileEdits(_ context.Context, call *agent.Call) ([]fil
 }
 
 // placeHunks finds the places of hunks.
-func placeHunks(hunks []patch.Hunk) func(text, old *lines.Text) (placed, error) {
-	return func(text, _ *lines.Text) (placed, error) {
-		res, err := patch.Apply(text, hunks)
+func placeHunks(hunks []patch.Hunk) func(now, old *lines.Text) (placed, error) {
+	return func(now, _ *lines.Text) (placed, error) {
+		res, err := patch.Apply(now, hunks)
 		if err != nil {
-			return placed{}, explainHunk(text, err)
+			return placed{}, explainHunk(now, err)
 		}
 		p := placed{splices: res.Splices}
 		switch len(res.Loose) {
@@ -184,7 +185,7 @@ func placeHunks(hunks []patch.Hunk) func(text, old *lines.Text) (placed, error) 
 		case 1:
 			p.notes = []string{fmt.Sprintf("Hunk %d was not in the file to the letter; it went to the one place that is like it.", res.Loose[0])}
 		default:
-			p.notes = []string{toolkit.Count(len(res.Loose), "hunk") + " were not in the file to the letter; they went to the one place each that is like them."}
+			p.notes = []string{text.Count(len(res.Loose), "hunk") + " were not in the file to the letter; they went to the one place each that is like them."}
 		}
 		return p, nil
 	}

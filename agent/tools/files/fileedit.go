@@ -12,6 +12,7 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/agent/toolkit/lines"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/lsp"
 )
 
@@ -106,7 +107,7 @@ func (f *fileEdits) title() (string, agent.ToolKind) {
 	name := f.name(first.path)
 	for i := range f.edits {
 		if f.edits[i].path != first.path {
-			return "Edit " + toolkit.Count(countPaths(f.edits), "file"), ""
+			return "Edit " + text.Count(countPaths(f.edits), "file"), ""
 		}
 	}
 	switch {
@@ -352,7 +353,7 @@ func (f *fileEdits) text(done *edits.WorkspaceChange) string {
 			fmt.Fprintf(&b, "Deleted %s.\n", f.name(o.Path))
 			continue
 		case lsp.MakeFile:
-			fmt.Fprintf(&b, "Created %s (%s).\n", f.name(o.Path), toolkit.Count(lines.Parse(o.New).Len(), "line"))
+			fmt.Fprintf(&b, "Created %s (%s).\n", f.name(o.Path), text.Count(lines.Parse(o.New).Len(), "line"))
 			continue
 		default:
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // Limits of a directory listing.
@@ -27,12 +28,12 @@ func listDirectory(ctx context.Context, call *agent.Call, dir string) (*agent.Re
 	if l.entries == 0 {
 		return &agent.Result{Text: name + " is empty"}, nil
 	}
-	text := name + "\n" + l.out.String()
+	list := name + "\n" + l.out.String()
 	var notes []string
 	if l.left > 0 {
-		notes = append(notes, toolkit.Count(l.left, "more entry")+"; use find with a pattern")
+		notes = append(notes, text.Count(l.left, "more entry")+"; use find with a pattern")
 	}
-	return &agent.Result{Text: toolkit.JoinNotes(text, notes)}, nil
+	return &agent.Result{Text: toolkit.JoinNotes(list, notes)}, nil
 }
 
 type lister struct {

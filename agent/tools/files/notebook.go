@@ -12,6 +12,7 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/toolkit/lines"
 	"github.com/gajae-code/gjc/internal/ipynb"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 //go:embed notebook.md
@@ -59,12 +60,12 @@ func (in *notebookInput) fileEdits(_ context.Context, call *agent.Call) ([]fileE
 }
 
 // placeCell returns the splices of a change of a notebook.
-func placeCell(edit *ipynb.Edit, text, old *lines.Text) (placed, error) {
+func placeCell(edit *ipynb.Edit, read, old *lines.Text) (placed, error) {
 	if old != nil {
 		// Cells are addressed by number: the model's number may be another cell now.
 		return placed{}, errors.New("the notebook has changed since you read it, and a cell may have another number now")
 	}
-	whole, err := text.Apply(nil)
+	whole, err := read.Apply(nil)
 	if err != nil {
 		return placed{}, err
 	}
@@ -73,8 +74,8 @@ func placeCell(edit *ipynb.Edit, text, old *lines.Text) (placed, error) {
 		return placed{}, err
 	}
 	after := lines.Parse(string(now))
-	p := placed{notes: []string{fmt.Sprintf("The notebook has %s now.", toolkit.Count(cells, "cell"))}}
-	for _, r := range lines.Changed(text, after) {
+	p := placed{notes: []string{fmt.Sprintf("The notebook has %s now.", text.Count(cells, "cell"))}}
+	for _, r := range lines.Changed(read, after) {
 		s := lines.Splice{Start: r.OldStart, End: r.OldEnd}
 		for i := r.Start; i < r.End; i++ {
 			s.With = append(s.With, after.Line(i))

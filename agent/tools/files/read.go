@@ -17,6 +17,7 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/internal/ipynb"
 	"github.com/gajae-code/gjc/internal/picture"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/internal/webclient"
 )
 
@@ -185,7 +186,7 @@ func showData(ctx context.Context, call *agent.Call, name string, data []byte, s
 	case sel.Whole() && picture.Type(data) != "":
 		return toolkit.ShowImage(ctx, call, name, data)
 	case strings.EqualFold(path.Ext(name), ".ipynb") && !sel.Raw && !sel.Conflicts:
-		text, cells, err := ipynb.Text(data)
+		cellText, cells, err := ipynb.Text(data)
 		if err != nil {
 			res, terr := showText(name, data, sel)
 			if terr == nil {
@@ -193,8 +194,8 @@ func showData(ctx context.Context, call *agent.Call, name string, data []byte, s
 			}
 			return res, terr
 		}
-		note := fmt.Sprintf("A notebook with %s, shown as text: the lines are not those of the file, which %s:raw shows.", toolkit.Count(cells, "cell"), name)
-		return showMade(name, text, sel, note)
+		note := fmt.Sprintf("A notebook with %s, shown as text: the lines are not those of the file, which %s:raw shows.", text.Count(cells, "cell"), name)
+		return showMade(name, cellText, sel, note)
 	case bytes.HasPrefix(data, []byte("%PDF-")) && !sel.Raw:
 		return nil, fmt.Errorf("%s is a PDF (%s), which this tool does not read; the command pdftotext -layout FILE - prints its text where poppler is installed", name, toolkit.Size(int64(len(data))))
 	default:

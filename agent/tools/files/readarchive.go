@@ -10,6 +10,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/internal/archive"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // maxMembers bounds the members of an archive that are listed.
@@ -81,7 +82,7 @@ func listArchive(ctx context.Context, a *archive.Archive, name, dir string) (*ag
 	if total == 0 && err == nil {
 		return &agent.Result{Text: b.String() + " is empty"}, nil
 	}
-	fmt.Fprintf(&b, " (%s, %s)\n", a.Kind, toolkit.Count(total, "member"))
+	fmt.Fprintf(&b, " (%s, %s)\n", a.Kind, text.Count(total, "member"))
 	var notes []string
 	for i, e := range entries {
 		if b.Len() > toolkit.MaxText {

@@ -15,6 +15,7 @@ import (
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/internal/sqlitefile"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // Limits of what is shown of a database.
@@ -170,7 +171,7 @@ func (p *dbPath) tables(db *sqlitefile.DB, name string) (string, []string, error
 		return name + " has no tables", nil, nil
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s (SQLite, %s)\n", name, toolkit.Count(len(tables), "table"))
+	fmt.Fprintf(&b, "%s (SQLite, %s)\n", name, text.Count(len(tables), "table"))
 	for _, t := range tables {
 		b.WriteString("  " + toolkit.CutLine(toolkit.ShownName(t.Name), toolkit.MaxColumns))
 		if t.Kind != "table" {

@@ -13,6 +13,7 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/agent/toolkit/hashline"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 //go:embed write.md
@@ -144,7 +145,7 @@ func runWrite(ctx context.Context, call *agent.Call, in *writeInput, s *EditSett
 	} else if note := edits.MarkExecutable(ctx, call, path, c.Now); note != "" {
 		notes = append(notes, note)
 	}
-	text := fmt.Sprintf("Wrote %s to %s (%s).", toolkit.Count(len(data), "byte"), name, verb)
+	text := fmt.Sprintf("Wrote %s to %s (%s).", text.Count(len(data), "byte"), name, verb)
 	res := &agent.Result{
 		Text:      toolkit.JoinNotes(text, append(notes, c.Notes...)),
 		Content:   []agent.Content{c.Diff()},

@@ -13,6 +13,7 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/internal/archive"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // member is a file in an archive to write.
@@ -157,7 +158,7 @@ func (m *member) write(ctx context.Context, call *agent.Call, content string) (*
 	}
 	edits.ChangeSetsOf(call).Push(&edits.ChangeSet{What: "Write " + name, Never: "what was in an archive is not kept"})
 	return &agent.Result{
-		Text:      fmt.Sprintf("Wrote %s to %s (%s).", toolkit.Count(len(content), "byte"), name, verb),
+		Text:      fmt.Sprintf("Wrote %s to %s (%s).", text.Count(len(content), "byte"), name, verb),
 		Content:   []agent.Content{m.diff(old, content)},
 		Locations: []agent.Location{{Path: m.path}},
 	}, nil

@@ -128,22 +128,22 @@ func runASTEdit(ctx context.Context, call *agent.Call, in *astEditInput, globalI
 		s.notes = append(s.notes, "This preview takes the place of the one before, which was neither applied nor discarded.")
 	}
 	changes := &edits.Operations{Call: call, Ops: s.ops}
-	summary := fmt.Sprintf("%s in %s. Nothing is changed yet: call resolve with action apply, or discard.", toolkit.Count(s.count, "replacement"), toolkit.Count(len(s.ops), "file"))
+	summary := fmt.Sprintf("%s in %s. Nothing is changed yet: call resolve with action apply, or discard.", text.Count(s.count, "replacement"), text.Count(len(s.ops), "file"))
 	s.notes = append(s.notes, summary)
-	text, left := astDiffs(changes)
+	diffs, left := astDiffs(changes)
 	if left > 0 {
-		s.notes = append(s.notes, "The diffs of "+toolkit.Count(left, "more file")+" are not shown.")
+		s.notes = append(s.notes, "The diffs of "+text.Count(left, "more file")+" are not shown.")
 	}
-	return &agent.Result{Text: toolkit.JoinNotes(text, s.notes), Locations: changes.Places()}, nil
+	return &agent.Result{Text: toolkit.JoinNotes(diffs, s.notes), Locations: changes.Places()}, nil
 }
 
 // astDiffs returns the diffs of the files that fit, and how many files do not.
-func astDiffs(c *edits.Operations) (text string, left int) {
+func astDiffs(c *edits.Operations) (diffs string, left int) {
 	var b strings.Builder
 	for i := range c.Ops {
 		o := &c.Ops[i]
 		name := c.Name(o.Path)
-		one := fmt.Sprintf("%s: %s\n%s\n", name, toolkit.Count(o.Edits, "replacement"), strings.TrimSuffix(toolkit.ShortDiff(name, toolkit.LineFeeds(o.Old), toolkit.LineFeeds(o.New)), "\n"))
+		one := fmt.Sprintf("%s: %s\n%s\n", name, text.Count(o.Edits, "replacement"), strings.TrimSuffix(toolkit.ShortDiff(name, toolkit.LineFeeds(o.Old), toolkit.LineFeeds(o.New)), "\n"))
 		if i > 0 && b.Len()+len(one) > toolkit.MaxText {
 			return b.String(), len(c.Ops) - i
 		}

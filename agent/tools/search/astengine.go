@@ -132,7 +132,7 @@ func astFiles(ctx context.Context, call *agent.Call, scopes []walk.Glob, languag
 		files = slices.Compact(files)
 	}
 	if large > 0 {
-		notes = append(notes, fmt.Sprintf("%s over %s left out.", toolkit.Count(large, "file"), toolkit.Size(maxASTFile)))
+		notes = append(notes, fmt.Sprintf("%s over %s left out.", text.Count(large, "file"), toolkit.Size(maxASTFile)))
 	}
 	if len(files) > maxASTFiles {
 		notes = append(notes, fmt.Sprintf("Only the first %d of %d files were looked at; narrow the paths.", maxASTFiles, len(files)))
@@ -144,7 +144,7 @@ func astFiles(ctx context.Context, call *agent.Call, scopes []walk.Glob, languag
 	all := len(files)
 	files = slices.DeleteFunc(files, func(f astFile) bool { return call.Readable != nil && !named(f.path) && !call.Readable(f.path) })
 	if n := all - len(files); n > 0 {
-		notes = append(notes, fmt.Sprintf("%s that hold secrets, or that a rule of the user's is about, left out.", toolkit.Count(n, "file")))
+		notes = append(notes, fmt.Sprintf("%s that hold secrets, or that a rule of the user's is about, left out.", text.Count(n, "file")))
 	}
 	return files, notes, nil
 }

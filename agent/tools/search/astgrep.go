@@ -11,6 +11,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/toolkit/walk"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 //go:embed astgrep.md
@@ -118,7 +119,7 @@ func astPageOf(call *agent.Call, files []astFile, matches []astMatch, skip int, 
 		res.Text = toolkit.JoinNotes("No matches.", notes)
 		return res
 	case skip >= len(matches):
-		res.Text = toolkit.JoinNotes(fmt.Sprintf("No more matches: skip is %d, and there are %s.", skip, toolkit.Count(len(matches), "match")), notes)
+		res.Text = toolkit.JoinNotes(fmt.Sprintf("No more matches: skip is %d, and there are %s.", skip, text.Count(len(matches), "match")), notes)
 		return res
 	}
 	page := matches[skip:min(len(matches), skip+astPage)]
@@ -157,7 +158,7 @@ func (m *astMatch) format() string {
 	lines := strings.Split(toolkit.LineFeeds(strings.TrimSuffix(m.Lines, "\r")), "\n")
 	for i, line := range lines {
 		if i == maxASTLines {
-			fmt.Fprintf(&b, "      … %s\n", toolkit.Count(len(lines)-i, "more line"))
+			fmt.Fprintf(&b, "      … %s\n", text.Count(len(lines)-i, "more line"))
 			break
 		}
 		sign := ':'

@@ -16,6 +16,7 @@ import (
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/toolkit/walk"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 //go:embed find.md
@@ -201,7 +202,7 @@ func (f *finder) result() *agent.Result {
 			line += "/"
 		}
 		if shown == f.limit || b.Len()+len(line) >= toolkit.MaxText {
-			f.notes = append(f.notes, fmt.Sprintf("%d of %s; narrow the pattern, or raise limit", shown, toolkit.Count(len(f.found), "result")))
+			f.notes = append(f.notes, fmt.Sprintf("%d of %s; narrow the pattern, or raise limit", shown, text.Count(len(f.found), "result")))
 			break
 		}
 		b.WriteString(line + "\n")

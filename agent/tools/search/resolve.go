@@ -11,6 +11,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/toolkit/edits"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/lsp"
 )
 
@@ -126,12 +127,12 @@ func runResolve(ctx context.Context, call *agent.Call, in *resolveInput) (*agent
 	var list strings.Builder
 	for i := range e.ops {
 		if list.Len() > toolkit.MaxDiff {
-			fmt.Fprintf(&list, "  … and %s\n", toolkit.Count(len(e.ops)-i, "more file"))
+			fmt.Fprintf(&list, "  … and %s\n", text.Count(len(e.ops)-i, "more file"))
 			break
 		}
-		list.WriteString("  " + changes.Name(e.ops[i].Path) + ": " + toolkit.Count(e.ops[i].Edits, "replacement") + "\n")
+		list.WriteString("  " + changes.Name(e.ops[i].Path) + ": " + text.Count(e.ops[i].Edits, "replacement") + "\n")
 	}
-	text := fmt.Sprintf("Applied %s in %s:\n%s", toolkit.Count(e.edits, "replacement"), toolkit.Count(len(e.ops), "file"), list.String())
+	text := fmt.Sprintf("Applied %s in %s:\n%s", text.Count(e.edits, "replacement"), text.Count(len(e.ops), "file"), list.String())
 	res := &agent.Result{Text: toolkit.JoinNotes(strings.TrimSuffix(text, "\n"), done.Notes), Content: done.Content, Locations: done.Locations}
 	edits.Diagnose(ctx, call, res, edits.ReportsEdits(call), done.Before, done.Changed, done.Events...)
 	return res, nil

@@ -16,6 +16,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/toolkit/walk"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 //go:embed schemas/*.json
@@ -298,7 +299,7 @@ func formatHits(ws *agent.Workspace, found *searchResult, skip int) (string, []f
 		return "No matches.", nil
 	}
 	if skip >= len(files) {
-		return fmt.Sprintf("No more matches: skip is %d, and there are %s with matches.", skip, toolkit.Count(len(files), "file")), nil
+		return fmt.Sprintf("No more matches: skip is %d, and there are %s with matches.", skip, text.Count(len(files), "file")), nil
 	}
 	page := files[skip:min(len(files), skip+filesPerPage)]
 	var b strings.Builder
@@ -323,7 +324,7 @@ func formatHits(ws *agent.Workspace, found *searchResult, skip int) (string, []f
 		notes = append(notes, note)
 	}
 	if found.stopped {
-		notes = append(notes, fmt.Sprintf("The search stopped at %s; there may be more. Narrow the pattern or the paths.", toolkit.Count(found.matches, "match")))
+		notes = append(notes, fmt.Sprintf("The search stopped at %s; there may be more. Narrow the pattern or the paths.", text.Count(found.matches, "match")))
 	}
 	return toolkit.JoinNotes(b.String(), notes), page[:shown]
 }

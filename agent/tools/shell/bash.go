@@ -496,8 +496,8 @@ func (r *bashRun) result(out toolkit.BashOutput, last string, raw bashRaw) *agen
 }
 
 // headTail returns the first head lines of a text, and the last tail of those; zero means all. cut says what was left out.
-func headTail(text string, head, tail int) (shown, cut string) {
-	lines := strings.Split(text, "\n")
+func headTail(output string, head, tail int) (shown, cut string) {
+	lines := strings.Split(output, "\n")
 	all := len(lines)
 	if head > 0 {
 		lines = lines[:min(head, len(lines))]
@@ -506,9 +506,9 @@ func headTail(text string, head, tail int) (shown, cut string) {
 		lines = lines[max(0, len(lines)-tail):]
 	}
 	if len(lines) == all {
-		return text, ""
+		return output, ""
 	}
-	return strings.Join(lines, "\n"), fmt.Sprintf("%d of %s, by head and tail", len(lines), toolkit.Count(all, "line"))
+	return strings.Join(lines, "\n"), fmt.Sprintf("%d of %s, by head and tail", len(lines), text.Count(all, "line"))
 }
 
 // signalCodes are the exit codes by which shells report a signal: 128 and its number.

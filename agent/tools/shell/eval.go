@@ -11,6 +11,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 //go:embed eval.md
@@ -103,7 +104,7 @@ func (in *evalInput) plan() *agent.CallPlan {
 	}
 	title = "Python: " + toolkit.CommandTitle(title)
 	if n := len(in.Cells); n > 1 {
-		title += fmt.Sprintf(" (and %s)", toolkit.Count(n-1, "more cell"))
+		title += fmt.Sprintf(" (and %s)", text.Count(n-1, "more cell"))
 	}
 	return &agent.CallPlan{
 		Title: title, Content: []agent.Content{agent.TextContent{Text: strings.Join(shown, "\n\n")}},
@@ -138,7 +139,7 @@ func (e *evalRun) run(ctx context.Context) (*agent.Result, error) {
 		}
 		if failed != "" {
 			if left := len(e.in.Cells) - i - 1; left > 0 {
-				failed += " " + toolkit.Count(left, "cell") + " after it did not run."
+				failed += " " + text.Count(left, "cell") + " after it did not run."
 			}
 			break
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 //go:embed todowrite.md
@@ -42,7 +43,7 @@ func runTodoWrite(_ context.Context, call *agent.Call, in *agent.PlanInput) (*ag
 	for _, e := range entries {
 		counts[e.Status]++
 	}
-	text := fmt.Sprintf("The plan has %s: %d completed, %d in progress, %d pending.", toolkit.Count(len(entries), "step"),
+	text := fmt.Sprintf("The plan has %s: %d completed, %d in progress, %d pending.", text.Count(len(entries), "step"),
 		counts[agent.PlanCompleted], counts[agent.PlanInProgress], counts[agent.PlanPending])
 	if counts[agent.PlanInProgress] > 1 {
 		text += " Keep one step in progress at a time."
