@@ -45,9 +45,7 @@ func (w *Workspace) awaitLate(f *edited, at int) {
 	if base.err != nil || !base.fresh {
 		base.list = nil
 	}
-	ctx, done := w.startLateWait(s.Name()+"\x00"+f.path, publishedSnapshot{})
-	started := w.manager.background(func() {
-		defer done()
+	w.waitLate(s.Name()+"\x00"+f.path, publishedSnapshot{}, func(ctx context.Context) {
 		a, first := w.nextAnswer(ctx, s, f, reported.fresh)
 		if a.err != nil || !a.fresh || ctx.Err() != nil {
 			return
@@ -77,17 +75,13 @@ func (w *Workspace) awaitLate(f *edited, at int) {
 			w.late.reports = append(w.late.reports, r)
 		}
 	})
-	if !started {
-		done()
-	}
 }
 
-// startLateWait registers a wait under a key and ends the one that was registered before. done must be called.
-func (w *Workspace) startLateWait(key string, reported publishedSnapshot) (ctx context.Context, done func()) {
+// waitLate runs a wait in the background, and ends the one with the same key that runs already.
+func (w *Workspace) waitLate(key string, reported publishedSnapshot, run func(ctx context.Context)) {
 	ctx, cancel := context.WithTimeout(w.ctx, lateWait)
 	wait := &pendingReport{cancel, reported}
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	if w.late.waiting == nil {
 		w.late.waiting = make(map[string]*pendingReport)
 	}
@@ -95,13 +89,17 @@ func (w *Workspace) startLateWait(key string, reported publishedSnapshot) (ctx c
 		former.cancel()
 	}
 	w.late.waiting[key] = wait
-	return ctx, func() {
+	w.mu.Unlock()
+	done := func() {
 		cancel()
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if w.late.waiting[key] == wait {
 			delete(w.late.waiting, key)
 		}
+	}
+	if !w.manager.background(func() { defer done(); run(ctx) }) {
+		done()
 	}
 }
 
@@ -126,9 +124,7 @@ func elsewhereKey(s *Server) string { return s.Name() + "\x00" }
 // server that has not answered yet is expected to publish diagnostics of the touched files first. The next change ends the
 // wait.
 func (w *Workspace) awaitElsewhere(s *Server, reported publishedSnapshot, touched map[string]bool, silent bool) {
-	ctx, done := w.startLateWait(elsewhereKey(s), reported)
-	started := w.manager.background(func() {
-		defer done()
+	w.waitLate(elsewhereKey(s), reported, func(ctx context.Context) {
 		var last <-chan time.Time
 		for ctx.Err() == nil {
 			s.docs.awaitQuiet(ctx, elsewhereQuiet)
@@ -153,9 +149,6 @@ func (w *Workspace) awaitElsewhere(s *Server, reported publishedSnapshot, touche
 			}
 		}
 	})
-	if !started {
-		done()
-	}
 }
 
 // nextAnswer waits for what a server reports on a changed file: its first answer, or the next one if it has answered. It does

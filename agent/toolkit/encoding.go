@@ -2,11 +2,12 @@ package toolkit
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/unicode"
 )
 
 // Encoding is the encoding of a file's text.
@@ -51,21 +52,43 @@ func DecodeText(data []byte) (string, Encoding, error) {
 	case bytes.HasPrefix(data, []byte(Utf8BOM)):
 		text, err := decodeUTF8(data[len(Utf8BOM):])
 		return text, BomUTF8, err
-	case bytes.HasPrefix(data, []byte("\xFF\xFE")) && len(data)%2 == 0:
-		text, err := decodeWholeUTF16(data[2:], binary.LittleEndian)
-		return text, LittleUTF16, err
-	case bytes.HasPrefix(data, []byte("\xFE\xFF")) && len(data)%2 == 0:
-		text, err := decodeWholeUTF16(data[2:], binary.BigEndian)
-		return text, BigUTF16, err
+	case UTF16Of(data) != PlainUTF8 && len(data)%2 == 0:
+		e := UTF16Of(data)
+		text := string(e.DecodeUTF16(data))
+		if !bytes.Equal(EncodeText(text, e), data) {
+			return text, e, ErrHalves
+		}
+		return text, e, nil
 	default:
 		text, err := decodeUTF8(data)
 		return text, PlainUTF8, err
 	}
 }
 
-// IsUTF16 reports whether data begins with a byte order mark of UTF-16.
-func IsUTF16(data []byte) bool {
-	return bytes.HasPrefix(data, []byte("\xFF\xFE")) || bytes.HasPrefix(data, []byte("\xFE\xFF"))
+// UTF16Of returns the encoding of data that begins with a byte order mark of UTF-16, otherwise PlainUTF8.
+func UTF16Of(data []byte) Encoding {
+	switch {
+	case bytes.HasPrefix(data, []byte("\xFF\xFE")):
+		return LittleUTF16
+	case bytes.HasPrefix(data, []byte("\xFE\xFF")):
+		return BigUTF16
+	default:
+		return PlainUTF8
+	}
+}
+
+// UTF16 converts UTF-16 with a byte order mark. It never fails: U+FFFD replaces unpaired surrogates, and an odd last byte.
+func (e Encoding) UTF16() encoding.Encoding {
+	if e == BigUTF16 {
+		return unicode.UTF16(unicode.BigEndian, unicode.UseBOM)
+	}
+	return unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)
+}
+
+// DecodeUTF16 decodes data in UTF-16.
+func (e Encoding) DecodeUTF16(data []byte) []byte {
+	text, _ := e.UTF16().NewDecoder().Bytes(data)
+	return text
 }
 
 func decodeUTF8(data []byte) (string, error) {
@@ -93,48 +116,17 @@ func LooksBinary(data []byte) bool {
 	return control*50 > len(data)
 }
 
-// decodeWholeUTF16 returns an error for text that [EncodeText] would not encode to the same bytes.
-func decodeWholeUTF16(data []byte, order binary.ByteOrder) (string, error) {
-	text := DecodeUTF16(data, order)
-	at := 0
-	for _, r := range text {
-		if r == utf8.RuneError && order.Uint16(data[at:]) != utf8.RuneError {
-			return text, ErrHalves
-		}
-		at += 2 * utf16.RuneLen(r)
-	}
-	return text, nil
-}
-
-// DecodeUTF16 decodes data, which has no byte order mark. It ignores an odd last byte and replaces unpaired surrogates by U+FFFD.
-func DecodeUTF16(data []byte, order binary.ByteOrder) string {
-	units := make([]uint16, len(data)/2)
-	for i := range units {
-		units[i] = order.Uint16(data[2*i:])
-	}
-	return string(utf16.Decode(units))
-}
-
 // EncodeText is the inverse of [DecodeText] for text without errors.
 func EncodeText(text string, e Encoding) []byte {
 	switch e {
 	case BomUTF8:
 		return []byte(Utf8BOM + text)
-	case LittleUTF16:
-		return encodeUTF16(text, binary.LittleEndian)
-	case BigUTF16:
-		return encodeUTF16(text, binary.BigEndian)
+	case LittleUTF16, BigUTF16:
+		data, _ := e.UTF16().NewEncoder().Bytes([]byte(text))
+		return data
 	default:
 		return []byte(text)
 	}
-}
-
-func encodeUTF16(text string, order binary.AppendByteOrder) []byte {
-	out := order.AppendUint16(make([]byte, 0, 2+2*len(text)), 0xFEFF)
-	for _, unit := range utf16.Encode([]rune(text)) {
-		out = order.AppendUint16(out, unit)
-	}
-	return out
 }
 
 // LineFeeds returns text with every CRLF replaced by LF.

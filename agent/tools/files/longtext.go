@@ -4,13 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"time"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/gajae-code/gjc/agent"
@@ -81,14 +79,10 @@ func newLongLines(ctx context.Context, r io.Reader) (*longLines, toolkit.Encodin
 	case bytes.HasPrefix(head, []byte(toolkit.Utf8BOM)):
 		enc = toolkit.BomUTF8
 		_, err = b.Discard(len(toolkit.Utf8BOM))
-	case bytes.HasPrefix(head, []byte("\xFF\xFE")):
-		enc = toolkit.LittleUTF16
-		_, err = b.Discard(2)
-		l.r = bufio.NewReaderSize(&utf16Reader{r: b, order: binary.LittleEndian}, readBlock)
-	case bytes.HasPrefix(head, []byte("\xFE\xFF")):
-		enc = toolkit.BigUTF16
-		_, err = b.Discard(2)
-		l.r = bufio.NewReaderSize(&utf16Reader{r: b, order: binary.BigEndian}, readBlock)
+	case toolkit.UTF16Of(head) != toolkit.PlainUTF8:
+		enc = toolkit.UTF16Of(head)
+		l.r = bufio.NewReaderSize(enc.UTF16().NewDecoder().Reader(b), readBlock)
+		err = nil
 	case bytes.IndexByte(head, 0) >= 0, !utf8.Valid(head[:len(head)-toolkit.BrokenRune(head)]) && toolkit.LooksBinary(head):
 		err = toolkit.ErrBinary
 	default:
@@ -208,49 +202,4 @@ func (l *longLines) Skip(n int) error {
 		}
 	}
 	return nil
-}
-
-// utf16Reader reads UTF-16 as UTF-8.
-type utf16Reader struct {
-	r       *bufio.Reader
-	order   binary.ByteOrder
-	pending []byte
-}
-
-func (u *utf16Reader) Read(p []byte) (int, error) {
-	for len(u.pending) < len(p) {
-		unit, err := u.unit()
-		if err != nil {
-			if n := copy(p, u.pending); n > 0 {
-				u.pending = u.pending[n:]
-				return n, nil
-			}
-			return 0, err
-		}
-		char := rune(unit)
-		if utf16.IsSurrogate(char) {
-			char = utf8.RuneError
-			if next, err := u.r.Peek(2); err == nil {
-				if pair := utf16.DecodeRune(rune(unit), rune(u.order.Uint16(next))); pair != utf8.RuneError {
-					char = pair
-					_, _ = u.r.Discard(2) // Peek has returned them
-				}
-			}
-		}
-		u.pending = utf8.AppendRune(u.pending, char)
-		if len(u.pending) >= len(p) || len(u.pending) >= 4<<10 {
-			break
-		}
-	}
-	n := copy(p, u.pending)
-	u.pending = append(u.pending[:0], u.pending[n:]...)
-	return n, nil
-}
-
-func (u *utf16Reader) unit() (uint16, error) {
-	var b [2]byte
-	if _, err := io.ReadFull(u.r, b[:]); err != nil {
-		return 0, io.EOF // half a character at the end is dropped
-	}
-	return u.order.Uint16(b[:]), nil
 }

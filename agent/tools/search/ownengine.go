@@ -3,7 +3,6 @@ package search
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"io/fs"
 	"runtime"
@@ -133,7 +132,7 @@ func (s *fileSearch) finish(i int, hits *fileHits) {
 
 // searchFile returns the matches in a file, or nil if there are none or the file is binary. It may change data.
 func searchFile(ctx context.Context, lines *scanner, req *searchRequest, path string, data []byte) *fileHits {
-	if !toolkit.IsUTF16(data) && !lines.reset(data) {
+	if toolkit.UTF16Of(data) == toolkit.PlainUTF8 && !lines.reset(data) {
 		return nil
 	}
 	text, ok := searchable(data)
@@ -156,12 +155,9 @@ func searchFile(ctx context.Context, lines *scanner, req *searchRequest, path st
 
 // searchable returns a file's text with LF line ends. ok is false if it has a zero byte. It may change data.
 func searchable(data []byte) ([]byte, bool) {
-	switch {
-	case bytes.HasPrefix(data, []byte("\xFF\xFE")):
-		data = fromUTF16(data[2:], binary.LittleEndian)
-	case bytes.HasPrefix(data, []byte("\xFE\xFF")):
-		data = fromUTF16(data[2:], binary.BigEndian)
-	default:
+	if enc := toolkit.UTF16Of(data); enc != toolkit.PlainUTF8 {
+		data = enc.DecodeUTF16(data)
+	} else {
 		data = bytes.TrimPrefix(data, []byte(toolkit.Utf8BOM))
 	}
 	if bytes.IndexByte(data, 0) >= 0 {
@@ -171,15 +167,6 @@ func searchable(data []byte) ([]byte, bool) {
 		data = unixLines(data)
 	}
 	return data, true
-}
-
-// fromUTF16 decodes text whose last character may be cut off.
-func fromUTF16(data []byte, order binary.ByteOrder) []byte {
-	text := toolkit.DecodeUTF16(data, order)
-	if len(data)%2 == 1 {
-		text += "\uFFFD"
-	}
-	return []byte(text)
 }
 
 // unixLines replaces every CRLF by LF, in place. It also removes a carriage return at the very end.
