@@ -1,6 +1,7 @@
 package dap
 
 import (
+	"cmp"
 	"time"
 
 	godap "github.com/google/go-dap"
@@ -81,9 +82,7 @@ func (a *adapter) outputEvent(body jsonx.Raw) {
 		a.logDropped(err)
 		return
 	}
-	if b.Category == "" {
-		b.Category = "console"
-	}
+	b.Category = cmp.Or(b.Category, "console")
 	a.print(b.Category, b.Output)
 }
 

@@ -1,6 +1,7 @@
 package dap
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,9 +53,7 @@ func (a *adapter) runInTerminal(ctx context.Context, arguments jsonx.Raw) (any, 
 		return nil, errors.New("runInTerminal: args is empty")
 	}
 	req := &TerminalRequest{Title: args.Title, Dir: args.Cwd, Args: args.Args, Env: []string{proc.MarkEnv(a.mark)}}
-	if req.Dir == "" {
-		req.Dir = d.start.Dir
-	}
+	req.Dir = cmp.Or(req.Dir, d.start.Dir)
 	for name, value := range args.Env {
 		if text, ok := value.(string); ok {
 			req.Env = append(req.Env, name+"="+text)

@@ -1,6 +1,7 @@
 package lsp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -39,10 +40,7 @@ type ResponseError struct {
 }
 
 func (e *ResponseError) Error() string {
-	message := e.Message
-	if message == "" {
-		message = fmt.Sprintf("error %d", e.Code)
-	}
+	message := cmp.Or(e.Message, fmt.Sprintf("error %d", e.Code))
 	return fmt.Sprintf("%s: %s: %s", e.Server, e.Method, message)
 }
 

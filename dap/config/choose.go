@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"debug/buildinfo"
 	"os"
@@ -43,10 +44,7 @@ func (s *snapshot) candidates(w dap.Wanted, ws *project, defs []*definition) []*
 		return named(w.Adapter, defs)
 	}
 	r := &ranking{s: s, defs: defs, depth: make(map[*definition]int)}
-	dir := w.Dir
-	if dir == "" {
-		dir = ws.Root
-	}
+	dir := cmp.Or(w.Dir, ws.Root)
 	r.measure(ws, dir)
 	switch {
 	case w.Attach && w.Remote:

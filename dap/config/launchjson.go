@@ -170,13 +170,7 @@ func parseEntry(f *configfile.File, n *configfile.Node, compound bool, goos stri
 			f.Problem(own.Line, "%s must be an object, not %s; it is not used", systems[goos], own.Kind)
 		}
 	}
-	text := func(name string) string {
-		if v := n.Member(name); v != nil && v.Kind == configfile.Text {
-			return v.Text
-		}
-		return ""
-	}
-	e = launchEntry{Summary: Summary{Name: text("name"), Type: text("type"), Request: text("request"), Line: n.Line}, node: n}
+	e = launchEntry{Summary: Summary{Name: n.TextOf("name"), Type: n.TextOf("type"), Request: n.TextOf("request"), Line: n.Line}, node: n}
 	if e.Name == "" {
 		f.Problem(n.Line, "a configuration has no name; it is not used")
 		return e, false

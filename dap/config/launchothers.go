@@ -24,9 +24,7 @@ func launchPython(p *preparation) error {
 	program := p.want.Program
 	if _, ok := p.want.Extra["module"]; ok {
 		delete(p.Arguments, "program")
-		if p.Program == "" {
-			p.Program = fmt.Sprint("module ", p.want.Extra["module"])
-		}
+		p.Program = cmp.Or(p.Program, fmt.Sprint("module ", p.want.Extra["module"]))
 		return nil
 	}
 	file, _, test := strings.Cut(program, "::")

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -167,10 +168,7 @@ func PrepareAttach(spec *dap.Spec, a Attach) (*Prepared, error) {
 		return nil, errors.New("to attach, name either a pid or a port")
 	}
 	p := &Prepared{Start: dap.Start{Adapter: spec, Request: "attach", Arguments: cloneMap(spec.AttachDefaults), Dir: a.Dir, Program: a.Program}}
-	host := a.Host
-	if host == "" {
-		host = "127.0.0.1"
-	}
+	host := cmp.Or(a.Host, loopback)
 	values := map[string]any{"host": host, "port": a.Port, "dir": a.Dir}
 	if a.Program != "" {
 		values["program"] = a.Program

@@ -53,12 +53,10 @@ func PrepareConfiguration(spec *dap.Spec, c *Configuration) (*Prepared, error) {
 		return nil, fmt.Errorf("%s:%d: configuration %s: %w", c.File, c.Line, configfile.Quote(c.Name), err)
 	}
 	if server, ok := number(p.Arguments["debugServer"]); ok {
-		p.Address = net.JoinHostPort("127.0.0.1", strconv.Itoa(server))
+		p.Address = addressIn(nil, server)
 		delete(p.Arguments, "debugServer")
 	}
-	if p.Program == "" {
-		p.Program = c.Name
-	}
+	p.Program = cmp.Or(p.Program, c.Name)
 	p.finish(nil)
 	return p, nil
 }
@@ -79,13 +77,13 @@ func (p *Prepared) translate(c *Configuration) error {
 
 // translateGo does what the editor's extension does for dlv.
 func (p *Prepared) translateGo(c *Configuration) error {
-	for _, name := range []string{"console", "dlvToolPath", "dlvFlags", "apiVersion", "showLog", "logOutput", "trace", "hideSystemGoroutines"} {
-		if _, ok := p.Arguments[name]; ok && (name == "console" || name == "dlvToolPath" || name == "dlvFlags") {
+	for _, name := range []string{"console", "dlvToolPath", "dlvFlags"} {
+		if _, ok := p.Arguments[name]; ok {
 			p.notef("%s is the editor's and not used", name)
 		}
-		if name != "hideSystemGoroutines" {
-			delete(p.Arguments, name)
-		}
+	}
+	for _, name := range []string{"console", "dlvToolPath", "dlvFlags", "apiVersion", "showLog", "logOutput", "trace"} {
+		delete(p.Arguments, name)
 	}
 	if c.Request == "attach" {
 		mode, _ := c.Arguments["mode"].(string)
@@ -94,11 +92,7 @@ func (p *Prepared) translateGo(c *Configuration) error {
 			if !there {
 				return fmt.Errorf("mode remote needs a port")
 			}
-			host, _ := p.Arguments["host"].(string)
-			if host == "" {
-				host = "127.0.0.1"
-			}
-			p.Arguments["mode"], p.Address = "remote", net.JoinHostPort(host, strconv.Itoa(port))
+			p.Arguments["mode"], p.Address = "remote", addressIn(p.Arguments, port)
 		}
 		delete(p.Arguments, "host")
 		delete(p.Arguments, "port")
@@ -143,18 +137,14 @@ func (p *Prepared) translatePython() {
 	if p.Request == "attach" { // the first versions had host and port at the top
 		if port, ok := number(p.Arguments["port"]); ok && p.Arguments["connect"] == nil && p.Arguments["listen"] == nil {
 			host, _ := p.Arguments["host"].(string)
-			if host == "" {
-				host = "127.0.0.1"
-			}
-			p.Arguments["connect"] = map[string]any{"host": host, "port": port}
+			p.Arguments["connect"] = map[string]any{"host": cmp.Or(host, loopback), "port": port}
 			delete(p.Arguments, "host")
 			delete(p.Arguments, "port")
 		}
 	}
 	if at, ok := p.Arguments["connect"].(map[string]any); ok && p.Request == "attach" { // the program runs an adapter, which listens there
 		if port, ok := number(at["port"]); ok {
-			host, _ := at["host"].(string)
-			p.Address = net.JoinHostPort(cmp.Or(host, "127.0.0.1"), strconv.Itoa(port))
+			p.Address = addressIn(at, port)
 		}
 	}
 	if strings.Contains(p.Program, "::") { // a pytest test
@@ -178,7 +168,7 @@ func (p *Prepared) translateRuby(c *Configuration) error {
 		case place == "":
 			return fmt.Errorf("debugPort must be a port, host:port or a socket")
 		case err == nil:
-			p.Address = net.JoinHostPort("127.0.0.1", place)
+			p.Address = net.JoinHostPort(loopback, place)
 		case filepath.IsAbs(place):
 			p.Address = "unix:" + place
 		default:
@@ -201,6 +191,14 @@ func (p *Prepared) translateRuby(c *Configuration) error {
 	return nil
 }
 
+const loopback = "127.0.0.1"
+
+// addressIn returns the address of a port on the host that arguments name, or on this machine.
+func addressIn(arguments map[string]any, port int) string {
+	host, _ := arguments["host"].(string)
+	return net.JoinHostPort(cmp.Or(host, loopback), strconv.Itoa(port))
+}
+
 // miMembers are the members for Microsoft's debugger that other debuggers do not support.
 var miMembers = []string{
 	"MIMode", "miDebuggerPath", "miDebuggerArgs", "miDebuggerServerAddress", "externalConsole", "setupCommands", "customLaunchSetupCommands",
@@ -211,19 +209,16 @@ var miMembers = []string{
 func (p *Prepared) translateNative(c *Configuration) error {
 	kind := p.Adapter.Kind
 	env := make(map[string]string)
-	switch list := p.Arguments["environment"].(type) {
-	case []any:
-		for _, v := range list {
-			if pair, ok := v.(map[string]any); ok {
-				env[fmt.Sprint(pair["name"])] = fmt.Sprint(pair["value"])
-			}
+	list, _ := p.Arguments["environment"].([]any)
+	for _, v := range list {
+		if pair, ok := v.(map[string]any); ok {
+			env[fmt.Sprint(pair["name"])] = fmt.Sprint(pair["value"])
 		}
 	}
-	if object, ok := p.Arguments["env"].(map[string]any); ok {
-		for name, value := range object {
-			if value != nil {
-				env[name] = fmt.Sprint(value)
-			}
+	object, _ := p.Arguments["env"].(map[string]any)
+	for name, value := range object {
+		if value != nil {
+			env[name] = fmt.Sprint(value)
 		}
 	}
 	if filled, ok := expand(p.Adapter.Forms.Launch["env"], formValues("", nil, "", env)); ok && filled != nil {
@@ -280,10 +275,9 @@ func miCommands(v any) []string {
 	list, _ := v.([]any)
 	var all []string
 	for _, item := range list {
-		if m, ok := item.(map[string]any); ok {
-			if text, ok := m["text"].(string); ok {
-				all = append(all, text)
-			}
+		m, _ := item.(map[string]any)
+		if text, ok := m["text"].(string); ok {
+			all = append(all, text)
 		}
 	}
 	return all

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -182,28 +183,12 @@ func (r *resolver) fileVariable(kind, name string) (string, error) {
 			folder = root
 		}
 	}
-	switch kind {
-	case "fileBasename":
-		return base, nil
-	case "fileBasenameNoExtension":
-		return strings.TrimSuffix(base, filepath.Ext(base)), nil
-	case "fileDirname":
-		return filepath.Dir(r.File), nil
-	case "fileDirnameBasename":
-		return filepath.Base(filepath.Dir(r.File)), nil
-	case "fileExtname":
-		return filepath.Ext(base), nil
-	case "fileWorkspaceFolder":
-		return folder, nil
-	case "fileWorkspaceFolderBasename":
-		return filepath.Base(folder), nil
-	case "relativeFile":
-		return relative(r.File), nil
-	case "relativeFileDirname":
-		return relative(filepath.Dir(r.File)), nil
-	default:
-		return r.File, nil
-	}
+	dir := filepath.Dir(r.File)
+	return map[string]string{
+		"file": r.File, "fileBasename": base, "fileBasenameNoExtension": strings.TrimSuffix(base, filepath.Ext(base)), "fileDirname": dir,
+		"fileDirnameBasename": filepath.Base(dir), "fileExtname": filepath.Ext(base), "fileWorkspaceFolder": folder,
+		"fileWorkspaceFolderBasename": filepath.Base(folder), "relativeFile": relative(r.File), "relativeFileDirname": relative(dir),
+	}[kind], nil
 }
 
 // input returns the answer to an input. It asks the user once for each ID.
@@ -237,21 +222,13 @@ func (r *resolver) question(id string) (Input, error) {
 	var ids []string
 	if r.inputs != nil {
 		for _, n := range r.inputs.List {
-			text := func(name string) string {
-				if v := n.Member(name); v != nil && v.Kind == configfile.Text {
-					return v.Text
-				}
-				return ""
-			}
-			ids = append(ids, text("id"))
-			if text("id") != id {
+			ids = append(ids, n.TextOf("id"))
+			if n.TextOf("id") != id {
 				continue
 			}
-			in := Input{ID: id, Description: text("description"), Default: text("default"), Password: n.Member("password").True()}
-			if in.Description == "" {
-				in.Description = id
-			}
-			switch kind := text("type"); kind {
+			in := Input{ID: id, Description: n.TextOf("description"), Default: n.TextOf("default"), Password: n.Member("password").True()}
+			in.Description = cmp.Or(in.Description, id)
+			switch kind := n.TextOf("type"); kind {
 			case "promptString":
 			case "pickString":
 				in.Options = inputOptions(n.Member("options"))

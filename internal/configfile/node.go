@@ -113,6 +113,14 @@ func (n *Node) Strings() []string {
 	return all
 }
 
+// TextOf returns a member that is a text, otherwise "".
+func (n *Node) TextOf(name string) string {
+	if v := n.Member(name); v != nil && v.Kind == Text {
+		return v.Text
+	}
+	return ""
+}
+
 // True reports whether the value is true.
 func (n *Node) True() bool { return n != nil && n.Kind == Boolean && n.Text == "true" }
 

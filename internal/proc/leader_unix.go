@@ -3,6 +3,7 @@
 package proc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -115,10 +116,7 @@ func exitState(s *os.ProcessState) ExitState {
 }
 
 func signaled(sig syscall.Signal) ExitState {
-	name := unix.SignalName(sig)
-	if name == "" {
-		name = sig.String()
-	}
+	name := cmp.Or(unix.SignalName(sig), sig.String())
 	return ExitState{Code: -1, Signal: name}
 }
 

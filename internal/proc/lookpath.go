@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"os/exec"
@@ -45,10 +46,7 @@ func extensions(env []string) []string {
 	if runtime.GOOS != "windows" {
 		return nil
 	}
-	list := variable(env, "PATHEXT")
-	if list == "" {
-		list = ".COM;.EXE;.BAT;.CMD"
-	}
+	list := cmp.Or(variable(env, "PATHEXT"), ".COM;.EXE;.BAT;.CMD")
 	return strings.Split(strings.ToLower(list), ";")
 }
 

@@ -1,6 +1,7 @@
 package debug
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,10 +70,7 @@ func (c launcher) configuration(ctx context.Context) (*dapconfig.Configuration, 
 
 // askInput asks the user for an input of launch.json.
 func (c launcher) askInput(ctx context.Context, in dapconfig.Input) (string, error) {
-	about := in.Description
-	if about == "" {
-		about = in.ID
-	}
+	about := cmp.Or(in.Description, in.ID)
 	message := fmt.Sprintf("The debug configuration %q needs: %s", c.in.Configuration, about)
 	e := c.call.Elicitor
 	switch {

@@ -1,6 +1,7 @@
 package debug
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -16,10 +17,7 @@ import (
 
 // address returns the address to attach to.
 func address(in *debugInput) string {
-	host := in.Host
-	if host == "" {
-		host = "127.0.0.1"
-	}
+	host := cmp.Or(in.Host, "127.0.0.1")
 	return net.JoinHostPort(host, strconv.Itoa(in.Port))
 }
 

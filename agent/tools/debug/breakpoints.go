@@ -1,6 +1,7 @@
 package debug
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -113,19 +114,17 @@ func (p *printer) listText(b *dap.Breakpoint, list []dap.Breakpoint, planned boo
 	return p.breakpointsText(list, planned)
 }
 
+// listHeads are the headings of lists of breakpoints that are not in files.
+var listHeads = map[dap.BreakpointKind]string{
+	dap.FunctionBreakpoint: "Function breakpoints:\n", dap.InstructionBreakpoint: "Instruction breakpoints:\n",
+	dap.DataBreakpoint: "Data breakpoints:\n", dap.ExceptionBreakpoint: "Exception breakpoints:\n",
+}
+
 func (p *printer) listHead(b *dap.Breakpoint) string {
-	switch b.Kind {
-	case dap.FunctionBreakpoint:
-		return "Function breakpoints:\n"
-	case dap.InstructionBreakpoint:
-		return "Instruction breakpoints:\n"
-	case dap.DataBreakpoint:
-		return "Data breakpoints:\n"
-	case dap.ExceptionBreakpoint:
-		return "Exception breakpoints:\n"
-	default:
-		return "Breakpoints for " + p.place(b.Path, 0, 0) + ":\n"
+	if head := listHeads[b.Kind]; head != "" {
+		return head
 	}
+	return "Breakpoints for " + p.place(b.Path, 0, 0) + ":\n"
 }
 
 // breakpointsText lists breakpoints under a heading for each file and kind.
@@ -149,20 +148,11 @@ func (p *printer) breakpointsText(list []dap.Breakpoint, planned bool) string {
 
 // breakpointText returns one breakpoint: its requested and its actual place, whether the adapter has found code there, and its conditions.
 func (p *printer) breakpointText(b *dap.Breakpoint, planned bool) string {
-	var text string
-	switch b.Kind {
-	case dap.FunctionBreakpoint:
-		text = b.Function
-	case dap.InstructionBreakpoint:
-		text = b.Instruction
-		if b.Offset != 0 {
-			text += fmt.Sprintf("%+d", b.Offset)
-		}
-	case dap.DataBreakpoint:
-		text = b.DataID
-	case dap.ExceptionBreakpoint:
-		text = b.Filter
-	default:
+	text := cmp.Or(b.Function, b.Instruction, b.DataID, b.Filter)
+	if b.Offset != 0 {
+		text += fmt.Sprintf("%+d", b.Offset)
+	}
+	if b.Kind == dap.SourceBreakpoint {
 		text = fmt.Sprintf("line %d", b.Line)
 		if b.Column > 0 {
 			text += fmt.Sprintf(":%d", b.Column)
@@ -184,22 +174,19 @@ func (p *printer) breakpointText(b *dap.Breakpoint, planned bool) string {
 	if b.ActualPath != "" && b.Kind == dap.FunctionBreakpoint {
 		text += " at " + p.place(b.ActualPath, b.ActualLine, 0)
 	}
-	if b.Condition != "" {
-		text += " if " + b.Condition
-	}
-	if b.HitCondition != "" {
-		text += " hits " + b.HitCondition
-	}
+	text += between(" if ", b.Condition, "") + between(" hits ", b.HitCondition, "")
 	if b.LogMessage != "" {
 		text += fmt.Sprintf(" logs %q", b.LogMessage)
 	}
-	if b.AccessType != "" {
-		text += " on " + b.AccessType
+	return text + between(" on ", b.AccessType, "") + between(" (", oneLine(b.Message, maxShownValue), ")")
+}
+
+// between returns a text between two others, or "" if it is empty.
+func between(before, text, after string) string {
+	if text == "" {
+		return ""
 	}
-	if b.Message != "" {
-		text += " (" + oneLine(b.Message, maxShownValue) + ")"
-	}
-	return text
+	return before + text + after
 }
 
 func runBreakpoints(ctx context.Context, c *debugCall) (*agent.Result, error) {
@@ -274,9 +261,7 @@ func (c *debugCall) filters(ctx context.Context) (*agent.Result, error) {
 	b.WriteString("Exception filters:\n")
 	for _, f := range filters {
 		fmt.Fprintf(&b, "- %s: %s%s", f.Filter, f.Label, on[f.Filter])
-		if f.Description != "" {
-			b.WriteString(" – " + oneLine(f.Description, maxShownValue))
-		}
+		b.WriteString(between(" – ", oneLine(f.Description, maxShownValue), ""))
 		if f.SupportsCondition {
 			b.WriteString(" (takes a condition" + strings.TrimSuffix(": "+oneLine(f.ConditionDescription, maxShownValue), ": ") + ")")
 		}
@@ -285,12 +270,10 @@ func (c *debugCall) filters(ctx context.Context) (*agent.Result, error) {
 	return c.result(ctx, b.String()), nil
 }
 
+var yesNo = map[bool]string{true: "yes", false: "no"}
+
 func runDataInfo(ctx context.Context, c *debugCall) (*agent.Result, error) {
-	ref := c.in.VariableRef
-	if ref == 0 {
-		ref = c.in.ScopeID
-	}
-	info, err := c.session.DataBreakpointInfo(ctx, c.in.Name, ref, c.in.FrameID)
+	info, err := c.session.DataBreakpointInfo(ctx, c.in.Name, c.ref(), c.in.FrameID)
 	if err != nil {
 		return nil, err
 	}
@@ -299,18 +282,7 @@ func runDataInfo(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Data ID: %s\n", info.ID)
-	if info.Description != "" {
-		fmt.Fprintf(&b, "Description: %s\n", info.Description)
-	}
-	types := strings.Join(info.AccessTypes, ", ")
-	if types == "" {
-		types = "the adapter's choice"
-	}
-	fmt.Fprintf(&b, "Access types: %s\n", types)
-	persistent := "no"
-	if info.Persistent {
-		persistent = "yes"
-	}
-	fmt.Fprintf(&b, "Persistent: %s\n", persistent)
+	b.WriteString(between("Description: ", info.Description, "\n"))
+	fmt.Fprintf(&b, "Access types: %s\nPersistent: %s\n", cmp.Or(strings.Join(info.AccessTypes, ", "), "the adapter's choice"), yesNo[info.Persistent])
 	return c.result(ctx, b.String()), nil
 }

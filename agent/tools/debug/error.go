@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gajae-code/gjc/agent/toolkit"
@@ -88,35 +89,25 @@ const noDebugInfo = `The program has no debug information: build it with -g (Go:
 
 const noAttach = "The system may not allow it (Linux: /proc/sys/kernel/yama/ptrace_scope): launch the program under the debugger instead of attaching"
 
-// failureHint returns the advice for known errors of adapters that need another step first, or "".
+// failureHints are the known errors of adapters that need another step first: the advice, and texts that such an error has one of.
+var failureHints = [...][]string{
+	{noDebugInfo, "no debug info", "could not open debug info", "debug symbols", "no symbol table", "without debug", "stripped"},
+	{noAttach, "operation not permitted", "ptrace", "could not attach", "not allowed to attach"},
+	{"The port is taken: give another one, or end what uses it", "address already in use", "bind:", "eaddrinuse"},
+	{"Nothing listens there: start the program with its debug server first, or give the right port", "connection refused", "econnrefused"},
+	{"The process has ended: look up its id again", "no such process", "process does not exist"},
+	{"It is no program for this machine, or not executable: build it, or give its source or package", "permission denied", "exec format error", "not an executable", "is not executable"},
+	{"variables (mem=…) and evaluate return memory references: give one of those", "memoryreference", "memory reference"},
+	{"Fix what the compiler says and launch again", "build error", "failed to build", "could not build"},
+}
+
+// failureHint returns the advice for an error, or "".
 func failureHint(text string) string {
 	lower := strings.ToLower(text)
-	has := func(parts ...string) bool {
-		for _, p := range parts {
-			if strings.Contains(lower, p) {
-				return true
-			}
+	for _, known := range failureHints {
+		if slices.ContainsFunc(known[1:], func(part string) bool { return strings.Contains(lower, part) }) {
+			return known[0]
 		}
-		return false
 	}
-	switch {
-	case has("no debug info", "could not open debug info", "debug symbols", "no symbol table", "without debug", "stripped"):
-		return noDebugInfo
-	case has("operation not permitted", "ptrace", "could not attach", "not allowed to attach"):
-		return noAttach
-	case has("address already in use", "bind:", "eaddrinuse"):
-		return "The port is taken: give another one, or end what uses it"
-	case has("connection refused", "econnrefused"):
-		return "Nothing listens there: start the program with its debug server first, or give the right port"
-	case has("no such process", "process does not exist"):
-		return "The process has ended: look up its id again"
-	case has("permission denied", "exec format error", "not an executable", "is not executable"):
-		return "It is no program for this machine, or not executable: build it, or give its source or package"
-	case has("memoryreference", "memory reference"):
-		return "variables (mem=…) and evaluate return memory references: give one of those"
-	case has("build error", "failed to build", "could not build"):
-		return "Fix what the compiler says and launch again"
-	default:
-		return ""
-	}
+	return ""
 }

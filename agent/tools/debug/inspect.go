@@ -289,15 +289,7 @@ func runScopes(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	}
 	var b strings.Builder
 	for _, s := range scopes {
-		expensive := "no"
-		if s.Expensive {
-			expensive = "yes"
-		}
-		fmt.Fprintf(&b, "- %s: ref=%d, expensive=%s", oneLine(s.Name, maxShownValue), s.Ref, expensive)
-		if s.Hint != "" {
-			b.WriteString(", hint=" + s.Hint)
-		}
-		b.WriteString("\n")
+		fmt.Fprintf(&b, "- %s: ref=%d, expensive=%s%s\n", oneLine(s.Name, maxShownValue), s.Ref, yesNo[s.Expensive], between(", hint=", s.Hint, ""))
 	}
 	return c.result(ctx, cmp.Or(b.String(), "The frame has no scopes.")), nil
 }
@@ -310,11 +302,7 @@ func runVariables(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	var b strings.Builder
 	for i := range list {
 		v := &list[i]
-		b.WriteString("- " + valueText(v.Name, v.Value, v.Type, v.Ref))
-		if v.MemoryReference != "" {
-			b.WriteString(" [mem=" + v.MemoryReference + "]")
-		}
-		b.WriteString("\n")
+		b.WriteString("- " + valueText(v.Name, v.Value, v.Type, v.Ref) + between(" [mem=", v.MemoryReference, "]") + "\n")
 	}
 	switch {
 	case len(list) == 0 && c.in.Offset > 0:

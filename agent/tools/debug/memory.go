@@ -58,9 +58,7 @@ func runDisassemble(ctx context.Context, c *debugCall) (*agent.Result, error) {
 			mark = "→"
 		}
 		text := oneLine(ins.Instruction, toolkit.MaxShownColumns)
-		if ins.Symbol != "" {
-			text += "  <" + oneLine(ins.Symbol, maxShownValue) + ">"
-		}
+		text += between("  <", oneLine(ins.Symbol, maxShownValue), ">")
 		fmt.Fprintf(w, "%s %s\t%s\t%s\n", mark, ins.Address, ins.InstructionBytes, text)
 	}
 	_ = w.Flush() // it writes to memory

@@ -120,14 +120,7 @@ func ending(s *dap.Snapshot) string {
 
 // writeHead writes the program and its session.
 func (p *printer) writeHead(b *strings.Builder, s *dap.Snapshot) {
-	fmt.Fprintf(b, "Session: %s\n", s.ID)
-	if s.Adapter != "" {
-		fmt.Fprintf(b, "Adapter: %s\n", s.Adapter)
-	}
-	fmt.Fprintf(b, "Status: %s\n", s.State)
-	if s.Dir != "" {
-		fmt.Fprintf(b, "CWD: %s\n", s.Dir)
-	}
+	fmt.Fprintf(b, "Session: %s\n%sStatus: %s\n%s", s.ID, between("Adapter: ", s.Adapter, "\n"), s.State, between("CWD: ", s.Dir, "\n"))
 	if s.Program != "" {
 		fmt.Fprintf(b, "Program: %s\n", toolkit.Display(p.workspace, s.Program))
 	}

@@ -217,10 +217,7 @@ func sameFile(a, b string) bool {
 }
 
 func inParentheses(message string) string {
-	if message == "" {
-		return ""
-	}
-	return " (" + strings.TrimRight(message, ". ") + ")"
+	return between(" (", strings.TrimRight(message, ". "), ")")
 }
 
 func runStepInTargets(ctx context.Context, c *debugCall) (*agent.Result, error) {

@@ -53,15 +53,11 @@ func (c *debugCall) valueOf(v *dap.Variable) string {
 	var b strings.Builder
 	value := toolkit.PlainOutput(strings.ToValidUTF8(v.Value, "\uFFFD"))
 	fmt.Fprintf(&b, "Result: %s\n", toolkit.CutLine(value, maxResult))
-	if v.Type != "" {
-		fmt.Fprintf(&b, "Type: %s\n", oneLine(v.Type, toolkit.MaxShownColumns))
-	}
+	b.WriteString(between("Type: ", oneLine(v.Type, toolkit.MaxShownColumns), "\n"))
 	if v.Ref != 0 {
 		fmt.Fprintf(&b, "Variables ref: %d\n", v.Ref)
 	}
-	if v.MemoryReference != "" {
-		fmt.Fprintf(&b, "Memory reference: %s\n", v.MemoryReference)
-	}
+	b.WriteString(between("Memory reference: ", v.MemoryReference, "\n"))
 	return b.String()
 }
 
@@ -152,9 +148,7 @@ func runExceptionInfo(ctx context.Context, c *debugCall) (*agent.Result, error) 
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Exception: %s\n", oneLine(e.ExceptionId, toolkit.MaxColumns))
-	if e.Description != "" {
-		fmt.Fprintf(&b, "Description: %s\n", toolkit.CutLine(toolkit.PlainOutput(e.Description), maxResult))
-	}
+	b.WriteString(between("Description: ", toolkit.CutLine(toolkit.PlainOutput(e.Description), maxResult), "\n"))
 	if e.BreakMode != "" {
 		fmt.Fprintf(&b, "Break mode: %s\n", e.BreakMode)
 	}

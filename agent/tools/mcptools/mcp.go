@@ -2,6 +2,7 @@
 package mcptools
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -38,10 +39,7 @@ type mcpTool struct {
 }
 
 func newMCPTool(set *mcp.Set, t *mcp.Tool) *mcpTool {
-	description := t.Description
-	if description == "" {
-		description = t.Title
-	}
+	description := cmp.Or(t.Description, t.Title)
 	return &mcpTool{set: set, tool: t, spec: agent.ToolSpec{
 		Name: t.Name, Description: description, Kind: mcpKind(t), Schema: t.Schema,
 		// A tool that may change something must not run with another call that may.
@@ -184,13 +182,8 @@ func addMCPPart(out *agent.Result, part mcp.Part) {
 	case mcp.Audio:
 		text(fmt.Sprintf("[Sound: %s, %s]", p.MIMEType, toolkit.Size(int64(len(p.Data)))))
 	case mcp.Link:
-		name := p.Title
-		if name == "" {
-			name = p.Name
-		}
-		if name == "" {
-			name = p.URI
-		}
+		name := cmp.Or(p.Title, p.Name)
+		name = cmp.Or(name, p.URI)
 		out.Content = append(out.Content, agent.LinkContent{URI: p.URI, Name: name})
 	case mcp.Embedded:
 		out.Content = append(out.Content, agent.LinkContent{URI: p.URI, Name: p.URI})

@@ -469,10 +469,7 @@ type bashRaw struct {
 
 // result joins the parts of a result. last is how the command failed; empty for success.
 func (r *bashRun) result(out toolkit.BashOutput, last string, raw bashRaw) *agent.Result {
-	text := strings.TrimRight(out.Text, "\n")
-	if text == "" {
-		text = "(no output)"
-	}
+	text := cmp.Or(strings.TrimRight(out.Text, "\n"), "(no output)")
 	notes := append(out.Notes, r.command.notes...)
 	content := append([]agent.Content(nil), r.shown...)
 	if r.exec.TerminalID() == "" {

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -98,10 +99,7 @@ func (in *evalInput) plan() *agent.CallPlan {
 		words = append(words, c.Code)
 		shown = append(shown, codeBlock(c.Code))
 	}
-	title := in.Cells[0].Title
-	if title == "" {
-		title = in.Cells[0].Code
-	}
+	title := cmp.Or(in.Cells[0].Title, in.Cells[0].Code)
 	title = "Python: " + toolkit.CommandTitle(title)
 	if n := len(in.Cells); n > 1 {
 		title += fmt.Sprintf(" (and %s)", text.Count(n-1, "more cell"))
@@ -145,10 +143,7 @@ func (e *evalRun) run(ctx context.Context) (*agent.Result, error) {
 		}
 	}
 	out := e.output(ctx, live)
-	text := strings.TrimRight(out.Text, "\n")
-	if text == "" {
-		text = "(no output)"
-	}
+	text := cmp.Or(strings.TrimRight(out.Text, "\n"), "(no output)")
 	text = toolkit.JoinNotes(text, append(out.Notes, e.notes...))
 	content := append(shown, agent.TextContent{Text: text})
 	if failed != "" {

@@ -2,6 +2,7 @@
 package talk
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -133,10 +134,7 @@ func runAsk(ctx context.Context, call *agent.Call, in *askInput) (*agent.Result,
 	}
 	lines := []string{"The user answered:"}
 	for i, q := range in.Questions {
-		name := q.ID
-		if name == "" {
-			name = strconv.Itoa(i + 1)
-		}
+		name := cmp.Or(q.ID, strconv.Itoa(i+1))
 		lines = append(lines, name+": "+answers[i])
 	}
 	return &agent.Result{Text: strings.Join(lines, "\n")}, nil

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -138,10 +139,7 @@ func webResults(s *webclient.Searcher, res *webclient.Results) *agent.Result {
 	}
 	var content []agent.Content
 	for i, src := range res.Sources {
-		title := src.Title
-		if title == "" {
-			title = src.URL
-		}
+		title := cmp.Or(src.Title, src.URL)
 		content = append(content, agent.LinkContent{URI: src.URL, Name: title})
 		fmt.Fprintf(&b, "[%d] %s", i+1, title)
 		if src.Date != "" {
