@@ -3,6 +3,7 @@ package lsp
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -169,10 +170,7 @@ func (sh *shared) stopTimer() {
 // notice passes a notice to all users of a server.
 func (m *Manager) notice(sh *shared, text, detail string) {
 	m.mu.Lock()
-	users := make([]*Workspace, 0, len(sh.users))
-	for w := range sh.users {
-		users = append(users, w)
-	}
+	users := slices.Collect(maps.Keys(sh.users))
 	m.mu.Unlock()
 	for _, w := range users {
 		if w.opts.Notice != nil && w.ctx.Err() == nil {

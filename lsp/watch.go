@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -131,15 +132,10 @@ func (w *watcher) matches(path string, roots []string) bool {
 		rel, ok := within(w.base, path)
 		return ok && globMatch(w.pattern, rel)
 	}
-	if globMatch(w.pattern, filepath.ToSlash(path)) {
-		return true
-	}
-	for _, root := range roots {
-		if rel, ok := within(root, path); ok && globMatch(w.pattern, rel) {
-			return true
-		}
-	}
-	return false
+	return globMatch(w.pattern, filepath.ToSlash(path)) || slices.ContainsFunc(roots, func(root string) bool {
+		rel, ok := within(root, path)
+		return ok && globMatch(w.pattern, rel)
+	})
 }
 
 func globMatch(pattern, path string) bool {

@@ -3,6 +3,7 @@ package lsp
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -192,12 +193,7 @@ func DecodeWorkspaceEdit(raw jsonx.Raw) (*WorkspaceEdit, error) {
 		w.sortTexts()
 		return w, nil
 	}
-	var uris []string
-	for uri := range wire.Changes {
-		uris = append(uris, uri)
-	}
-	slices.Sort(uris)
-	for _, uri := range uris {
+	for _, uri := range slices.Sorted(maps.Keys(wire.Changes)) {
 		edits, err := decodeEdits(wire.Changes[uri])
 		if err != nil {
 			return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -60,10 +61,7 @@ func (g *Group) Len() int {
 func (g *Group) Close(ctx context.Context) error {
 	g.mu.Lock()
 	g.closed = true
-	children := make([]*Process, 0, len(g.children))
-	for p := range g.children {
-		children = append(children, p)
-	}
+	children := slices.Collect(maps.Keys(g.children))
 	g.mu.Unlock()
 
 	errs := make([]error, len(children))
@@ -99,10 +97,7 @@ func (g *Group) Hasten(limit time.Duration) {
 	g.mu.Unlock()
 	time.AfterFunc(limit, func() {
 		g.mu.Lock()
-		children := make([]*Process, 0, len(g.children))
-		for p := range g.children {
-			children = append(children, p)
-		}
+		children := slices.Collect(maps.Keys(g.children))
 		g.mu.Unlock()
 		for _, p := range children {
 			if p.isTerminating() {

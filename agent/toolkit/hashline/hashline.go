@@ -69,12 +69,7 @@ type Section struct {
 
 // Creates reports whether the operations can create a file: they name only its ends.
 func (s *Section) Creates() bool {
-	for i := range s.Ops {
-		if s.Ops[i].first.line != 0 || s.Ops[i].last.line != 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.Ops, func(o Op) bool { return o.first.line != 0 || o.last.line != 0 })
 }
 
 // ErrSyntax is wrapped by every error about an input that cannot be parsed.

@@ -5,6 +5,7 @@ package patch
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -43,12 +44,7 @@ func (h *Hunk) old() []string {
 
 // changes reports whether the hunk changes anything.
 func (h *Hunk) changes() bool {
-	for _, l := range h.Lines {
-		if l.Op != ' ' {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.Lines, func(l Line) bool { return l.Op != ' ' })
 }
 
 // ErrSyntax is wrapped by every error about a patch that cannot be parsed.

@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -76,12 +77,8 @@ func ParseUnified(diff string) ([]Hunk, error) {
 
 // fileHeader reports whether a line is one of those that name the file of the hunks after it.
 func fileHeader(line string) bool {
-	for _, p := range []string{"--- ", "+++ ", "diff --git ", "index ", "new file mode", "deleted file mode", "old mode", "new mode", "similarity index", "rename from", "rename to"} {
-		if strings.HasPrefix(line, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"--- ", "+++ ", "diff --git ", "index ", "new file mode", "deleted file mode", "old mode", "new mode", "similarity index", "rename from", "rename to"},
+		func(prefix string) bool { return strings.HasPrefix(line, prefix) })
 }
 
 // header parses the first line of a hunk: how many old and new lines follow, if it has numbers.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -132,12 +133,9 @@ func (c *debugCall) look(ctx context.Context, f *inspected, top bool, slots chan
 // wide reports whether a scope belongs to more than a frame.
 func wide(s *dap.Scope) bool {
 	name := strings.ToLower(s.Name)
-	for _, word := range []string{"global", "register", "static", "builtin", "module"} {
-		if s.Hint == word+"s" || strings.Contains(name, word) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"global", "register", "static", "builtin", "module"}, func(word string) bool {
+		return s.Hint == word+"s" || strings.Contains(name, word)
+	})
 }
 
 // open requests the content of small variables whose values do not show it.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
@@ -66,12 +67,10 @@ func memberOf(ctx context.Context, call *agent.Call, input string) (*member, err
 // endsIn reports whether a file's name ends in one of suffixes, in any case, and has more than that.
 func endsIn(name string, suffixes []string) bool {
 	name = strings.ToLower(name)
-	for _, s := range suffixes {
-		if base, ok := strings.CutSuffix(name, s); ok && base != "" && !strings.HasSuffix(base, "/") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(suffixes, func(s string) bool {
+		base, ok := strings.CutSuffix(name, s)
+		return ok && base != "" && !strings.HasSuffix(base, "/")
+	})
 }
 
 // label returns the member for people.
