@@ -69,7 +69,7 @@ func TestSSH(t *testing.T) {
 	if res := toolstest.Run(t, w, "ssh", toolstest.Input{"host": "db", "command": "refuse"}); !res.IsError || !strings.Contains(res.Text, "Permission denied (publickey).") || !strings.Contains(res.Text, "Code 255 is that of ssh itself: it has not reached db") {
 		t.Errorf("%q", res.Text)
 	}
-	if res := toolstest.Run(t, w, "ssh", toolstest.Input{"host": "db", "command": "hang", "timeout": 0.1}); !res.IsError || !strings.Contains(res.Text, "The timeout was set to 1 seconds") || !strings.HasSuffix(res.Text, "Command timed out after 1 second") {
+	if res := toolstest.Run(t, w, "ssh", toolstest.Input{"host": "db", "command": "hang", "timeout": 0.1}); !res.IsError || !strings.Contains(res.Text, "The timeout was set to 1 second;") || !strings.HasSuffix(res.Text, "Command timed out after 1 second") {
 		t.Errorf("%q", res.Text)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
