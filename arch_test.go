@@ -61,7 +61,7 @@ var layers = map[string][]string{
 	"dap":                        {"internal/frame", "internal/jsonx", "internal/proc", "internal/text"},
 	"dap/config":                 {"dap", "internal/configfile", "internal/jsonx", "internal/proc", "internal/text", "internal/trust", "internal/workspace"},
 	"dap/daptest":                {"dap", "internal/frame", "internal/jsonx"},
-	"mcp":                        {"internal/jsonx", "internal/proc", "internal/text"},
+	"mcp":                        {"internal/frame", "internal/jsonx", "internal/proc", "internal/text"},
 	"internal/text":              {},
 	"agent/approval/shell":       {"internal/lazyregexp", "internal/text"},
 	"agent/approval":             {"agent/approval/shell"},

@@ -2,10 +2,12 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/gajae-code/gjc/internal/frame"
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
@@ -92,15 +94,16 @@ type Line struct {
 
 // ReadLines reads all lines of r.
 func ReadLines(r io.Reader, max int) (all []Line, err error) {
-	lines := newLineReader(r, max)
+	lines := frame.Lines.NewReader(r, max)
 	for {
-		line, long, err := lines.next()
+		line, err := lines.Read()
+		long, isLong := errors.AsType[*frame.TooLongError](err)
 		switch {
+		case isLong:
+			id, _ := answeredBy(long)
+			all = append(all, Line{Size: long.Size, ID: id})
 		case err != nil:
 			return all, err
-		case long != nil:
-			id, _ := long.answers()
-			all = append(all, Line{Size: long.size, ID: id})
 		default:
 			all = append(all, Line{Text: string(line)})
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/gajae-code/gjc/internal/frame"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/text"
@@ -169,37 +170,39 @@ func (s *stdioConn) write() {
 
 // read reads lines until the stream ends. It goes on after Close, so that the server does not block on a full pipe.
 func (s *stdioConn) read() {
-	lines, junk := newLineReader(s.in, s.max), 0
+	lines, junk := frame.Lines.NewReader(s.in, s.max), 0
 	for {
-		line, long, err := lines.next()
+		line, err := lines.Read()
+		long, isLong := errors.AsType[*frame.TooLongError](err)
 		switch {
+		case isLong:
+			switch id, ok := answeredBy(long); {
+			case ok:
+				s.deliver(tooLong(id, long.Size, s.max))
+			case maybeAnswer(long):
+				// Its caller would wait without end.
+				s.end(fmt.Errorf("a message of %d bytes exceeds the limit of %d", long.Size, s.max))
+				return
+			default:
+				junk++
+				s.stray(junk, fmt.Sprintf("%s (%d bytes, over the limit of %d)", text.TruncateBytes(string(long.Head), 100), long.Size, s.max))
+			}
 		case err != nil:
-			if !errors.Is(err, io.EOF) {
-				err = fmt.Errorf("reading the server's output: %w", err)
-			} else {
+			// A last line without its newline is dropped: its writer died inside it.
+			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 				err = errOutputEnded
+			} else {
+				err = fmt.Errorf("reading the server's output: %w", err)
 			}
 			s.eof.Store(true)
 			s.end(err)
 			return
-		case long != nil:
-			switch id, ok := long.answers(); {
-			case ok:
-				s.deliver(tooLong(id, long.size, s.max))
-			case long.maybeAnswer():
-				// Its caller would wait without end.
-				s.end(fmt.Errorf("a message of %d bytes exceeds the limit of %d", long.size, s.max))
-				return
-			default:
-				junk++
-				s.stray(junk, fmt.Sprintf("%s (%d bytes, over the limit of %d)", text.TruncateBytes(string(long.head), 100), long.size, s.max))
-			}
-		case len(line) > 0:
+		default:
 			messages, err := decodeLine(line)
 			if err != nil {
 				junk++
 				s.stray(junk, string(line[:min(len(line), 300)]))
-				if id, ok := ends(line).answers(); ok && len(messages) == 0 {
+				if id, ok := answeredBy(ends(line)); ok && len(messages) == 0 {
 					// Its caller would wait without end.
 					s.deliver(unreadable(id, err))
 				}
