@@ -36,7 +36,7 @@ func (t *trial) slowCommand() *turn {
 var cancelChecks = []Check{
 	{"cancel.at-once", TierMust, "A prompt that is cancelled at once is answered with cancelled.", pageCancellation, inTurn(PurposeLong, (*turn).cancel, (*turn).endsCancelled)},
 	{"cancel.midway", TierMust, "A turn that is cancelled while the model writes is answered with cancelled.", pageCancellation, inTurn(PurposeLong, (*turn).running, (*turn).cancels)},
-	{"cancel.twice", TierMust, "A second session/cancel does nothing.", pageCancellation, inTurn(PurposeLong, (*turn).running, (*turn).cancel, (*turn).cancels, (*turn).survives)},
+	{"cancel.twice", TierMust, "A second session/cancel does nothing.", pageCancellation, inTurn(PurposeLong, (*turn).running, (*turn).cancel, (*turn).cancels, (*turn).alive)},
 	{"cancel.next", TierMust, "The session takes prompts after a cancelled turn.", pageCancellation, inSession(func(s *scene) {
 		for range 3 {
 			s.long().cancels()

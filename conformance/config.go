@@ -264,7 +264,7 @@ var modeChecks = []Check{
 			s.failf("the mode was set to %q, and no config_option_update says so", mode)
 		}
 	})},
-	{"mode.option.leads", TierCapability, "Setting the config option of the category mode changes the mode, and the client is told.", pageConfig, withModes(func(s *configured, mode string) {
+	{"mode.option.leads", TierCapability, "Setting the config option of the category mode changes the mode, and the client is notified.", pageConfig, withModes(func(s *configured, mode string) {
 		o := s.modeOption()
 		from := s.now()
 		s.set(o, mode)
@@ -286,7 +286,7 @@ var commandChecks = []Check{
 		return different("availableCommands", "name", "two commands have one name, or one has none")(body)
 	})},
 	{"command.descriptions", TierCapability, "Commands have descriptions.", pageCommands, watchUpdate("available_commands_update", eachOf("availableCommands", notBlank("description", "a command has no description")))},
-	{"command.after-load", TierShould, "A loaded session has its commands told too.", pageCommands, func(t *trial) {
+	{"command.after-load", TierShould, "A loaded session has its commands advertised too.", pageCommands, func(t *trial) {
 		tr := t.tour("full")
 		if tr.loaded.method == "" || len(updates(tr.p.messages(0), "available_commands_update")) == 0 {
 			t.notSeen("%s", tr.missing("session/load of an agent with commands"))
@@ -395,7 +395,7 @@ var configChecks = []Check{
 			s.failf("an update reports the refused change")
 		}
 	})},
-	{"config.set.no-echo", TierShould, "The client's own change is not told it as an update as well.", pageConfig, withOption(func(s *configured, o *option) {
+	{"config.set.no-echo", TierShould, "The client's own change is not sent back as an update as well.", pageConfig, withOption(func(s *configured, o *option) {
 		from := s.now()
 		s.set(o, o.other())
 		s.settle()

@@ -55,7 +55,7 @@ var initializeChecks = []Check{
 	{"init.capabilities.unknown", TierMust, "Capabilities that the agent does not know are ignored.", pageInitialize, starts(initializeParams(1, object{"telepathy": object{"range": 7}, "fs": object{"smell": true}}))},
 	{"init.capabilities.null", TierMust, "Optional capabilities may be null.", pageInitialize, starts(initializeParams(1, object{"elicitation": nil, "session": nil}))},
 	{"init.client-info.missing", TierMust, "clientInfo may be left out or null.", pageInitialize, starts(object{"protocolVersion": 1, "clientInfo": nil})},
-	{"init.agent-info", TierShould, "The agent tells its name and version.", pageInitialize, onAgent(func(p *peer) {
+	{"init.agent-info", TierShould, "The agent reports its name and version.", pageInitialize, onAgent(func(p *peer) {
 		if str(p.result, "agentInfo", "name") == "" || str(p.result, "agentInfo", "version") == "" {
 			p.failf("agentInfo is %s", excerpt(at(p.result, "agentInfo")))
 		}

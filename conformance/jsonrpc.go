@@ -291,7 +291,7 @@ var jsonrpcChecks = []Check{
 		}
 	})},
 	{"jsonrpc.batch.empty", TierShould, "An empty batch is answered with -32600.", pageJSONRPC, survives(`[]`, codeInvalidRequest)},
-	{"jsonrpc.response.to-nothing", TierMust, "A response that answers nothing is ignored.", pageJSONRPC, unanswered(`{"jsonrpc":"2.0","id":98765,"result":{}}`, `{"jsonrpc":"2.0","id":"nobody","result":null}`)},
+	{"jsonrpc.response.to-nothing", TierMust, "A response that answers nothing is ignored.", pageJSONRPC, unanswered(`{"jsonrpc":"2.0","id":98765,"result":{}}`, `{"jsonrpc":"2.0","id":"unknown","result":null}`)},
 	{"jsonrpc.response.error-to-nothing", TierMust, "An error that answers nothing is ignored.", pageJSONRPC, unanswered(`{"jsonrpc":"2.0","id":98765,"error":{"code":-32603,"message":"x"}}`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}`)},
 	{"jsonrpc.notification.unknown", TierMust, "An unknown notification is ignored.", pageExtension, unanswered(`{"jsonrpc":"2.0","method":"no/such/notification","params":{"x":1}}`)},
 	{"jsonrpc.notification.bad-params", TierMust, "A notification is never answered, not even a wrong one.", pageJSONRPC, unanswered(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":7}}`, `{"jsonrpc":"2.0","method":"session/cancel"}`, `{"jsonrpc":"2.0","method":"session/cancel","params":[]}`)},

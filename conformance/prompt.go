@@ -165,7 +165,7 @@ var promptChecks = []Check{
 		u.failed()
 		u.alive()
 	})},
-	{"prompt.usage", TierCapability, "usage_update tells how much of the context is used, not below zero and not above its size.", pagePrompt, watchUpdate("usage_update", func(body any) string {
+	{"prompt.usage", TierCapability, "usage_update reports how much of the context is used, not below zero and not above its size.", pagePrompt, watchUpdate("usage_update", func(body any) string {
 		used, ok1 := at(body, "used").(float64)
 		size, ok2 := at(body, "size").(float64)
 		return when(!ok1 || !ok2 || used < 0 || size < 0 || used > size, "the usage is "+excerpt(body))

@@ -180,7 +180,7 @@ var toolChecks = []Check{
 	{"tool.kind.execute", TierShould, "Running a command is a tool call of the kind execute.", pageTools, kindOfTool(PurposeCommand, "execute", "file", "ran.txt", "text", "ran")},
 	{"tool.locations.absolute", TierMust, "A location's path is absolute.", pageTools, watchList("locations", absolutePath)},
 	{"tool.locations.lines", TierMust, "A location's line, if any, counts from 1.", pageTools, watchList("locations", lineFrom1)},
-	{"tool.locations.read", TierShould, "Reading a file tells its location.", pageTools, toolOf(PurposeRead, func(s *scene, c *toolCall) {
+	{"tool.locations.read", TierShould, "Reading a file reports its location.", pageTools, toolOf(PurposeRead, func(s *scene, c *toolCall) {
 		path := filepath.Join(s.work, "notes.txt")
 		if !slices.ContainsFunc(list(c.state, "locations"), func(l any) bool { return str(l, "path") == path }) {
 			s.failAt(c.first, "%v does not have the location notes.txt", c)
@@ -206,7 +206,7 @@ var toolChecks = []Check{
 	{"tool.failure", TierMust, "A tool that fails makes a failed tool call, not an error of the prompt.", pageTools, toolOf(PurposeRead, func(s *scene, c *toolCall) {
 		s.wants(c, "failed", "the file is not there")
 	}, "file", "no-such-file.txt")},
-	{"tool.failure.told", TierShould, "A failed tool call tells why.", pageTools, toolOf(PurposeRead, func(s *scene, c *toolCall) {
+	{"tool.failure.told", TierShould, "A failed tool call says why.", pageTools, toolOf(PurposeRead, func(s *scene, c *toolCall) {
 		if c.status() == "failed" && len(list(c.state, "content")) == 0 && c.state["rawOutput"] == nil {
 			s.failAt(c.last(), "%v failed without a word", c)
 		}

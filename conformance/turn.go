@@ -115,9 +115,6 @@ func (u *turn) abort() {
 	u.answer()
 }
 
-// survives checks that the session accepts a prompt.
-func (u *turn) survives() { u.alive() }
-
 // all returns the agent's messages for this session from the prompt to its response, or until now.
 func (u *turn) all() []*message {
 	var own []*message

@@ -66,8 +66,8 @@ func usageLines(uses []sessions.Use) string {
 	}
 	var s strings.Builder
 	fmt.Fprintf(&s, "- Model calls: %d", n)
-	if _, _, untold := agent.Cost(uses); untold > 0 {
-		fmt.Fprintf(&s, ", %d of them without a known usage", untold)
+	if _, _, unreported := agent.Cost(uses); unreported > 0 {
+		fmt.Fprintf(&s, ", %d of them without a known usage", unreported)
 	}
 	fmt.Fprintf(&s, "\n- Input: %d tokens, and %d read from and %d written to the cache\n", sum.Input, sum.CacheRead, sum.CacheWrite)
 	if all := sum.Input + sum.CacheRead + sum.CacheWrite; sum.CacheRead+sum.CacheWrite > 0 {
@@ -83,20 +83,20 @@ func usageLines(uses []sessions.Use) string {
 
 // costText returns the cost of uses, as far as it is known.
 func costText(uses []sessions.Use) string {
-	usd, unpriced, untold := agent.Cost(uses)
+	usd, unpriced, unreported := agent.Cost(uses)
 	var why []string
 	if unpriced > 0 {
 		why = append(why, "the prices of "+text.Count(unpriced, "call")+" are unknown")
 	}
-	if untold > 0 {
-		why = append(why, "the usage of "+text.Count(untold, "call")+" is unknown")
+	if unreported > 0 {
+		why = append(why, "the usage of "+text.Count(unreported, "call")+" is unknown")
 	}
 	switch {
 	case len(why) == 0:
 		return dollars(usd)
 	case usd > 0:
 		return "at least " + dollars(usd) + "; " + strings.Join(why, ", and ")
-	case untold == 0:
+	case unreported == 0:
 		return "unknown (no prices for this model)"
 	default:
 		return "unknown (" + strings.Join(why, ", and ") + ")"
