@@ -105,7 +105,7 @@ type decoder struct {
 // entry decodes a line whose envelope is decoded. It returns an [Unknown] for a body that does not match its kind.
 func (d *decoder) entry(v *envelope, line []byte) Entry {
 	base := v.base()
-	e, err := d.body(v.Type, line, base)
+	e, err := d.body(v.Type, line)
 	if err != nil {
 		d.notice("entry %s (%s) has an unknown shape and is left out: %v", v.ID, v.Type, err)
 	}
@@ -115,10 +115,10 @@ func (d *decoder) entry(v *envelope, line []byte) Entry {
 	return e.withRef(base)
 }
 
-func (d *decoder) body(kind Kind, line []byte, base Base) (Entry, error) {
+func (d *decoder) body(kind Kind, line []byte) (Entry, error) {
 	switch kind {
 	case KindMessage:
-		return d.messageEntry(line, base)
+		return d.messageEntry(line)
 	case KindCustomMessage:
 		return d.customMessage(line)
 	case KindModelChange:
@@ -158,21 +158,17 @@ func decodeBody[T Entry](line []byte) (Entry, error) {
 
 func (d *decoder) customMessage(line []byte) (Entry, error) {
 	var w struct {
-		CustomType  string    `json:"customType"`
-		Content     jsonx.Raw `json:"content"`
-		Display     bool      `json:"display"`
-		Details     jsonx.Raw `json:"details"`
-		Attribution string    `json:"attribution"`
+		CustomType  string      `json:"customType"`
+		Content     readContent `json:"content"`
+		Display     bool        `json:"display"`
+		Details     jsonx.Raw   `json:"details"`
+		Attribution string      `json:"attribution"`
 	}
 	if err := jsonx.Unmarshal(line, &w); err != nil {
 		return nil, err
 	}
-	parts, err := d.parts(w.Content)
-	if err != nil {
-		return nil, err
-	}
 	return CustomMessage{
-		CustomType: w.CustomType, Parts: parts, Display: w.Display, Details: w.Details, Attribution: w.Attribution,
+		CustomType: w.CustomType, Parts: d.blocks(w.Content), Display: w.Display, Details: w.Details, Attribution: w.Attribution,
 	}, nil
 }
 

@@ -1,9 +1,8 @@
 package sessions
 
 import (
+	"bytes"
 	"os"
-
-	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
 var (
@@ -16,17 +15,18 @@ var (
 // NewArtifacts returns the artifacts in a directory.
 func NewArtifacts(dir string) *Artifacts { return &Artifacts{dir: dir, fs: diskFS{}} }
 
-// DecodeBothWays decodes a line with the fast decoder and with the lenient one. It reports false if the fast one does
-// not accept the line.
-func DecodeBothWays(text []byte) (fast, lenient Entry, ok bool) {
+// DecodeBothWays decodes a line in one pass, and with its envelope first, as lines that other programs write. It reports
+// false if the line is not a message that can be read.
+func DecodeBothWays(text []byte) (fast, other Entry, ok bool) {
 	d := &decoder{
 		blob:   func(string) ([]byte, error) { return nil, os.ErrNotExist },
 		notice: func(string, ...any) {},
 	}
-	fast, ok = d.plainMessage(text)
-	var v envelope
-	if !ok || jsonx.Unmarshal(text, &v) != nil {
-		return fast, nil, ok
+	if !bytes.HasPrefix(text, messageStart) {
+		return nil, nil, false
 	}
-	return fast, d.entry(&v, text), ok
+	fast, err := d.line(line{text: text})
+	other, otherErr := d.line(line{text: append([]byte("{ "), text[1:]...)})
+	_, unknown := fast.(Unknown)
+	return fast, other, err == nil && otherErr == nil && !unknown
 }

@@ -181,8 +181,10 @@ func decodeLines(lines []line, blob func(ref string) ([]byte, error)) (entries [
 }
 
 func (d *decoder) line(l line) (Entry, error) {
-	if e, ok := d.plainMessage(l.text); ok {
-		return e, nil
+	if bytes.HasPrefix(l.text, messageStart) { // nearly all lines: decode them in one pass
+		if e, err := d.messageEntry(l.text); err == nil && e.Ref().ID != "" {
+			return e, nil
+		}
 	}
 	var v envelope
 	if err := jsonx.Unmarshal(l.text, &v); err != nil {

@@ -1,11 +1,11 @@
 package sessions
 
 import (
-	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -183,48 +183,52 @@ func encodeArguments(input jsonx.Raw) (jsonx.Raw, error) {
 	}
 }
 
-// wireMessage is a message of any role.
+// wireMessage is a message of any role, as this and other programs write it.
 type wireMessage struct {
-	Role         string    `json:"role"`
-	Content      jsonx.Raw `json:"content"`
-	Timestamp    jsonx.Raw `json:"timestamp"`
-	API          string    `json:"api"`
-	Provider     string    `json:"provider"`
-	Model        string    `json:"model"`
-	StopReason   string    `json:"stopReason"`
-	ErrorMessage string    `json:"errorMessage"`
-	Usage        jsonx.Raw `json:"usage"`
-	ToolCallID   string    `json:"toolCallId"`
-	ToolName     string    `json:"toolName"`
-	Details      jsonx.Raw `json:"details"`
-	IsError      bool      `json:"isError"`
-	MessageID    string    `json:"messageId"`
+	Role         string       `json:"role"`
+	Content      readContent  `json:"content"`
+	Timestamp    readMillis   `json:"timestamp"`
+	API          string       `json:"api"`
+	Provider     string       `json:"provider"`
+	Model        string       `json:"model"`
+	StopReason   string       `json:"stopReason"`
+	ErrorMessage string       `json:"errorMessage"`
+	Usage        decodedUsage `json:"usage"`
+	ToolCallID   string       `json:"toolCallId"`
+	ToolName     string       `json:"toolName"`
+	Details      jsonx.Raw    `json:"details"`
+	IsError      bool         `json:"isError"`
+	MessageID    string       `json:"messageId"`
 }
 
-func (d *decoder) messageEntry(line []byte, base Base) (Entry, error) {
-	var outer struct {
-		Message jsonx.Raw `json:"message"`
-	}
-	if err := jsonx.Unmarshal(line, &outer); err != nil {
+// messageLine is a line with a message.
+type messageLine struct {
+	envelope
+	Message wireMessage `json:"message"`
+}
+
+// messageStart is the start of a line with a message that this program wrote.
+var messageStart = []byte(`{"type":"message",`)
+
+func (d *decoder) messageEntry(line []byte) (Entry, error) {
+	var l messageLine
+	if err := jsonx.Unmarshal(line, &l); err != nil {
 		return nil, err
 	}
-	var w wireMessage
-	if err := jsonx.Unmarshal(outer.Message, &w); err != nil {
-		return nil, err
-	}
-	m := providers.Message{ID: w.MessageID, Role: providers.RoleUser, Time: parseMillis(w.Timestamp, base.Time)}
-	e := MessageEntry{Role: w.Role}
+	w, base := &l.Message, l.base()
+	m := providers.Message{ID: w.MessageID, Role: providers.RoleUser, Time: w.Timestamp.time(base.Time)}
+	e := MessageEntry{Base: base, Role: w.Role}
 	switch w.Role {
 	case roleUser, "developer", "custom", "hookMessage":
 	case roleAssistant:
 		m.Role, m.API, m.Provider, m.Model = providers.RoleAssistant, w.API, w.Provider, w.Model
 		m.StopReason, m.Error = providers.StopReason(w.StopReason), w.ErrorMessage
-		m.Usage, m.Price = decodeUsage(w.Usage)
+		m.Usage, m.Price = w.Usage.usage, w.Usage.price
 	case roleToolResult:
 		m.Role, m.ToolCallID, m.ToolName, m.IsError = providers.RoleTool, w.ToolCallID, w.ToolName, w.IsError
 		m.Details = d.intoDetails(w.Details)
 	default:
-		parts, hidden, err := d.foreignMessage(w.Role, outer.Message)
+		parts, hidden, err := d.foreignMessage(w.Role, jsonx.Lookup(line, "message"))
 		if err != nil {
 			return nil, err
 		}
@@ -232,11 +236,7 @@ func (d *decoder) messageEntry(line []byte, base Base) (Entry, error) {
 		e.Message = m
 		return e, nil
 	}
-	parts, err := d.parts(w.Content)
-	if err != nil {
-		return nil, err
-	}
-	m.Parts = parts
+	m.Parts = d.blocks(w.Content)
 	e.Message = m
 	return e, nil
 }
@@ -286,19 +286,46 @@ func (w *readUsage) usage() providers.Usage {
 	}
 }
 
-func parseMillis(raw jsonx.Raw, otherwise time.Time) time.Time {
-	var ms float64
-	if jsonx.IsNull(raw) || jsonx.Unmarshal(raw, &ms) != nil {
-		return otherwise
-	}
-	return millis(ms, otherwise)
+// decodedUsage is the result of decodeUsage.
+type decodedUsage struct {
+	usage providers.Usage
+	price providers.Price
 }
 
-func millis(ms float64, otherwise time.Time) time.Time {
-	if ms <= 0 || ms > 1<<53 {
+func (u *decodedUsage) UnmarshalJSONFrom(dec *jsonx.Decoder) error {
+	raw, err := dec.ReadValue()
+	u.usage, u.price = decodeUsage(raw)
+	return err
+}
+
+// readMillis is a time in milliseconds since 1970. Anything but a positive number is unknown and reads as zero.
+type readMillis float64
+
+func (ms *readMillis) UnmarshalJSONFrom(dec *jsonx.Decoder) error {
+	raw, err := dec.ReadValue()
+	n, _ := strconv.ParseFloat(string(raw), 64)
+	if *ms = readMillis(n); n <= 0 || n > 1<<53 {
+		*ms = 0
+	}
+	return err
+}
+
+func (ms readMillis) time(otherwise time.Time) time.Time {
+	if ms == 0 {
 		return otherwise
 	}
 	return time.UnixMilli(int64(ms)).UTC()
+}
+
+// readContent is a message's content: a list of blocks, or a string.
+type readContent []readBlock
+
+func (c *readContent) UnmarshalJSONFrom(dec *jsonx.Decoder) error {
+	if dec.PeekKind() != '"' {
+		return jsonx.UnmarshalNext(dec, (*[]readBlock)(c))
+	}
+	*c = readContent{{Type: "text"}}
+	return jsonx.UnmarshalNext(dec, &(*c)[0].Text)
 }
 
 // readBlock is wireBlock as other programs and older versions may write it.
@@ -323,26 +350,11 @@ type readBlock struct {
 // expect them.
 var thinkingFields = [...]string{"reasoning_content", "reasoning", "reasoning_text"}
 
-// parts decodes content: a string, or a list of blocks. It leaves out blocks of unknown types with a notice.
-func (d *decoder) parts(content jsonx.Raw) ([]providers.Part, error) {
-	if jsonx.IsNull(content) {
-		return nil, nil
+// blocks decodes content. It leaves out blocks of unknown types with a notice.
+func (d *decoder) blocks(blocks readContent) []providers.Part {
+	if blocks == nil {
+		return nil
 	}
-	if content.Kind() == '"' {
-		var s string
-		if err := jsonx.Unmarshal(content, &s); err != nil {
-			return nil, err
-		}
-		return []providers.Part{providers.Text{Text: s}}, nil
-	}
-	var blocks []readBlock
-	if err := jsonx.Unmarshal(content, &blocks); err != nil {
-		return nil, err
-	}
-	return d.blocks(blocks), nil
-}
-
-func (d *decoder) blocks(blocks []readBlock) []providers.Part {
 	parts := make([]providers.Part, 0, len(blocks))
 	for i := range blocks {
 		if p := d.part(&blocks[i]); p != nil {
@@ -466,66 +478,4 @@ func compactionText(summary string) string {
 
 func branchText(summary string) string {
 	return "Another branch of this conversation was left here. A summary of it:\n\n" + summary
-}
-
-// plainStart is the start of a line with a message that this program wrote.
-var plainStart = []byte(`{"type":"message",`)
-
-// plainLine is a line with a message in the shape that this program writes.
-type plainLine struct {
-	envelope
-	Message struct {
-		Role         string      `json:"role"`
-		Content      []readBlock `json:"content"`
-		Timestamp    float64     `json:"timestamp"`
-		API          string      `json:"api"`
-		Provider     string      `json:"provider"`
-		Model        string      `json:"model"`
-		StopReason   string      `json:"stopReason"`
-		ErrorMessage string      `json:"errorMessage"`
-		Usage        plainUsage  `json:"usage"`
-		ToolCallID   string      `json:"toolCallId"`
-		ToolName     string      `json:"toolName"`
-		Details      jsonx.Raw   `json:"details"`
-		IsError      bool        `json:"isError"`
-		MessageID    string      `json:"messageId"`
-	} `json:"message"`
-}
-
-// plainUsage is a usage in the shape that this program writes.
-type plainUsage struct {
-	readUsage
-	readCosts
-}
-
-// plainMessage decodes a message in one pass, because nearly all lines are messages. [decoder.entry] decodes what it
-// does not accept; both return the same entry.
-func (d *decoder) plainMessage(text []byte) (Entry, bool) {
-	if !bytes.HasPrefix(text, plainStart) {
-		return nil, false
-	}
-	var l plainLine
-	if err := jsonx.Unmarshal(text, &l); err != nil || l.ID == "" {
-		return nil, false
-	}
-	w := &l.Message
-	base := l.base()
-	m := providers.Message{ID: w.MessageID, Time: millis(w.Timestamp, base.Time)}
-	switch w.Role {
-	case roleUser:
-		m.Role = providers.RoleUser
-	case roleAssistant:
-		m.Role, m.API, m.Provider, m.Model = providers.RoleAssistant, w.API, w.Provider, w.Model
-		m.StopReason, m.Error = providers.StopReason(w.StopReason), w.ErrorMessage
-		m.Usage, m.Price = w.Usage.usage(), w.Usage.Cost.price()
-	case roleToolResult:
-		m.Role, m.ToolCallID, m.ToolName, m.IsError = providers.RoleTool, w.ToolCallID, w.ToolName, w.IsError
-		m.Details = d.intoDetails(w.Details)
-	default:
-		return nil, false
-	}
-	if w.Content != nil {
-		m.Parts = d.blocks(w.Content)
-	}
-	return MessageEntry{Base: base, Message: m, Role: w.Role}, true
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// Every message that this program writes is decoded by the fast decoder, with the same result as by the other.
+// Every message that this program writes is decoded in one pass, with the same result as with its envelope first.
 func TestPlainMessage_TakesWhatIsWritten(t *testing.T) {
 	s := newStore(t)
 	l := create(t, s)

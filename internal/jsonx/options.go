@@ -36,6 +36,9 @@ func UnmarshalFunc[T any](fn func(data []byte) (T, error)) *json.Unmarshalers {
 	})
 }
 
+// UnmarshalNext decodes the next value of dec into v, for a custom unmarshaler.
+func UnmarshalNext(dec *Decoder, v any) error { return json.UnmarshalDecode(dec, v) }
+
 // IsNull reports whether raw is absent or the JSON null.
 func IsNull(raw Raw) bool {
 	return len(raw) == 0 || raw.Kind() == 'n'
