@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,16 +48,7 @@ func Apply(ctx context.Context, path string, c *Change) (done *Changed, err erro
 	if _, err := usesWAL(path); err != nil {
 		return nil, err
 	}
-	name := filepath.ToSlash(path)
-	if runtime.GOOS == "windows" {
-		name = "/" + name
-	}
-	uri := url.URL{Scheme: "file", Path: name, RawQuery: "mode=rw"}
-	conn, err := sqlite.OpenConn(uri.String(), sqlite.OpenReadWrite, sqlite.OpenURI)
-	if err != nil {
-		return nil, explain(err)
-	}
-	d, err := prepare(ctx, conn, authorizeChange)
+	d, err := connect(ctx, path, "mode=rw", sqlite.OpenReadWrite, authorizeChange)
 	if err != nil {
 		return nil, err
 	}
@@ -103,18 +91,7 @@ func (d *DB) exec(statement string, args ...any) error {
 	if err != nil {
 		return d.explain(err)
 	}
-	for i, arg := range args {
-		switch v := arg.(type) {
-		case nil:
-			stmt.BindNull(i + 1)
-		case int64:
-			stmt.BindInt64(i+1, v)
-		case float64:
-			stmt.BindFloat(i+1, v)
-		case string:
-			stmt.BindText(i+1, v)
-		}
-	}
+	bind(stmt, args)
 	_, err = stmt.Step()
 	ferr := stmt.Finalize() // reports the same error
 	if err == nil {

@@ -74,24 +74,24 @@ func Open(ctx context.Context, path string) (*DB, error) {
 	} else if _, err := os.Stat(path + "-shm"); wal && errors.Is(err, fs.ErrNotExist) {
 		query, stale = "immutable=1", "Changes that are only in its -wal file are not shown."
 	}
-	name := filepath.ToSlash(path)
-	if runtime.GOOS == "windows" {
-		name = "/" + name
-	}
-	uri := url.URL{Scheme: "file", Path: name, RawQuery: query}
-	conn, err := sqlite.OpenConn(uri.String(), sqlite.OpenReadOnly, sqlite.OpenURI)
-	if err != nil {
-		return nil, explain(err)
-	}
-	d, err := prepare(ctx, conn, authorize)
+	d, err := connect(ctx, path, query, sqlite.OpenReadOnly, authorize)
 	if err == nil {
 		d.Stale = stale
 	}
 	return d, err
 }
 
-// prepare sets the limits of a connection.
-func prepare(ctx context.Context, conn *sqlite.Conn, authorize func(sqlite.Action) sqlite.AuthResult) (*DB, error) {
+// connect opens the database at path with the parameters of a SQLite URI, and sets the limits of the connection.
+func connect(ctx context.Context, path, query string, flags sqlite.OpenFlags, authorize func(sqlite.Action) sqlite.AuthResult) (*DB, error) {
+	name := filepath.ToSlash(path)
+	if runtime.GOOS == "windows" {
+		name = "/" + name
+	}
+	uri := url.URL{Scheme: "file", Path: name, RawQuery: query}
+	conn, err := sqlite.OpenConn(uri.String(), flags, sqlite.OpenURI)
+	if err != nil {
+		return nil, explain(err)
+	}
 	d := &DB{conn: conn}
 	d.ctx, d.cancel = context.WithTimeoutCause(ctx, maxTime, errSlow)
 	conn.SetInterrupt(d.ctx.Done())
@@ -100,7 +100,7 @@ func prepare(ctx context.Context, conn *sqlite.Conn, authorize func(sqlite.Actio
 	conn.Limit(sqlite.LimitLength, maxValue)
 	conn.Limit(sqlite.LimitSQLLength, maxSQL)
 	conn.Limit(sqlite.LimitWorkerThreads, 0)
-	err := errors.Join(conn.SetDefensive(true), d.pragma("PRAGMA trusted_schema=0"), d.pragma("PRAGMA temp_store=2"), d.pragma("PRAGMA cell_size_check=1"), d.pragma("PRAGMA hard_heap_limit=268435456"))
+	err = errors.Join(conn.SetDefensive(true), d.exec("PRAGMA trusted_schema=0"), d.exec("PRAGMA temp_store=2"), d.exec("PRAGMA cell_size_check=1"), d.exec("PRAGMA hard_heap_limit=268435456"))
 	if err == nil {
 		err = conn.SetAuthorizer(sqlite.AuthorizeFunc(authorize))
 	}
@@ -147,15 +147,6 @@ func authorize(a sqlite.Action) sqlite.AuthResult {
 	}
 }
 
-func (d *DB) pragma(text string) error {
-	stmt, _, err := d.conn.PrepareTransient(text)
-	if err != nil {
-		return err
-	}
-	_, err = stmt.Step()
-	return errors.Join(err, stmt.Finalize())
-}
-
 // Rows is the result of a query.
 type Rows struct {
 	Columns []string
@@ -182,16 +173,7 @@ func (d *DB) Query(statement string, most int, args ...any) (rows *Rows, err err
 	if left := strings.TrimSpace(statement[len(statement)-rest:]); left != "" {
 		return nil, errStatement
 	}
-	for i, arg := range args {
-		switch v := arg.(type) {
-		case int64:
-			stmt.BindInt64(i+1, v)
-		case float64:
-			stmt.BindFloat(i+1, v)
-		case string:
-			stmt.BindText(i+1, v)
-		}
-	}
+	bind(stmt, args)
 	rows = new(Rows)
 	for i := range stmt.ColumnCount() {
 		rows.Columns = append(rows.Columns, strings.ToValidUTF8(stmt.ColumnName(i), "\uFFFD"))
@@ -216,6 +198,22 @@ func (d *DB) Query(statement string, most int, args ...any) (rows *Rows, err err
 			row[i] = cell(stmt, i)
 		}
 		rows.Cells = append(rows.Cells, row)
+	}
+}
+
+// bind sets the parameters of a statement: nil, int64, float64 or string.
+func bind(stmt *sqlite.Stmt, args []any) {
+	for i, arg := range args {
+		switch v := arg.(type) {
+		case nil:
+			stmt.BindNull(i + 1)
+		case int64:
+			stmt.BindInt64(i+1, v)
+		case float64:
+			stmt.BindFloat(i+1, v)
+		case string:
+			stmt.BindText(i+1, v)
+		}
 	}
 }
 

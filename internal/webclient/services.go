@@ -36,11 +36,11 @@ type request struct {
 // services are the providers in order of preference.
 func services() []service {
 	return []service{
-		{SearchTavily, "Tavily", "TAVILY_API_KEY", "https://api.tavily.com", askTavily, readTavily},
+		{SearchTavily, "Tavily", "TAVILY_API_KEY", "https://api.tavily.com", askTavily, readResults},
 		{SearchPerplexity, "Perplexity", "PERPLEXITY_API_KEY", "https://api.perplexity.ai", askPerplexity, readPerplexity},
 		{SearchBrave, "Brave", "BRAVE_API_KEY", "https://api.search.brave.com", askBrave, readBrave},
-		{SearchExa, "Exa", "EXA_API_KEY", "https://api.exa.ai", askExa, readExa},
-		{SearchSearXNG, "SearXNG", "SEARXNG_TOKEN, or searxng in config.yml", "", askSearXNG, readSearXNG},
+		{SearchExa, "Exa", "EXA_API_KEY", "https://api.exa.ai", askExa, readResults},
+		{SearchSearXNG, "SearXNG", "SEARXNG_TOKEN, or searxng in config.yml", "", askSearXNG, readResults},
 	}
 }
 
@@ -58,22 +58,37 @@ func askTavily(s *Searcher, q *Query) request {
 	}
 }
 
-func readTavily(body []byte) (*Results, error) {
+// readResults reads the responses of Tavily, Exa and SearXNG.
+func readResults(body []byte) (*Results, error) {
 	var in struct {
-		Answer  string `json:"answer"`
+		Answer  string      `json:"answer"`  // of Tavily
+		Answers []jsonx.Raw `json:"answers"` // of SearXNG
 		Results []struct {
-			Title         string `json:"title"`
-			URL           string `json:"url"`
-			Content       string `json:"content"`
-			PublishedDate string `json:"published_date"`
+			Title   string `json:"title"`
+			URL     string `json:"url"`
+			Content string `json:"content"`
+			// Exa's names for the content.
+			Summary string `json:"summary"`
+			Text    string `json:"text"`
+			// The date has another name at Tavily.
+			TavilyDate string `json:"published_date"`
+			Date       string `json:"publishedDate"`
 		} `json:"results"`
 	}
 	if err := decode(body, "results", &in); err != nil {
 		return nil, err
 	}
 	res := &Results{Answer: in.Answer}
+	for _, raw := range in.Answers {
+		// Older instances return strings, newer ones objects.
+		text, ok := jsonx.Text(raw)
+		if !ok && len(raw) > 0 && raw[0] == '{' {
+			text, _ = jsonx.Text(jsonx.Lookup(raw, "answer"))
+		}
+		res.Answer = strings.TrimSpace(res.Answer + "\n" + text)
+	}
 	for _, r := range in.Results {
-		res.Sources = append(res.Sources, Source{r.Title, r.URL, r.Content, r.PublishedDate})
+		res.Sources = append(res.Sources, Source{r.Title, r.URL, cmp.Or(r.Content, r.Summary, r.Text), cmp.Or(r.TavilyDate, r.Date)})
 	}
 	return res, nil
 }
@@ -204,26 +219,6 @@ func askExa(s *Searcher, q *Query) request {
 	return request{path: "/search", header: "x-api-key", value: s.key, body: body}
 }
 
-func readExa(body []byte) (*Results, error) {
-	var in struct {
-		Results []struct {
-			Title         string `json:"title"`
-			URL           string `json:"url"`
-			PublishedDate string `json:"publishedDate"`
-			Summary       string `json:"summary"`
-			Text          string `json:"text"`
-		} `json:"results"`
-	}
-	if err := decode(body, "results", &in); err != nil {
-		return nil, err
-	}
-	res := new(Results)
-	for _, r := range in.Results {
-		res.Sources = append(res.Sources, Source{r.Title, r.URL, cmp.Or(r.Summary, r.Text), r.PublishedDate})
-	}
-	return res, nil
-}
-
 func askSearXNG(s *Searcher, q *Query) request {
 	query := url.Values{"q": {q.Text}, "format": {"json"}}
 	switch q.Recency {
@@ -238,34 +233,6 @@ func askSearXNG(s *Searcher, q *Query) request {
 		out.header, out.value = "Authorization", "Bearer "+s.key
 	}
 	return out
-}
-
-func readSearXNG(body []byte) (*Results, error) {
-	var in struct {
-		Answers []jsonx.Raw `json:"answers"`
-		Results []struct {
-			Title         string `json:"title"`
-			URL           string `json:"url"`
-			Content       string `json:"content"`
-			PublishedDate string `json:"publishedDate"`
-		} `json:"results"`
-	}
-	if err := decode(body, "results", &in); err != nil {
-		return nil, err
-	}
-	res := new(Results)
-	for _, raw := range in.Answers {
-		// Older instances return strings, newer ones objects.
-		text, ok := jsonx.Text(raw)
-		if !ok && len(raw) > 0 && raw[0] == '{' {
-			text, _ = jsonx.Text(jsonx.Lookup(raw, "answer"))
-		}
-		res.Answer = strings.TrimSpace(res.Answer + "\n" + text)
-	}
-	for _, r := range in.Results {
-		res.Sources = append(res.Sources, Source{r.Title, r.URL, r.Content, r.PublishedDate})
-	}
-	return res, nil
 }
 
 var errOtherAnswer = errors.New("an answer of another kind")
