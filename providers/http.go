@@ -167,3 +167,15 @@ func (t *trusting) CloseIdleConnections() {
 		secure.CloseIdleConnections()
 	}
 }
+
+// SameOrigin reports whether two URLs have the same scheme, host and port.
+func SameOrigin(a, b *url.URL) bool {
+	return strings.EqualFold(a.Scheme, b.Scheme) && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+}
+
+func port(u *url.URL) string {
+	if strings.EqualFold(u.Scheme, "https") {
+		return cmp.Or(u.Port(), "443")
+	}
+	return cmp.Or(u.Port(), "80")
+}

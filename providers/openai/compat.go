@@ -7,19 +7,21 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// rules is a [providers.Compat] with every field decided.
+// rules describe a server.
 type rules struct {
-	store, developer, effort, usage        bool
-	toolChoice, noThinkingWhenForced       bool
-	reasoningForCalls, contentForCalls     bool
-	resultName, answerBehindResult         bool
-	thinkingAsText, mistralIDs             bool
-	official                               bool // OpenAI itself
-	cacheKey                               bool // accepts prompt_cache_key
-	strict                                 strictness
-	efforts                                map[providers.ThinkingLevel]string
-	maxTokens, thinkingFormat, reasoningIn string
-	openRouter, vercel                     *providers.GatewayRouting
+	providers.Compat
+
+	official bool // OpenAI itself
+	cacheKey bool // accepts prompt_cache_key
+	strict   strictness
+}
+
+// is returns a flag of [providers.Compat], or its default.
+func is(flag *bool, otherwise bool) bool {
+	if flag == nil {
+		return otherwise
+	}
+	return *flag
 }
 
 // strictness says which tools are strict.
@@ -107,34 +109,18 @@ func detect(host string) providers.Compat {
 // rulesFor decides the rules for the server of cfg at host.
 func rulesFor(cfg *providers.Config, host string) rules {
 	host = strings.ToLower(host)
-	c := cfg.Compat.Over(detect(host))
-	is := func(flag *bool, otherwise bool) bool {
-		if flag == nil {
-			return otherwise
-		}
-		return *flag
-	}
 	official := host == officialHost || strings.HasSuffix(host, "."+officialHost) // subdomains are regions
-	r := rules{
-		store: is(c.SupportsStore, false), developer: is(c.SupportsDeveloperRole, false),
-		effort: is(c.SupportsReasoningEffort, true), usage: is(c.SupportsUsageInStreaming, true),
-		toolChoice:           is(c.SupportsToolChoice, true),
-		noThinkingWhenForced: is(c.DisableReasoningOnForcedToolChoice, refusesForcedThinking(cfg.Model())),
-		reasoningForCalls:    is(c.RequiresReasoningContentForToolCalls, false),
-		contentForCalls:      is(c.RequiresAssistantContentForToolCalls, false),
-		resultName:           is(c.RequiresToolResultName, false),
-		answerBehindResult:   is(c.RequiresAssistantAfterToolResult, false),
-		thinkingAsText:       is(c.RequiresThinkingAsText, false), mistralIDs: is(c.RequiresMistralToolIDs, false),
-		official: official, cacheKey: official, efforts: c.ReasoningEffortMap,
-		maxTokens: c.MaxTokensField, thinkingFormat: c.ThinkingFormat, reasoningIn: c.ReasoningContentField,
-		strict: strictOf(cfg, &c),
+	r := rules{Compat: cfg.Compat.Over(detect(host)), official: official, cacheKey: official}
+	r.strict = strictOf(cfg, &r.Compat)
+	if r.DisableReasoningOnForcedToolChoice == nil {
+		r.DisableReasoningOnForcedToolChoice = new(refusesForcedThinking(cfg.Model()))
 	}
 	// Other servers would reject the routing of a gateway.
-	if host == openRouterHost {
-		r.openRouter = c.OpenRouterRouting
+	if host != openRouterHost {
+		r.OpenRouterRouting = nil
 	}
-	if host == vercelHost {
-		r.vercel = c.VercelGatewayRouting
+	if host != vercelHost {
+		r.VercelGatewayRouting = nil
 	}
 	return r
 }
@@ -145,7 +131,7 @@ func strictOf(cfg *providers.Config, c *providers.Compat) strictness {
 		return strictNone
 	case c.ToolStrictMode == "all_strict":
 		return strictAll
-	case c.SupportsStrictMode != nil && *c.SupportsStrictMode:
+	case is(c.SupportsStrictMode, false):
 		return strictExact
 	}
 	return strictNone

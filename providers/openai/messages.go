@@ -61,10 +61,10 @@ type conversation struct {
 
 // messages maps the conversation.
 func (m *model) messages(req *providers.Request) []message {
-	c := &conversation{model: m, out: make([]message, 0, len(req.Messages)+1), ids: callIDs{mistral: m.rules.mistralIDs, most: 40}}
+	c := &conversation{model: m, out: make([]message, 0, len(req.Messages)+1), ids: callIDs{mistral: is(m.rules.RequiresMistralToolIDs, false), most: 40}}
 	if req.System != "" {
 		role := "system"
-		if m.rules.developer && reasons(&m.cfg.Info) {
+		if is(m.rules.SupportsDeveloperRole, false) && reasons(&m.cfg.Info) {
 			role = "developer"
 		}
 		c.out = append(c.out, message{Content: req.System, Role: role})
@@ -98,7 +98,7 @@ func reasons(info *providers.ModelInfo) bool {
 
 // ask adds a message of the user.
 func (c *conversation) ask(said message) {
-	if n := len(c.out); c.model.rules.answerBehindResult && n > 0 && c.out[n-1].Role == "tool" {
+	if n := len(c.out); is(c.model.rules.RequiresAssistantAfterToolResult, false) && n > 0 && c.out[n-1].Role == "tool" {
 		c.out = append(c.out, message{Content: "I have read the results.", Role: "assistant"})
 	}
 	c.out = append(c.out, said)
@@ -152,7 +152,7 @@ func dataURL(img providers.Image) string {
 func (c *conversation) result(msg *providers.Message) {
 	text, shown := resultText(msg, c.model.cfg.Info.Images)
 	out := message{Content: text, ToolCallID: new(c.ids.result(msg.ToolCallID)), Role: "tool"}
-	if c.model.rules.resultName {
+	if is(c.model.rules.RequiresToolResultName, false) {
 		out.Name = dialect.ToolName(msg.ToolName)
 	}
 	c.out = append(c.out, out)
@@ -218,22 +218,22 @@ func (c *conversation) assistant(msg *providers.Message) (out message, ok bool) 
 	}
 	out.Role = "assistant"
 	rules := &c.model.rules
-	if rules.thinkingAsText && thought.Len() > 0 {
+	if is(rules.RequiresThinkingAsText, false) && thought.Len() > 0 {
 		text = "<thinking>\n" + thought.String() + "\n</thinking>\n" + text
 		thought.Reset()
 	}
-	if text == "" && rules.contentForCalls {
+	if text == "" && is(rules.RequiresAssistantContentForToolCalls, false) {
 		text = filler
 	}
 	if text != "" {
 		out.Content = text
 	}
-	if thought.Len() == 0 && out.ReasoningDetails == nil && len(out.ToolCalls) > 0 && rules.reasoningForCalls && reasons(&c.model.cfg.Info) {
+	if thought.Len() == 0 && out.ReasoningDetails == nil && len(out.ToolCalls) > 0 && is(rules.RequiresReasoningContentForToolCalls, false) && reasons(&c.model.cfg.Info) {
 		thought.WriteString(filler)
 	}
 	if thought.Len() > 0 {
-		if rules.reasoningIn != "" {
-			member = rules.reasoningIn
+		if rules.ReasoningContentField != "" {
+			member = rules.ReasoningContentField
 		}
 		switch member {
 		case memberReasoning:

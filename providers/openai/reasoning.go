@@ -43,7 +43,7 @@ func (a *answer) thought(d *delta) (s, member string) {
 		}
 		return ""
 	}
-	for _, name := range [...]string{a.rules.reasoningIn, memberContent, memberReasoning, memberText} {
+	for _, name := range [...]string{a.rules.ReasoningContentField, memberContent, memberReasoning, memberText} {
 		if s := said(name); s != "" {
 			return s, name
 		}

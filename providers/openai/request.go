@@ -80,25 +80,25 @@ type named struct {
 func (m *model) encode(req *providers.Request) ([]byte, error) {
 	r := request{
 		Stream: true, Messages: m.messages(req), Model: m.cfg.Model(), Tools: m.tools(req.Tools),
-		ServiceTier: serviceTier(&m.cfg.Info, req), Provider: m.rules.openRouter,
+		ServiceTier: serviceTier(&m.cfg.Info, req), Provider: m.rules.OpenRouterRouting,
 	}
-	if m.rules.usage {
+	if is(m.rules.SupportsUsageInStreaming, true) {
 		r.StreamOptions = &streamOptions{IncludeUsage: true}
 	}
-	if m.rules.store {
+	if is(m.rules.SupportsStore, false) {
 		r.Store = new(false)
 	}
-	if m.rules.vercel != nil {
-		r.ProviderOptions = &providerOptions{Gateway: m.rules.vercel}
+	if m.rules.VercelGatewayRouting != nil {
+		r.ProviderOptions = &providerOptions{Gateway: m.rules.VercelGatewayRouting}
 	}
-	forced := m.rules.toolChoice && offered(req)
+	forced := is(m.rules.SupportsToolChoice, true) && offered(req)
 	if forced {
 		r.ToolChoice = &toolChoice{Function: named{req.ForceTool}, Type: "function"}
 	}
-	if !forced || !m.rules.noThinkingWhenForced {
+	if !forced || !*m.rules.DisableReasoningOnForcedToolChoice {
 		m.think(&r, req.Thinking)
 	}
-	if most := mostTokens(&m.cfg.Info, req); m.rules.maxTokens == maxTokensNew {
+	if most := mostTokens(&m.cfg.Info, req); m.rules.MaxTokensField == maxTokensNew {
 		r.MaxCompletionTokens = most
 	} else {
 		r.MaxTokens = most
@@ -147,7 +147,7 @@ func cacheRetention(cfg *providers.Config) string {
 func (m *model) think(r *request, want providers.ThinkingLevel) {
 	info := &m.cfg.Info
 	on := info.ClampThinking(want) != providers.ThinkingOff || info.ThinkingMode == providers.ThinkingEffortAlways
-	switch m.rules.thinkingFormat {
+	switch m.rules.ThinkingFormat {
 	case formatOpenRouter:
 		if word := m.effortWord(want); word != "" {
 			r.Reasoning = &effort{word}
@@ -173,10 +173,10 @@ func (m *model) think(r *request, want providers.ThinkingLevel) {
 }
 
 func (m *model) effortWord(want providers.ThinkingLevel) string {
-	if !m.rules.effort {
+	if !is(m.rules.SupportsReasoningEffort, true) {
 		return ""
 	}
-	return effortWord(&m.cfg.Info, want, m.rules.efforts)
+	return effortWord(&m.cfg.Info, want, m.rules.ReasoningEffortMap)
 }
 
 // effortWord returns the server's name for a level, or "" to omit it. The names in other take precedence.

@@ -62,14 +62,14 @@ func (m *responsesModel) encode(req *providers.Request) ([]byte, error) {
 	if s := m.cfg.Compat.SupportsStore; s == nil || *s {
 		r.Store = new(false)
 	}
-	forced := m.rules.toolChoice && offered(req)
+	forced := is(m.rules.SupportsToolChoice, true) && offered(req)
 	if forced {
 		r.ToolChoice = &namedTool{Type: "function", Name: req.ForceTool}
 	}
 	if reasons(info) {
 		// OpenAI rejects it for models that do not reason.
 		r.Include = []string{"reasoning.encrypted_content"}
-		if m.rules.effort && !(forced && m.rules.noThinkingWhenForced) {
+		if is(m.rules.SupportsReasoningEffort, true) && !(forced && *m.rules.DisableReasoningOnForcedToolChoice) {
 			r.Reasoning = m.reasoning(req.Thinking)
 		}
 	}
@@ -95,7 +95,7 @@ func (m *responsesModel) encode(req *providers.Request) ([]byte, error) {
 }
 
 func (m *responsesModel) reasoning(want providers.ThinkingLevel) *reasoning {
-	word := effortWord(&m.cfg.Info, want, m.rules.efforts)
+	word := effortWord(&m.cfg.Info, want, m.rules.ReasoningEffortMap)
 	switch word {
 	case "":
 		return nil

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
@@ -234,7 +236,7 @@ func setHeader[V any](r *fileReader, m *configfile.Member, path string, to map[s
 
 // invalidName returns why name cannot be the name of a header; empty if it can.
 func invalidName(name string) string {
-	if !isToken(name) {
+	if !httpguts.ValidHeaderFieldName(name) {
 		return "this is not a valid header name"
 	}
 	return ""
@@ -490,9 +492,9 @@ func (p *fileProvider) keyless() bool {
 
 // invalidBaseURL returns why s cannot be a base URL; empty if it can.
 func invalidBaseURL(s string) string {
-	u, err := url.Parse(s)
+	u := httpURL(s)
 	switch {
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+	case u == nil:
 		return "must be a URL with http or https"
 	case u.Fragment != "":
 		return "must not have a fragment"
@@ -500,10 +502,13 @@ func invalidBaseURL(s string) string {
 	return ""
 }
 
-// isHTTPURL reports whether s is an absolute URL with http or https.
-func isHTTPURL(s string) bool {
+// httpURL parses an absolute URL with http or https. It returns nil for anything else.
+func httpURL(s string) *url.URL {
 	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil
+	}
+	return u
 }
 
 // isLoopback reports whether the URL names this machine.

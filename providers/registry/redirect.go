@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -208,8 +210,8 @@ func (r *Router) changeLocked(id string, to *redirect, disabled bool) {
 
 // checkRedirect returns an [providers.ErrInvalidProvider] for an address or a header that cannot be used.
 func checkRedirect(baseURL string, headers map[string]string) error {
-	u, err := url.Parse(baseURL)
-	if err != nil || !isHTTPURL(baseURL) {
+	u := httpURL(baseURL)
+	if u == nil {
 		return fmt.Errorf("%w: the base URL must be a URL with http or https", providers.ErrInvalidProvider)
 	}
 	if u.User != nil {
@@ -217,7 +219,7 @@ func checkRedirect(baseURL string, headers map[string]string) error {
 	}
 	names := map[string]bool{}
 	for name, value := range headers {
-		if !isToken(name) {
+		if !httpguts.ValidHeaderFieldName(name) {
 			return fmt.Errorf("%w: %.80q is not a valid header name", providers.ErrInvalidProvider, name)
 		}
 		if name = http.CanonicalHeaderKey(name); names[name] {
@@ -231,30 +233,8 @@ func checkRedirect(baseURL string, headers map[string]string) error {
 	return nil
 }
 
-// isToken reports whether s is a token of RFC 9110, as the name of a header must be.
-func isToken(s string) bool {
-	for _, c := range []byte(s) {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
-			return false
-		}
-	}
-	return s != ""
-}
-
 func sameOrigin(a, b string) bool {
 	u, errA := url.Parse(a)
 	v, errB := url.Parse(b)
-	return errA == nil && errB == nil && u.Host != "" && strings.EqualFold(u.Scheme, v.Scheme) &&
-		strings.EqualFold(u.Hostname(), v.Hostname()) && port(u) == port(v)
-}
-
-func port(u *url.URL) string {
-	switch p := u.Port(); {
-	case p != "":
-		return p
-	case strings.EqualFold(u.Scheme, "https"):
-		return "443"
-	}
-	return "80"
+	return errA == nil && errB == nil && u.Host != "" && providers.SameOrigin(u, v)
 }

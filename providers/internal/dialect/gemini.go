@@ -27,23 +27,28 @@ func makeGemini(schema jsonx.Raw) jsonx.Raw {
 
 // GeminiSchemas converts schemas with makeGemini and caches the results. The zero value is ready for use. It is safe for
 // concurrent use.
-type GeminiSchemas struct {
-	mu   sync.Mutex // guards made
-	made map[string]jsonx.Raw
-}
+type GeminiSchemas struct{ made memo[jsonx.Raw] }
 
 // Of returns the converted schema. The caller must not change it.
-func (s *GeminiSchemas) Of(schema jsonx.Raw) jsonx.Raw {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	made, known := s.made[string(schema)]
+func (s *GeminiSchemas) Of(schema jsonx.Raw) jsonx.Raw { return s.made.of(schema, makeGemini) }
+
+// A memo caches the conversions of schemas. The zero memo is ready for use. It is safe for concurrent use.
+type memo[T any] struct {
+	mu   sync.Mutex // guards made
+	made map[string]T
+}
+
+func (m *memo[T]) of(schema jsonx.Raw, convert func(jsonx.Raw) T) T {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	made, known := m.made[string(schema)]
 	if !known {
-		made = makeGemini(schema)
+		made = convert(schema)
 		const most = 1000 // tools of a session, and those that an MCP server has changed
-		if s.made == nil || len(s.made) >= most {
-			s.made = make(map[string]jsonx.Raw)
+		if m.made == nil || len(m.made) >= most {
+			m.made = make(map[string]T)
 		}
-		s.made[string(schema)] = made
+		m.made[string(schema)] = made
 	}
 	return made
 }

@@ -150,7 +150,7 @@ func TestGeminiSchemas(t *testing.T) {
 	for i := range 2500 {
 		s.Of(jsonx.Raw(fmt.Sprintf(`{"type":"object","properties":{"p%d":{"type":"string"}}}`, i)))
 	}
-	if len(s.made) > 1000 {
-		t.Errorf("%d schemas are kept", len(s.made))
+	if len(s.made.made) > 1000 {
+		t.Errorf("%d schemas are kept", len(s.made.made))
 	}
 }

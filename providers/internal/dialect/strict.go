@@ -3,7 +3,6 @@ package dialect
 import (
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -20,10 +19,7 @@ const (
 
 // StrictSchemas converts the JSON Schemas of tools to the subset that OpenAI enforces, and caches the results. The zero value is ready
 // for use. It is safe for concurrent use.
-type StrictSchemas struct {
-	mu   sync.Mutex
-	made map[string]madeStrict
-}
+type StrictSchemas struct{ made memo[madeStrict] }
 
 type madeStrict struct {
 	schema    jsonx.Raw
@@ -33,17 +29,10 @@ type madeStrict struct {
 // Of returns the strict form of a schema. It reports false if there is none. Nulls reports that the strict form allows properties to
 // be null that the schema only allows to be absent.
 func (s *StrictSchemas) Of(schema jsonx.Raw) (strict jsonx.Raw, nulls, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	m, known := s.made[string(schema)]
-	if !known {
+	m := s.made.of(schema, func(schema jsonx.Raw) (m madeStrict) {
 		m.schema, m.nulls, m.ok = makeStrict(schema)
-		const most = 1000 // tools of a session, and those that an MCP server has changed
-		if s.made == nil || len(s.made) >= most {
-			s.made = make(map[string]madeStrict)
-		}
-		s.made[string(schema)] = m
-	}
+		return m
+	})
 	return m.schema, m.nulls, m.ok
 }
 
@@ -238,7 +227,7 @@ func (n *schemaNode) inferTypes() []string {
 		return []string{"array"}
 	}
 	var types []string
-	for _, value := range elements(n.enum) {
+	for _, value := range list(n.enum) {
 		name := map[jsonx.Kind]string{'"': "string", '0': "number", 't': "boolean", 'f': "boolean", 'n': "null"}[value.Kind()]
 		if name == "" {
 			return nil
@@ -250,19 +239,12 @@ func (n *schemaNode) inferTypes() []string {
 	return types
 }
 
-func elements(raw jsonx.Raw) (list []jsonx.Raw) {
-	if len(raw) > 0 && jsonx.Unmarshal(raw, &list) != nil {
-		return nil
-	}
-	return list
-}
-
 // collapse merges a single allOf into its schema, which may add only a description.
 func (n *schemaNode) collapse() bool {
 	if n.allOf == nil {
 		return true
 	}
-	all := elements(n.allOf)
+	all := list(n.allOf)
 	bare := n.types == nil && n.enum == nil && n.anyOf == nil && n.ref == nil && n.additional == nil && n.required == nil && n.limits == nil
 	if len(all) != 1 || !bare {
 		return false
@@ -313,7 +295,7 @@ func (s *strictMaker) schema(dst []byte, raw jsonx.Raw, depth int, null bool) ([
 	}
 	takesNull := n.null || slices.Contains(n.types, "null")
 	if n.anyOf != nil && !takesNull {
-		takesNull = slices.ContainsFunc(elements(n.anyOf), func(branch jsonx.Raw) bool {
+		takesNull = slices.ContainsFunc(list(n.anyOf), func(branch jsonx.Raw) bool {
 			inner, ok := readSchema(branch)
 			return ok && (inner.null || slices.Contains(inner.types, "null"))
 		})
@@ -370,7 +352,7 @@ func (s *strictMaker) ref(dst []byte, n *schemaNode, null bool) ([]byte, bool) {
 }
 
 func (s *strictMaker) anyOf(dst []byte, n *schemaNode, depth int, null bool) ([]byte, bool) {
-	branches := elements(n.anyOf)
+	branches := list(n.anyOf)
 	if len(branches) == 0 || n.types != nil || n.enum != nil || n.required != nil || n.additional != nil || n.limits != nil {
 		return nil, false
 	}
@@ -445,7 +427,7 @@ func (s *strictMaker) typed(dst []byte, n *schemaNode, depth int, null bool) ([]
 }
 
 func (s *strictMaker) enum(dst []byte, n *schemaNode, null bool) ([]byte, bool) {
-	values := elements(n.enum)
+	values := list(n.enum)
 	if len(values) == 0 {
 		return nil, false
 	}

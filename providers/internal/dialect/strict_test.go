@@ -92,8 +92,8 @@ func TestStrictSchemas_ManyOfThem(t *testing.T) {
 			t.Fatal(schema)
 		}
 	}
-	if len(s.made) > 1000 {
-		t.Errorf("%d schemas are kept", len(s.made))
+	if len(s.made.made) > 1000 {
+		t.Errorf("%d schemas are kept", len(s.made.made))
 	}
 }
 

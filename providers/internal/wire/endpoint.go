@@ -169,7 +169,7 @@ func Guard(client *http.Client) *http.Client {
 	guarded := *client
 	guarded.CheckRedirect = func(req *http.Request, via []*http.Request) error {
 		// A redirect that turns the POST into a GET loses the body, so following it is useless.
-		if len(via) >= 10 || req.Method != via[0].Method || !sameOrigin(req.URL, via[0].URL) {
+		if len(via) >= 10 || req.Method != via[0].Method || !providers.SameOrigin(req.URL, via[0].URL) {
 			return &redirectError{to: shorten((&url.URL{Scheme: req.URL.Scheme, Host: req.URL.Host, Path: req.URL.Path}).String(), 300)}
 		}
 		if client.CheckRedirect != nil {
@@ -178,20 +178,6 @@ func Guard(client *http.Client) *http.Client {
 		return nil
 	}
 	return &guarded
-}
-
-func sameOrigin(a, b *url.URL) bool {
-	return strings.EqualFold(a.Scheme, b.Scheme) && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
-}
-
-func port(u *url.URL) string {
-	switch p := u.Port(); {
-	case p != "":
-		return p
-	case strings.EqualFold(u.Scheme, "https"):
-		return "443"
-	}
-	return "80"
 }
 
 // redirectError reports a redirect that was not followed.

@@ -84,7 +84,7 @@ func TestSameOrigin(t *testing.T) {
 		{"https://h", "https://h.evil", false},
 	} {
 		a, b := httptest.NewRequest("GET", test.a, nil).URL, httptest.NewRequest("GET", test.b, nil).URL
-		if got := sameOrigin(a, b); got != test.want {
+		if got := providers.SameOrigin(a, b); got != test.want {
 			t.Errorf("%s and %s: %t", test.a, test.b, got)
 		}
 	}
