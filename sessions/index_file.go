@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/binary"
@@ -11,7 +12,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"time"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
 const (
@@ -19,7 +21,7 @@ const (
 	indexName = "index"
 	indexTemp = ".index.tmp" // a leftover of a crash is overwritten
 	// indexMagic ends with the version of the format. Files of other versions are rebuilt.
-	indexMagic = "gjc index\x00\x01"
+	indexMagic = "gjc index\x00\x02"
 	// maxIndexSize is the maximum size of the index file, enough for a few million sessions.
 	maxIndexSize = 1 << 30
 )
@@ -55,7 +57,7 @@ func (x *index) loadLocked(s *Store) {
 func (x *index) saveLocked(s *Store) {
 	files := 0
 	for _, d := range x.dirs {
-		files += len(d.files)
+		files += len(d.Files)
 	}
 	// A process can afford to find a few changes again.
 	if few := x.unsaved*64 < files && x.unsavedBytes < 1<<20; x.unsaved == 0 || few && !x.forget {
@@ -73,8 +75,11 @@ func (x *index) saveLocked(s *Store) {
 	if err != nil {
 		return
 	}
-	data := encodeIndex(x.dirs)
-	n, err := f.Write(data)
+	data, err := encodeIndex(x.dirs)
+	n := 0
+	if err == nil {
+		n, err = f.Write(data)
+	}
 	if closeErr := f.Close(); err != nil || closeErr != nil || n < len(data) {
 		_ = s.fs.Remove(temp)
 		return
@@ -84,251 +89,46 @@ func (x *index) saveLocked(s *Store) {
 	}
 }
 
-// Flags of a record, in its first byte.
-const (
-	flagBad = 1 << iota
-	flagLocked
-	flagArchived
-	flagSameCwd  // same as in the previous record
-	flagIDInName // the ID is the last part of the file's name
-	flagAbout    // it has a parent, directories or a title
-	flagSaid     // the program added a message to the conversation
-)
+// encodeIndex encodes an index file: the magic, the directories in JSON, and a CRC-32C of both.
+func encodeIndex(dirs map[string]*indexDir) ([]byte, error) {
+	b, err := jsonx.Append([]byte(indexMagic), dirs)
+	return appendSum(b), err
+}
 
-// encodeIndex encodes an index file: the magic, the directories with their files, and a CRC-32C of these. Numbers are
-// varints; strings are preceded by their length.
-func encodeIndex(dirs map[string]*indexDir) []byte {
-	size := 64
-	for _, d := range dirs {
-		size += 64 + 224*len(d.files)
-	}
-	b := append(make([]byte, 0, size), indexMagic...)
-	b = binary.AppendUvarint(b, uint64(len(dirs)))
-	for _, d := range dirs {
-		b = appendString(b, d.name)
-		b = binary.AppendVarint(b, d.mtime)
-		b = binary.AppendVarint(b, d.readAt)
-		b = binary.AppendUvarint(b, uint64(len(d.files)))
-		cwd := ""
-		for _, f := range d.files {
-			b = f.append(b, cwd)
-			cwd = f.cwd
-		}
-	}
+func appendSum(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli()))
 }
 
-func (f *indexFile) append(b []byte, cwd string) []byte {
-	flags := byte(0)
-	set := func(flag byte, on bool) {
-		if on {
-			flags |= flag
-		}
+// cutSum returns data without the checksum at its end, if that is right.
+func cutSum(data []byte) (body []byte, ok bool) {
+	if len(data) < 4 {
+		return nil, false
 	}
-	set(flagBad, f.bad)
-	set(flagLocked, f.locked)
-	set(flagArchived, f.archived)
-	set(flagSaid, f.said)
-	set(flagSameCwd, f.cwd == cwd)
-	set(flagIDInName, f.id != "" && strings.HasSuffix(strings.TrimSuffix(f.name, fileSuffix), "_"+f.id))
-	set(flagAbout, f.parent != "" || f.title != titleData{} || len(f.directories) > 0)
-	b = append(b, flags)
-	b = appendString(b, f.name)
-	b = binary.AppendVarint(b, f.size)
-	b = binary.AppendVarint(b, f.mtime)
-	if f.bad {
-		return b
-	}
-	b = binary.AppendVarint(b, f.offset)
-	b = binary.AppendVarint(b, f.headLen)
-	b = binary.LittleEndian.AppendUint32(b, f.headSum)
-	b = binary.LittleEndian.AppendUint32(b, f.tailSum)
-	if flags&flagIDInName == 0 {
-		b = appendString(b, f.id)
-	} else {
-		b = binary.AppendUvarint(b, uint64(len(f.id)))
-	}
-	if flags&flagSameCwd == 0 {
-		b = appendString(b, f.cwd)
-	}
-	b = appendTime(b, f.created)
-	b = appendTime(b, f.last)
-	b = binary.AppendUvarint(b, uint64(f.messages))
-	b = appendString(b, f.prompt)
-	b = appendString(b, f.summary)
-	if flags&flagAbout == 0 {
-		return b
-	}
-	b = appendString(b, f.parent)
-	b = appendString(b, f.title.Title)
-	b = appendString(b, f.title.Source)
-	b = binary.AppendUvarint(b, uint64(len(f.directories)))
-	for _, dir := range f.directories {
-		b = appendString(b, dir)
-	}
-	return b
-}
-
-func appendString(b []byte, s string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+	body = data[:len(data)-4]
+	return body, crc32.Checksum(body, castagnoli()) == binary.LittleEndian.Uint32(data[len(body):])
 }
 
 // decodeIndex reads an index file of the store in root.
 func decodeIndex(data []byte, root string) (map[string]*indexDir, error) {
-	if len(data) < len(indexMagic)+4 || string(data[:len(indexMagic)]) != indexMagic {
+	body, ok := cutSum(data)
+	body, magic := bytes.CutPrefix(body, []byte(indexMagic))
+	dirs := make(map[string]*indexDir)
+	if !ok || !magic || jsonx.Unmarshal(body, &dirs) != nil || dirs == nil {
 		return nil, errBadIndex
 	}
-	body := data[:len(data)-4]
-	if crc32.Checksum(body, castagnoli()) != binary.LittleEndian.Uint32(data[len(body):]) {
-		return nil, errBadIndex
-	}
-	// The strings of records share the memory of this one.
-	d := &indexDecoder{rest: string(body[len(indexMagic):])}
-	n := d.count(4)
-	dirs := make(map[string]*indexDir, n)
-	for range n {
-		dir := &indexDir{name: d.string(), mtime: d.varint(), readAt: d.varint()}
-		dir.path = filepath.Join(root, dir.name)
-		files := make([]indexFile, d.count(5))
-		dir.files = make(map[string]*indexFile, len(files))
-		cwd := ""
-		for i := range files {
-			f := &files[i]
-			d.file(f, cwd)
-			if d.failed {
+	for name, d := range dirs {
+		if d == nil || d.Files == nil {
+			return nil, errBadIndex
+		}
+		d.name, d.path = name, filepath.Join(root, name)
+		for name, f := range d.Files {
+			if f == nil || name == "" || strings.ContainsAny(name, `/\`) {
 				return nil, errBadIndex
 			}
-			f.dir = dir.path
-			dir.files[f.name] = f
-			cwd = f.cwd
+			f.name, f.dir = name, d.path
 		}
-		dirs[dir.name] = dir
-	}
-	if d.failed || d.rest != "" {
-		return nil, errBadIndex
 	}
 	return dirs, nil
-}
-
-// indexDecoder reads numbers and strings. Past the end it returns zero values and sets failed.
-type indexDecoder struct {
-	rest   string
-	failed bool
-}
-
-func (d *indexDecoder) file(f *indexFile, cwd string) {
-	flags := d.byte()
-	f.bad, f.locked, f.archived = flags&flagBad != 0, flags&flagLocked != 0, flags&flagArchived != 0
-	f.said = flags&flagSaid != 0
-	f.name = d.string()
-	f.size, f.mtime = d.varint(), d.varint()
-	if f.name == "" || strings.ContainsAny(f.name, `/\`) {
-		d.failed = true
-	}
-	if f.bad || d.failed {
-		return
-	}
-	f.offset, f.headLen, f.headSum, f.tailSum = d.varint(), d.varint(), d.uint32(), d.uint32()
-	if flags&flagIDInName == 0 {
-		f.id = d.string()
-	} else {
-		base := strings.TrimSuffix(f.name, fileSuffix)
-		if n := d.int(); n <= len(base) {
-			f.id = base[len(base)-n:]
-		} else {
-			d.failed = true
-		}
-	}
-	f.cwd = cwd
-	if flags&flagSameCwd == 0 {
-		f.cwd = d.string()
-	}
-	f.created, f.last = d.time(), d.time()
-	f.messages = d.int()
-	f.prompt, f.summary = d.string(), d.string()
-	if flags&flagAbout == 0 {
-		return
-	}
-	f.parent = d.string()
-	f.title = titleData{Title: d.string(), Source: d.string()}
-	if n := d.count(1); n > 0 {
-		f.directories = make([]string, n)
-		for i := range f.directories {
-			f.directories[i] = d.string()
-		}
-	}
-}
-
-func (d *indexDecoder) bytes(n int) string {
-	if n < 0 || n > len(d.rest) {
-		d.failed, d.rest = true, ""
-		return ""
-	}
-	s := d.rest[:n]
-	d.rest = d.rest[n:]
-	return s
-}
-
-func (d *indexDecoder) byte() byte {
-	if s := d.bytes(1); s != "" {
-		return s[0]
-	}
-	return 0
-}
-
-func (d *indexDecoder) uint32() uint32 {
-	if s := d.bytes(4); s != "" {
-		return uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24
-	}
-	return 0
-}
-
-func (d *indexDecoder) uvarint() (v uint64) {
-	for i := range len(d.rest) {
-		b := d.rest[i]
-		if i == binary.MaxVarintLen64 {
-			break
-		}
-		v |= uint64(b&0x7f) << (7 * i)
-		if b < 0x80 {
-			d.rest = d.rest[i+1:]
-			return v
-		}
-	}
-	d.failed, d.rest = true, ""
-	return 0
-}
-
-func (d *indexDecoder) varint() int64 {
-	v := d.uvarint()
-	return int64(v>>1) ^ -int64(v&1)
-}
-
-// int reads a number that is not negative.
-func (d *indexDecoder) int() int {
-	v := d.uvarint()
-	if v > 1<<31-1 {
-		d.failed = true
-		return 0
-	}
-	return int(v)
-}
-
-// count reads the number of items, each of which takes at least size bytes.
-func (d *indexDecoder) count(size int) int {
-	n := d.int()
-	if n > len(d.rest)/size {
-		d.failed = true
-		return 0
-	}
-	return n
-}
-
-func (d *indexDecoder) string() string { return d.bytes(d.int()) }
-
-func (d *indexDecoder) time() time.Time {
-	sec, nsec := d.varint(), d.int()
-	return time.Unix(sec, int64(nsec)).UTC()
 }
 
 // maxSnapshots is the number of lists that are kept for cursors.
@@ -347,39 +147,22 @@ type snapshot struct {
 // cursor identifies the last row of a page: its index in a snapshot, and its place in the list for a process that does
 // not have the snapshot.
 type cursor struct {
-	token snapshotToken
-	row   int
-	place listPlace
+	Token snapshotToken `json:"token"`
+	Row   int           `json:"row"`
+	Place listPlace     `json:"place"`
 }
 
-const cursorVersion = 1
-
 func (c *cursor) String() string {
-	b := append([]byte{cursorVersion}, c.token[:]...)
-	b = binary.AppendUvarint(b, uint64(c.row))
-	b = appendTime(b, c.place.updated)
-	b = append(b, c.place.name...)
-	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli()))
-	return base64.RawURLEncoding.EncodeToString(b)
+	b, _ := jsonx.Marshal(c) // every value can be encoded
+	return base64.RawURLEncoding.EncodeToString(appendSum(b))
 }
 
 // parseCursor parses the result of String. It returns [ErrBadCursor] for anything else.
 func parseCursor(s string) (*cursor, error) {
 	b, err := base64.RawURLEncoding.DecodeString(s)
-	if err != nil || len(b) < 4 {
-		return nil, ErrBadCursor
-	}
-	body, sum := b[:len(b)-4], binary.LittleEndian.Uint32(b[len(b)-4:])
-	d := indexDecoder{rest: string(body)}
-	if crc32.Checksum(body, castagnoli()) != sum || d.byte() != cursorVersion {
-		return nil, ErrBadCursor
-	}
+	body, ok := cutSum(b)
 	c := new(cursor)
-	copy(c.token[:], d.bytes(len(c.token)))
-	c.row = d.int()
-	c.place.updated = d.time()
-	c.place.name = d.rest
-	if d.failed || c.place.name == "" {
+	if err != nil || !ok || jsonx.Unmarshal(body, c) != nil || c.Place.Name == "" {
 		return nil, ErrBadCursor
 	}
 	return c, nil
@@ -396,13 +179,13 @@ func (x *index) beginLocked(c *cursor) (listWalk, error) {
 	if c == nil {
 		return listWalk{}, nil
 	}
-	if i := slices.IndexFunc(x.snapshots, func(s snapshot) bool { return s.token == c.token }); i >= 0 {
-		if c.row < 0 || c.row >= len(x.snapshots[i].ids) {
+	if i := slices.IndexFunc(x.snapshots, func(s snapshot) bool { return s.token == c.Token }); i >= 0 {
+		if c.Row < 0 || c.Row >= len(x.snapshots[i].ids) {
 			return listWalk{}, ErrBadCursor
 		}
-		return listWalk{snapshot: x.useLocked(i), next: c.row + 1}, nil
+		return listWalk{snapshot: x.useLocked(i), next: c.Row + 1}, nil
 	}
-	return listWalk{next: sort.Search(len(x.rows), func(i int) bool { return x.rows[i].place().compare(c.place) > 0 })}, nil
+	return listWalk{next: sort.Search(len(x.rows), func(i int) bool { return x.rows[i].place().compare(c.Place) > 0 })}, nil
 }
 
 // useLocked marks a snapshot as the most recently used.
@@ -424,7 +207,7 @@ func (x *index) snapshotLocked() *snapshot {
 	}
 	s := snapshot{ids: make([]string, len(x.rows)), rows: x.rows}
 	for i, f := range x.rows {
-		s.ids[i] = f.id
+		s.ids[i] = f.ID
 	}
 	_, _ = rand.Read(s.token[:]) // never fails
 	x.snapshots = append(x.snapshots, s)
@@ -456,10 +239,5 @@ func (x *index) cursorLocked(p *listWalk, row int, last listPlace) string {
 	if p.snapshot == nil {
 		p.snapshot = x.snapshotLocked()
 	}
-	return (&cursor{token: p.snapshot.token, row: row, place: last}).String()
-}
-
-func appendTime(b []byte, t time.Time) []byte {
-	b = binary.AppendVarint(b, t.Unix())
-	return binary.AppendUvarint(b, uint64(t.Nanosecond()))
+	return (&cursor{Token: p.snapshot.token, Row: row, Place: last}).String()
 }

@@ -89,7 +89,7 @@ func (s *Store) List(ctx context.Context, opts ListOptions) (Page, error) {
 	if opts.Limit <= 0 {
 		opts.Limit = DefaultListLimit
 		if after != nil {
-			opts.Limit = min(max(after.row+1, DefaultListLimit), maxListLimit)
+			opts.Limit = min(max(after.Row+1, DefaultListLimit), maxListLimit)
 		}
 	}
 	x := &s.index
@@ -115,7 +115,7 @@ func (s *Store) List(ctx context.Context, opts ListOptions) (Page, error) {
 		}
 		if n := len(page.Sessions); n == opts.Limit {
 			shown := &page.Sessions[n-1]
-			page.Next = x.cursorLocked(&walk, last, listPlace{updated: shown.UpdatedAt, name: filepath.Base(shown.Path)})
+			page.Next = x.cursorLocked(&walk, last, listPlace{Updated: shown.UpdatedAt, Name: filepath.Base(shown.Path)})
 			return page, nil
 		}
 		page.Sessions = append(page.Sessions, f.info())
@@ -127,10 +127,10 @@ func (s *Store) List(ctx context.Context, opts ListOptions) (Page, error) {
 func (o *ListOptions) filter() func(*indexFile) bool {
 	archived, cwd := o.Archived, o.Cwd
 	if cwd == "" {
-		return func(f *indexFile) bool { return archived.takes(f.archived) }
+		return func(f *indexFile) bool { return archived.takes(f.Archived) }
 	}
 	cwd = cwdKey(cwd)
-	return func(f *indexFile) bool { return archived.takes(f.archived) && cwdKey(f.cwd) == cwd }
+	return func(f *indexFile) bool { return archived.takes(f.Archived) && cwdKey(f.Cwd) == cwd }
 }
 
 // cwdKey returns a key that is equal for lexically equal directories.
@@ -155,8 +155,8 @@ func (s *Store) Info(ctx context.Context, id string) (Info, error) {
 	defer x.mu.Unlock()
 	x.loadLocked(s)
 	f := &indexFile{name: filepath.Base(path), dir: filepath.Dir(path)}
-	if d := x.dirs[filepath.Base(filepath.Dir(path))]; d != nil && d.files[f.name] != nil {
-		f = d.files[f.name]
+	if d := x.dirs[filepath.Base(filepath.Dir(path))]; d != nil && d.Files[f.name] != nil {
+		f = d.Files[f.name]
 	}
 	r, line, reason, err := new(scanner).file(s.fs, path, &f.record)
 	switch {
@@ -164,10 +164,10 @@ func (s *Store) Info(ctx context.Context, id string) (Info, error) {
 		return Info{}, fmt.Errorf("reading session %s: %w", id, err)
 	case reason != nil:
 		return Info{}, &CorruptError{Path: path, Line: max(line, 1), Reason: reason.Error()}
-	case r.id != id:
-		return Info{}, wrongHeader(path, r.id)
+	case r.ID != id:
+		return Info{}, wrongHeader(path, r.ID)
 	}
-	if r.size != f.size || r.mtime != f.mtime {
+	if r.Size != f.Size || r.Mtime != f.Mtime {
 		x.setLocked(f, r)
 	}
 	info := f.info()
@@ -233,7 +233,7 @@ func (s *Store) all(ctx context.Context) ([]Info, error) {
 	}
 	list := make([]Info, 0, len(x.rows))
 	for _, f := range x.rows {
-		if ArchivedExclude.takes(f.archived) {
+		if ArchivedExclude.takes(f.Archived) {
 			list = append(list, f.info())
 		}
 	}
