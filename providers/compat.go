@@ -2,6 +2,7 @@ package providers
 
 import (
 	"maps"
+	"reflect"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
@@ -63,39 +64,16 @@ type GatewayRouting struct {
 
 // Over returns c with its unset fields taken from base.
 func (c Compat) Over(base Compat) Compat {
-	for _, m := range []struct{ to, from **bool }{
-		{&c.SupportsStore, &base.SupportsStore},
-		{&c.SupportsDeveloperRole, &base.SupportsDeveloperRole},
-		{&c.SupportsReasoningEffort, &base.SupportsReasoningEffort},
-		{&c.SupportsUsageInStreaming, &base.SupportsUsageInStreaming},
-		{&c.SupportsToolChoice, &base.SupportsToolChoice},
-		{&c.DisableReasoningOnForcedToolChoice, &base.DisableReasoningOnForcedToolChoice},
-		{&c.RequiresReasoningContentForToolCalls, &base.RequiresReasoningContentForToolCalls},
-		{&c.RequiresAssistantContentForToolCalls, &base.RequiresAssistantContentForToolCalls},
-		{&c.RequiresToolResultName, &base.RequiresToolResultName},
-		{&c.RequiresAssistantAfterToolResult, &base.RequiresAssistantAfterToolResult},
-		{&c.RequiresThinkingAsText, &base.RequiresThinkingAsText},
-		{&c.RequiresMistralToolIDs, &base.RequiresMistralToolIDs},
-		{&c.SupportsStrictMode, &base.SupportsStrictMode},
-	} {
-		if *m.to == nil {
-			*m.to = *m.from
-		}
-	}
-	for _, m := range []struct{ to, from *string }{
-		{&c.MaxTokensField, &base.MaxTokensField},
-		{&c.ThinkingFormat, &base.ThinkingFormat},
-		{&c.ReasoningContentField, &base.ReasoningContentField},
-		{&c.ToolStrictMode, &base.ToolStrictMode},
-	} {
-		if *m.to == "" {
-			*m.to = *m.from
-		}
-	}
 	c.ReasoningEffortMap = Overlay(c.ReasoningEffortMap, base.ReasoningEffortMap)
 	c.ExtraBody = Overlay(c.ExtraBody, base.ExtraBody)
 	c.OpenRouterRouting = c.OpenRouterRouting.over(base.OpenRouterRouting)
 	c.VercelGatewayRouting = c.VercelGatewayRouting.over(base.VercelGatewayRouting)
+	to, from := reflect.ValueOf(&c).Elem(), reflect.ValueOf(base)
+	for i := range to.NumField() {
+		if to.Field(i).IsZero() {
+			to.Field(i).Set(from.Field(i))
+		}
+	}
 	return c
 }
 

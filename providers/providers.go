@@ -248,16 +248,22 @@ type ModelInfo struct {
 
 // Cost is a price list in US dollars per million tokens.
 type Cost struct {
-	Input, Output, CacheRead, CacheWrite float64
+	Input      float64 `json:"input"`
+	Output     float64 `json:"output"`
+	CacheRead  float64 `json:"cache_read"`
+	CacheWrite float64 `json:"cache_write"`
 	// Long applies to requests with long prompts.
-	Long LongCost
+	Long LongCost `json:"long,omitzero"`
 }
 
 // LongCost is the price list of whole requests whose prompts, including cached tokens, exceed Above tokens. Above is zero if
 // all requests have the same price.
 type LongCost struct {
-	Above                                int
-	Input, Output, CacheRead, CacheWrite float64
+	Above      int     `json:"above"`
+	Input      float64 `json:"input"`
+	Output     float64 `json:"output"`
+	CacheRead  float64 `json:"cache_read"`
+	CacheWrite float64 `json:"cache_write"`
 }
 
 // Price returns the price of one request that used u, by kind of token.

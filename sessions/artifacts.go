@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -61,14 +60,7 @@ func (a *Artifacts) Put(ctx context.Context, tool string, data []byte) (string, 
 	if err != nil {
 		return "", err
 	}
-	written, err := f.Write(data)
-	if err == nil && written < len(data) {
-		err = io.ErrShortWrite
-	}
-	if err == nil && a.sync {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil && a.sync {
+	if err = writeAll(f, data, a.sync); err == nil && a.sync {
 		err = errors.Join(a.fs.SyncDir(a.dir), a.fs.SyncDir(filepath.Dir(a.dir))) // the directory may be new
 	}
 	if err != nil {

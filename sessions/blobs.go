@@ -86,21 +86,10 @@ func (s *Store) replace(path string, data []byte, sync bool) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = f.Close()
 			_ = s.fs.Remove(temp)
 		}
 	}()
-	if n, err := f.Write(data); err != nil {
-		return err
-	} else if n < len(data) {
-		return io.ErrShortWrite
-	}
-	if sync {
-		if err := f.Sync(); err != nil {
-			return err
-		}
-	}
-	if err := f.Close(); err != nil {
+	if err := writeAll(f, data, sync); err != nil {
 		return err
 	}
 	if err := s.fs.Rename(temp, path); err != nil {
@@ -110,4 +99,16 @@ func (s *Store) replace(path string, data []byte, sync bool) (err error) {
 		return nil
 	}
 	return s.fs.SyncDir(dir)
+}
+
+// writeAll writes data to a new file and closes it, with sync so that the data survives a power cut.
+func writeAll(f File, data []byte, sync bool) error {
+	n, err := f.Write(data)
+	if err == nil && n < len(data) {
+		err = io.ErrShortWrite
+	}
+	if err == nil && sync {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
 }

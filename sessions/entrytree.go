@@ -1,8 +1,6 @@
 package sessions
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -57,9 +55,7 @@ func later(a, b time.Time) time.Time {
 // newID returns an entry ID that the file does not have.
 func (l *entryTree) newID() string {
 	for {
-		var b [4]byte
-		_, _ = rand.Read(b[:]) // never fails
-		id := hex.EncodeToString(b[:])
+		id := randomHex(4)
 		if _, taken := l.byID[id]; !taken {
 			return id
 		}

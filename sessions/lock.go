@@ -1,8 +1,6 @@
 package sessions
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,10 +29,8 @@ type lockOwner struct {
 }
 
 func newLockOwner() lockOwner {
-	var token [8]byte
-	_, _ = rand.Read(token[:]) // never fails
-	host, _ := os.Hostname()   // a lock without a host never counts as stale
-	return lockOwner{PID: os.Getpid(), Host: host, Token: hex.EncodeToString(token[:]), Since: formatTime(time.Now())}
+	host, _ := os.Hostname() // a lock without a host never counts as stale
+	return lockOwner{PID: os.Getpid(), Host: host, Token: randomHex(8), Since: formatTime(time.Now())}
 }
 
 // lock acquires the right to write a session file with an advisory lock on a file next to it, because the session file

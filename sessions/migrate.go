@@ -110,10 +110,13 @@ func orderedObject(m map[string]jsonx.Raw, first ...string) ([]byte, error) {
 const backupSuffix = ".bak"
 
 // tempID returns a random part for the name of a temporary file.
-func tempID() string {
-	var b [6]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
+func tempID() string { return randomHex(6) }
+
+// randomHex returns n random bytes in hex.
+func randomHex(n int) string {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
 }
 
 // rewrite replaces a session file atomically. Until the new file is on the disk, the old one is kept with the suffix
@@ -147,6 +150,5 @@ func (s *Store) keepCopy(path, backup string) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Sync(), f.Close())
+	return writeAll(f, data, true)
 }

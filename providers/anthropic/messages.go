@@ -13,27 +13,6 @@ import (
 // maxID is the longest id of a call.
 const maxID = 64
 
-// guess estimates the size of a conversation in bytes.
-func guess(messages []providers.Message) int {
-	n := 512
-	for i := range messages {
-		n += 128
-		for _, part := range messages[i].Parts {
-			switch part := part.(type) {
-			case providers.Text:
-				n += len(part.Text) + len(part.Text)/16 + 32
-			case providers.Thinking:
-				n += len(part.Text) + len(part.Signature) + 64
-			case providers.ToolCall:
-				n += len(part.Input) + 128
-			case providers.Image:
-				n += base64.StdEncoding.EncodedLen(len(part.Data)) + 128
-			}
-		}
-	}
-	return n
-}
-
 // A writer writes the messages of one request. Everything that the user and the tools say between two answers becomes one
 // message, results first.
 type writer struct {

@@ -42,7 +42,7 @@ func (m *model) body(head, tools []byte, messages []providers.Message) []byte {
 			start += `,"stream":true`
 		}
 	}
-	out := append(make([]byte, 0, len(head)+len(tools)+guess(messages)), start...)
+	out := append(make([]byte, 0, len(head)+len(tools)+dialect.SizeOf(messages)), start...)
 	for name, value := range jsonx.Members(head) {
 		if name == "messages" || name == "model" && m.version != "" {
 			continue

@@ -9,31 +9,6 @@ import (
 // A conversation is most of a long request, and reflection takes three times as long, so it is written by hand. The members are
 // in the order of the types.
 
-// guess estimates the size of a conversation in bytes.
-func guess(list []content) int {
-	n := 64
-	for i := range list {
-		n += 32
-		for j := range list[i].Parts {
-			p := &list[i].Parts[j]
-			n += 64 + len(p.ThoughtSignature)
-			if p.Text != nil {
-				n += len(*p.Text) + len(*p.Text)/16
-			}
-			if p.InlineData != nil {
-				n += base64.StdEncoding.EncodedLen(len(p.InlineData.Data))
-			}
-			if c := p.FunctionCall; c != nil {
-				n += len(c.Args) + 64
-			}
-			if r := p.FunctionResponse; r != nil && r.Response.Output != nil {
-				n += len(*r.Response.Output) + len(*r.Response.Output)/16 + 64
-			}
-		}
-	}
-	return n
-}
-
 func appendContents(dst []byte, list []content) []byte {
 	dst = append(dst, '[')
 	for i := range list {

@@ -116,7 +116,7 @@ func (m *model) encode(req *providers.Request) ([]byte, error) {
 		return nil, err
 	}
 	contents := m.contents(req.Messages)
-	body := append(make([]byte, 0, len(head)+guess(contents)), head[:len(head)-1]...)
+	body := append(make([]byte, 0, len(head)+dialect.SizeOf(req.Messages)), head[:len(head)-1]...)
 	if len(body) > 1 {
 		body = append(body, ',')
 	}

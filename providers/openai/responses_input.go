@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"encoding/base64"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,27 +34,6 @@ func (m *responsesModel) appendInput(dst []byte, req *providers.Request) []byte 
 		}
 	}
 	return append(in.out, ']')
-}
-
-// inputSize estimates the size of the conversation in bytes.
-func inputSize(req *providers.Request) int {
-	size := 0
-	for i := range req.Messages {
-		for _, p := range req.Messages[i].Parts {
-			size += 100
-			switch p := p.(type) {
-			case providers.Text:
-				size += len(p.Text) + len(p.Text)/16
-			case providers.Thinking:
-				size += len(p.Signature) + len(p.Text)
-			case providers.ToolCall:
-				size += len(p.Input) + len(p.Input)/4
-			case providers.Image:
-				size += base64.StdEncoding.EncodedLen(len(p.Data))
-			}
-		}
-	}
-	return size
 }
 
 // add writes raw bytes and JSON strings alternately, raw bytes first.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/internal/dialect"
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
@@ -89,7 +90,7 @@ func (m *responsesModel) encode(req *providers.Request) ([]byte, error) {
 	// The input is most of the body and written by hand, so it is inserted after encoding. No string can contain its
 	// placeholder: the quotes in it would be escaped.
 	head, tail, _ := bytes.Cut(body, []byte(`"input":[]`))
-	out := append(make([]byte, 0, inputSize(req)+len(body)), head...)
+	out := append(make([]byte, 0, dialect.SizeOf(req.Messages)+len(body)), head...)
 	out = m.appendInput(append(out, `"input":`...), req)
 	return wire.ExtraBody(&m.cfg, append(out, tail...)), nil
 }

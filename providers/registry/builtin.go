@@ -54,22 +54,7 @@ type builtInModel struct {
 	Promotion    string                    `json:"context_promotion_target"`
 	// TierPrices are factors of the cost, by service tier.
 	TierPrices map[string]float64 `json:"tier_prices"`
-	Cost       struct {
-		builtInCost
-
-		Long struct {
-			builtInCost
-
-			Above int `json:"above"`
-		} `json:"long"`
-	} `json:"cost"`
-}
-
-type builtInCost struct {
-	Input      float64 `json:"input"`
-	Output     float64 `json:"output"`
-	CacheRead  float64 `json:"cache_read"`
-	CacheWrite float64 `json:"cache_write"`
+	Cost       providers.Cost     `json:"cost"`
 }
 
 type builtInProfile struct {
@@ -84,13 +69,7 @@ func (m *builtInModel) info(p *builtInProvider) providers.ModelInfo {
 		ContextWindow: m.Window, MaxOutput: m.Output, Images: m.Images,
 		Thinking: m.Thinking, ThinkingMode: m.ThinkingMode, ServiceTiers: m.ServiceTiers, ContextPromotionTarget: m.Promotion,
 		TierPrices: m.TierPrices,
-		Cost: providers.Cost{
-			Input: m.Cost.Input, Output: m.Cost.Output, CacheRead: m.Cost.CacheRead, CacheWrite: m.Cost.CacheWrite,
-			Long: providers.LongCost{
-				Above: m.Cost.Long.Above, Input: m.Cost.Long.Input, Output: m.Cost.Long.Output,
-				CacheRead: m.Cost.Long.CacheRead, CacheWrite: m.Cost.Long.CacheWrite,
-			},
-		},
+		Cost:       m.Cost,
 	}
 }
 

@@ -6,11 +6,9 @@ import (
 	"io/fs"
 	"maps"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/providers"
@@ -24,35 +22,25 @@ type Catalogue struct {
 	mu     sync.Mutex // guards all below
 	loaded bool
 	// stamps are those of the files that current was read from.
-	stamps  [3]stamp
+	stamps  [3]configfile.Stamp
 	current *listing
 	err     error
 	// found holds the models that servers have listed, by provider; nil until the kept lists have been read.
 	found map[string]*found
 }
 
-// A stamp identifies the version of a file.
-type stamp struct {
-	size     int64
-	modified time.Time
-}
-
-// stampOf returns the stamp of a file in dir; the zero stamp stands for no file.
-func stampOf(dir, name string) stamp {
+// stampOf returns the stamp of a file in dir; the zero stamp stands for no directory.
+func stampOf(dir, name string) configfile.Stamp {
 	if dir == "" {
-		return stamp{}
+		return configfile.Stamp{}
 	}
-	info, err := os.Stat(filepath.Join(dir, name))
-	if err != nil {
-		return stamp{}
-	}
-	return stamp{info.Size(), info.ModTime()}
+	return configfile.StampOf(filepath.Join(dir, name))
 }
 
 // fileStamps returns the stamps of the files that the catalogue depends on.
-func (c *Catalogue) fileStamps() [3]stamp {
+func (c *Catalogue) fileStamps() [3]configfile.Stamp {
 	dir := c.opts.AgentDir
-	return [...]stamp{stampOf(dir, "models.yml"), stampOf(dir, "models.json"), stampOf(dir, "config.yml")}
+	return [...]configfile.Stamp{stampOf(dir, "models.yml"), stampOf(dir, "models.json"), stampOf(dir, "config.yml")}
 }
 
 // load reads the files unless they have been read, and returns the errors of reading them.

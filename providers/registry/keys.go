@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
@@ -23,7 +24,7 @@ type Keys struct {
 	mu     sync.Mutex // guards all below
 	loaded bool
 	err    error
-	stamp  stamp // of the auth.json that was read
+	stamp  configfile.Stamp // of the auth.json that was read
 	stored storedKeys
 	// rings rotates the keys of providers that have several.
 	rings map[string]*keyRing

@@ -5,6 +5,7 @@ package dialect
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/base64"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +23,28 @@ const (
 	NoOutput       = "(no output)"
 	ImageFollows   = "The result is an image; it follows."
 )
+
+// SizeOf estimates the size of a conversation in the body of a request, in bytes.
+func SizeOf(messages []providers.Message) int {
+	n := 512
+	for i := range messages {
+		n += 128
+		for _, part := range messages[i].Parts {
+			n += 128
+			switch part := part.(type) {
+			case providers.Text:
+				n += len(part.Text) + len(part.Text)/16
+			case providers.Thinking:
+				n += len(part.Text) + len(part.Signature)
+			case providers.ToolCall:
+				n += len(part.Input) + len(part.Input)/4
+			case providers.Image:
+				n += base64.StdEncoding.EncodedLen(len(part.Data))
+			}
+		}
+	}
+	return n
+}
 
 // ToolInput returns the input of a call as an object, which APIs require. It replaces invalid input, of an answer that broke
 // off, by an empty object; the result that follows contains the error.
