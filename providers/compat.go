@@ -78,10 +78,10 @@ func (c Compat) Over(base Compat) Compat {
 }
 
 func (g *GatewayRouting) over(base *GatewayRouting) *GatewayRouting {
-	if g == nil || base == nil {
-		if g == nil {
-			return base
-		}
+	if g == nil {
+		return base
+	}
+	if base == nil {
 		return g
 	}
 	both := *g

@@ -141,6 +141,11 @@ func (l *logState) read(places []int32) ([]Entry, error) {
 func (l *Log) Entries() ([]Entry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.all()
+}
+
+// all returns all entries of the file with their details.
+func (l *logState) all() ([]Entry, error) {
 	places := make([]int32, len(l.nodes))
 	for i := range places {
 		places[i] = int32(i)

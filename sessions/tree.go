@@ -105,11 +105,7 @@ type TreeNode struct {
 func (l *Log) Tree() ([]*TreeNode, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	places := make([]int32, len(l.nodes))
-	for i := range places {
-		places[i] = int32(i)
-	}
-	entries, err := l.whole(places)
+	entries, err := l.all()
 	if err != nil {
 		return nil, err
 	}

@@ -48,10 +48,8 @@ func (s *Scoped) in(dir string) bool {
 	})
 }
 
-// disables reports whether a provider is disabled everywhere.
-func (s *Settings) disables(provider string) bool {
-	return slices.ContainsFunc(s.DisabledProviders, func(d Scoped) bool { return len(d.Paths) == 0 && slices.Contains(d.Values, provider) })
-}
+// disables reports whether a provider is disabled everywhere: sessions without a directory have only what holds everywhere.
+func (s *Settings) disables(provider string) bool { return s.disablesIn(provider, "") }
 
 // disablesIn reports whether a provider is disabled for sessions in dir.
 func (s *Settings) disablesIn(provider, dir string) bool {

@@ -24,22 +24,20 @@ type joiner struct {
 func (j *joiner) next(ev providers.Event) (before, now providers.Event) {
 	switch d := ev.(type) {
 	case providers.TextDelta:
-		before = j.turn(false)
-		text, half := jsonx.JoinSurrogates(d.Text, j.half)
-		if text == d.Text && half == j.half {
+		before, text := j.text(d.Text, false)
+		switch text {
+		case d.Text:
 			return before, ev
-		}
-		if j.half = half; text == "" {
+		case "":
 			return before, nil
 		}
 		return before, providers.TextDelta{Text: text}
 	case providers.ThinkingDelta:
-		before = j.turn(true)
-		text, half := jsonx.JoinSurrogates(d.Text, j.half)
-		if text == d.Text && half == j.half {
+		before, text := j.text(d.Text, true)
+		switch text {
+		case d.Text:
 			return before, ev
-		}
-		if j.half = half; text == "" {
+		case "":
 			return before, nil
 		}
 		return before, providers.ThinkingDelta{Text: text}
@@ -62,14 +60,14 @@ func (j *joiner) next(ev providers.Event) (before, now providers.Event) {
 	}
 }
 
-// turn returns the end of the previous text or thinking if the next event is of the other kind.
-func (j *joiner) turn(thinking bool) providers.Event {
-	var ended providers.Event
+// text joins s to the text or thinking so far. It also returns the end of the other kind, if that was not complete.
+func (j *joiner) text(s string, thinking bool) (ended providers.Event, text string) {
 	if thinking != j.thinking {
 		ended = j.flush()
 	}
 	j.thinking = thinking
-	return ended
+	text, j.half = jsonx.JoinSurrogates(s, j.half)
+	return ended, text
 }
 
 // flush returns the event that ends the text or thinking so far; nil if it is complete.

@@ -79,32 +79,31 @@ func Open(ctx context.Context, cfg *providers.Config, post func(ctx context.Cont
 	var res *http.Response
 	err := post(inner, &res)
 	timer.Stop()
-	if ctx.Err() != nil {
-		closeBody(res)
+	fail := func(err error) (*Stream, error) {
+		if res != nil && res.Body != nil {
+			_ = res.Body.Close()
+		}
 		cancel()
-		return nil, context.Cause(ctx)
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return fail(context.Cause(ctx))
 	}
 	if late.Load() {
-		closeBody(res)
-		cancel()
-		return nil, Errorf(cfg, providers.KindTimeout, "the model did not begin to answer within %s", first)
+		return fail(Errorf(cfg, providers.KindTimeout, "the model did not begin to answer within %s", first))
 	}
 	if res != nil && res.StatusCode >= 400 {
 		// The body says more than an SDK's error, which requires JSON. A partial body is enough.
 		stop := time.AfterFunc(min(errorBodyTimeout, limit), cancel)
 		data, _ := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
 		stop.Stop()
-		closeBody(res)
-		cancel()
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return fail(context.Cause(ctx))
 		}
-		return nil, statusError(cfg, res, data)
+		return fail(statusError(cfg, res, data))
 	}
 	if err != nil {
-		closeBody(res)
-		cancel()
-		return nil, networkError(cfg, err)
+		return fail(networkError(cfg, err))
 	}
 	s := &Stream{
 		cfg: cfg, parent: ctx, cancel: cancel, body: res.Body,
@@ -117,12 +116,6 @@ func Open(ctx context.Context, cfg *providers.Config, post func(ctx context.Cont
 		return nil, err
 	}
 	return s, nil
-}
-
-func closeBody(res *http.Response) {
-	if res != nil && res.Body != nil {
-		_ = res.Body.Close()
-	}
 }
 
 // Close ends the stream and releases its connection. If the stream has ended, the connection is reused.
