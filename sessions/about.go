@@ -160,14 +160,13 @@ func (s *Store) Archive(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	path := at.path
-	mark, err := s.fs.OpenFile(archivedMark(path), os.O_CREATE|os.O_WRONLY, filePerm)
+	mark, err := s.fs.OpenFile(archivedMark(at.path), os.O_CREATE|os.O_WRONLY, filePerm)
 	if err == nil {
 		err = mark.Close()
 	}
-	if _, gone := s.fs.Lstat(path); errors.Is(gone, fs.ErrNotExist) {
+	if _, gone := s.fs.Lstat(at.path); errors.Is(gone, fs.ErrNotExist) {
 		// The session was deleted meanwhile; do not leave its mark.
-		_ = s.fs.Remove(archivedMark(path))
+		_ = s.fs.Remove(archivedMark(at.path))
 		return fmt.Errorf("%w: %s", ErrNotFound, id)
 	}
 	if err != nil {
@@ -182,8 +181,7 @@ func (s *Store) Unarchive(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	path := at.path
-	err = s.fs.Remove(archivedMark(path))
+	err = s.fs.Remove(archivedMark(at.path))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("unarchiving session %s: %w", id, err)
 	}

@@ -50,12 +50,11 @@ func (s *Store) Fork(ctx context.Context, id string, opts ForkOptions) (*Log, er
 	if err != nil {
 		return nil, err
 	}
-	source := at.path
-	data, err := s.fs.ReadFile(source)
+	data, err := s.fs.ReadFile(at.path)
 	if err != nil {
 		return nil, fmt.Errorf("reading session %s: %w", id, err)
 	}
-	l, c, err := s.parse(source, id, data)
+	l, c, err := s.parse(at.path, id, data)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +69,7 @@ func (s *Store) Fork(ctx context.Context, id string, opts ForkOptions) (*Log, er
 		Title: title.Title, TitleSource: title.Source, ParentSession: id,
 	}})
 	fork.about.directories = noneAsNil(opts.AdditionalDirectories)
-	if err := s.beginFork(ctx, fork, source, lines); err != nil {
+	if err := s.beginFork(ctx, fork, at.path, lines); err != nil {
 		return nil, fmt.Errorf("forking session %s: %w", id, err)
 	}
 	return fork, nil

@@ -99,7 +99,7 @@ func (m *model) response(msg *providers.Message) (response part, images []part) 
 	case text == "" && images == nil:
 		text = dialect.NoOutput
 	}
-	r := &functionResponse{ID: toolID(msg.ToolCallID), Name: dialect.ToolName(msg.ToolName)}
+	r := &functionResponse{ID: dialect.OptionalToolID(msg.ToolCallID), Name: dialect.ToolName(msg.ToolName)}
 	if msg.IsError {
 		r.Response.Error = &text
 	} else {
@@ -109,13 +109,6 @@ func (m *model) response(msg *providers.Message) (response part, images []part) 
 		r.Parts, images = images, nil
 	}
 	return part{FunctionResponse: r}, images
-}
-
-func toolID(id string) string {
-	if id == "" {
-		return ""
-	}
-	return dialect.ToolID(id, 64)
 }
 
 func (m *model) assistant(msg *providers.Message) []part {
@@ -144,7 +137,7 @@ func (m *model) assistant(msg *providers.Message) []part {
 			}
 		case providers.ToolCall:
 			call := part{
-				FunctionCall:     &functionCall{ID: dialect.ID(toolID(p.ID)), Name: dialect.ToolName(p.Name), Args: dialect.ToolInput(p.Input)},
+				FunctionCall:     &functionCall{ID: dialect.ID(dialect.OptionalToolID(p.ID)), Name: dialect.ToolName(p.Name), Args: dialect.ToolInput(p.Input)},
 				ThoughtSignature: signature(p.Signature),
 			}
 			// The first call of an answer has the signature of all.

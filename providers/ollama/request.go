@@ -145,7 +145,7 @@ func (m *model) messages(req *providers.Request) []message {
 			case text == "":
 				text = dialect.NoOutput
 			}
-			out = append(out, message{Role: "tool", Content: text, ToolName: dialect.ToolName(msg.ToolName), ToolCallID: callID(msg.ToolCallID)})
+			out = append(out, message{Role: "tool", Content: text, ToolName: dialect.ToolName(msg.ToolName), ToolCallID: dialect.OptionalToolID(msg.ToolCallID)})
 			if images != nil {
 				if shown.Content != "" {
 					shown.Content += "\n"
@@ -190,16 +190,8 @@ func (m *model) assistant(msg *providers.Message) (out message, ok bool) {
 				out.Thinking += p.Text
 			}
 		case providers.ToolCall:
-			out.ToolCalls = append(out.ToolCalls, call{ID: callID(p.ID), Function: function{dialect.ToolName(p.Name), dialect.ToolInput(p.Input)}})
+			out.ToolCalls = append(out.ToolCalls, call{ID: dialect.OptionalToolID(p.ID), Function: function{dialect.ToolName(p.Name), dialect.ToolInput(p.Input)}})
 		}
 	}
 	return out, out.Content != "" || len(out.ToolCalls) > 0
-}
-
-// callID returns the id of a call for the server. Some templates show it to the model.
-func callID(id string) string {
-	if id == "" {
-		return ""
-	}
-	return dialect.ToolID(id, 64)
 }

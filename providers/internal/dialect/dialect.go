@@ -76,6 +76,14 @@ func ToolID(id string, most int) string {
 	return tail
 }
 
+// OptionalToolID is [ToolID] with at most 64 characters, for APIs whose calls may have no id.
+func OptionalToolID(id string) string {
+	if id == "" {
+		return ""
+	}
+	return ToolID(id, 64)
+}
+
 // maxToolName is the longest name of a tool that all APIs accept.
 const maxToolName = 128
 
