@@ -148,10 +148,15 @@ func examine(ctx context.Context, h *host, opts *options, online bool) []finding
 	} else {
 		add("ok", "sandbox", "%s; bash.sandbox in config.yml turns it on", box.Kind)
 	}
-	if path, err := exec.LookPath("git"); err != nil {
-		add("warning", "git", "not on PATH: the demo needs it")
-	} else {
-		add("ok", "git", "%s", path)
+	for _, tool := range []struct{ name, without string }{
+		{"git", "the demo needs it"},
+		{"rg", "the search tool uses its own engine, with the same output"},
+	} {
+		if path, err := exec.LookPath(tool.name); err != nil {
+			add("warning", tool.name, "not on PATH: %s", tool.without)
+		} else {
+			add("ok", tool.name, "%s", path)
+		}
 	}
 	examineSSH(h, dir, exec.LookPath, add)
 	examineLanguages(ctx, h, opts, dir, add)

@@ -11,6 +11,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/lazyregexp"
 )
 
 // Glob is a glob, split into a directory and a pattern for what lies below it.
@@ -86,6 +87,18 @@ func SplitGlob(ctx context.Context, call *agent.Call, input string) (Glob, error
 // HasMeta reports whether glob has a character with a meaning of its own, and so is not the name of one file.
 func HasMeta(glob string) bool { return strings.ContainsAny(glob, `*?[{`) }
 
+// Last returns the last element of a glob, if it means the same to rg, and the depth of the files below Base, or 0 for any depth.
+func (g *Glob) Last() (name string, depth int) {
+	name = g.Pattern[strings.LastIndexByte(g.Pattern, '/')+1:]
+	if !plainGlob().MatchString(name) || strings.Contains(name, "**") {
+		return "", 0
+	}
+	if strings.ContainsAny(g.Pattern, `{[\\`) || strings.Contains(g.Pattern, "**") {
+		return name, 0
+	}
+	return name, strings.Count(g.Pattern, "/") + 1
+}
+
 // literalBraces escapes the opening braces of a glob that are not closed: they stand for themselves, as in a shell.
 func literalBraces(glob string) string {
 	var open []int // offsets of the braces that are not closed
@@ -104,3 +117,6 @@ func literalBraces(glob string) string {
 	}
 	return glob
 }
+
+// plainGlob matches globs for names that mean the same to rg. To rg a question mark is a byte, not a character.
+var plainGlob = lazyregexp.New(`^[*A-Za-z0-9_.-]+$`)

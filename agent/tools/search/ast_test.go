@@ -22,7 +22,7 @@ import (
 )
 
 // realASTGrep runs the real ast-grep and no other program.
-type realASTGrep struct{ onlyProgram }
+type realASTGrep struct{ ripgrepOnly }
 
 func (p realASTGrep) LookPath(name string) (string, error) {
 	if name != "ast-grep" {
@@ -37,7 +37,7 @@ func astWorld(t testing.TB, files map[string]string) *toolstest.World {
 		testenv.Skip(t, "ast-grep is not installed; run ./task setup")
 	}
 	w := toolstest.NewWorld(t, files)
-	w.Programs = realASTGrep{onlyProgram{path}}
+	w.Programs = realASTGrep{ripgrepOnly{path}}
 	return w
 }
 

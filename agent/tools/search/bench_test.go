@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
+	"github.com/gajae-code/gjc/internal/testenv"
 )
 
 // benchTree is a workspace of 2,000 files of about 5 KB, with an ignore file as projects have it.
@@ -28,7 +29,12 @@ func benchTree(b *testing.B) *toolstest.World {
 func BenchmarkSearch(b *testing.B) {
 	w := benchTree(b)
 	for name, pattern := range map[string]string{"literal": "needle", "class": `[a-z]+dle\s+h`, "common": `\bctx\b`} {
-		b.Run(name, func(b *testing.B) {
+		b.Run("own/"+name, func(b *testing.B) {
+			w.Programs = nil
+			toolstest.Bench(b, w, "search", toolstest.Input{"pattern": pattern})
+		})
+		b.Run("ripgrep/"+name, func(b *testing.B) {
+			w.Programs = ripgrepOnly{testenv.NeedsTool(b, "rg")}
 			toolstest.Bench(b, w, "search", toolstest.Input{"pattern": pattern})
 		})
 	}

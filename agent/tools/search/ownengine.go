@@ -14,8 +14,10 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit/walk"
 )
 
-// ownEngine searches with Go's regexp.
+// ownEngine searches with Go's regexp. It is used without ripgrep.
 type ownEngine struct{ fs walk.DirLister }
+
+var _ searchEngine = (*ownEngine)(nil)
 
 func (e *ownEngine) search(ctx context.Context, req *searchRequest) (*searchResult, error) {
 	paths, explicit, err := e.files(ctx, req)
@@ -84,7 +86,7 @@ func searchFiles(ctx context.Context, paths []string, explicit map[string]bool, 
 				}
 				data, err := walk.ReadInto(buf, paths[i], limit)
 				var hits *fileHits
-				if err == nil && data != nil { // a file that cannot be read hides nothing else
+				if err == nil && data != nil { // ripgrep skips files that cannot be read, too
 					hits = searchFile(ctx, lines, req, paths[i], data)
 				}
 				if cap(data) > cap(buf) && cap(data) <= maxSearched+1 {

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -16,7 +17,8 @@ import (
 type pattern struct {
 	re        *regexp.Regexp
 	prefilter prefilter
-	tree      *syntax.Regexp // for single lines
+	// rust is the simplified syntax tree, from which [pattern.Rust] is written.
+	rust *syntax.Regexp
 }
 
 // errLineFeed reports a pattern that can match no line because a line feed stands in it.
@@ -47,7 +49,7 @@ func compilePattern(expr string, ignoreCase bool) (*pattern, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &pattern{re: re, prefilter: newPrefilter(tree), tree: tree}, nil
+	return &pattern{re: re, prefilter: newPrefilter(tree), rust: tree.Simplify()}, nil
 }
 
 // forLines returns re for the text of one line. ok is false if a line feed stands in re.
@@ -170,4 +172,31 @@ func (r *lineReader) ReadRune() (rune, int, error) {
 		c = invalidByte
 	}
 	return c, size, nil
+}
+
+// Rust returns the pattern in the syntax of Rust's regular expressions, with the same meaning whether lines end with LF or CRLF.
+func (p *pattern) Rust() string {
+	var b strings.Builder
+	writeRust(&b, p.rust)
+	return b.String()
+}
+
+// canBeEmpty reports whether the pattern can match an empty text.
+func (p *pattern) canBeEmpty() bool { return canBeEmpty(p.rust) }
+
+func canBeEmpty(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpNoMatch, syntax.OpCharClass:
+		return false
+	case syntax.OpLiteral:
+		return len(re.Rune) == 0
+	case syntax.OpPlus:
+		return canBeEmpty(re.Sub[0])
+	case syntax.OpConcat:
+		return !slices.ContainsFunc(re.Sub, func(sub *syntax.Regexp) bool { return !canBeEmpty(sub) })
+	case syntax.OpAlternate:
+		return slices.ContainsFunc(re.Sub, canBeEmpty)
+	default:
+		return true
+	}
 }

@@ -71,7 +71,7 @@ func Search(globalIgnore string) agent.Tool {
 		Schemas: schemas,
 		Name:    "search", Description: toolkit.Description(searchText), Kind: agent.KindSearch,
 		Plan: planSearch, Run: func(ctx context.Context, call *agent.Call, in *searchInput) (*agent.Result, error) {
-			return runSearch(ctx, call, in, globalIgnore, (&ownEngine{fs: call.FS}).search)
+			return runSearch(ctx, call, in, globalIgnore)
 		},
 	})
 }
@@ -181,7 +181,7 @@ func searchPattern(in *searchInput) (*pattern, error) {
 	return p, nil
 }
 
-// searchRequest is a request for lines.
+// searchRequest is a request to a search engine.
 type searchRequest struct {
 	pattern *pattern
 	// hidden includes names that begin with a dot. ignore leaves out what ignore files name. globalIgnore is the path of the user's global
@@ -213,7 +213,7 @@ type hitLine struct {
 	match bool
 }
 
-// searchResult holds the matches that were found.
+// searchResult holds the matches that an engine found.
 type searchResult struct {
 	// files are in the order of [walk.ComparePaths], each once.
 	files []fileHits
@@ -223,10 +223,12 @@ type searchResult struct {
 	matches int
 }
 
-// A searcher finds lines.
-type searcher func(ctx context.Context, req *searchRequest) (*searchResult, error)
+// A searchEngine finds lines.
+type searchEngine interface {
+	search(ctx context.Context, req *searchRequest) (*searchResult, error)
+}
 
-func runSearch(ctx context.Context, call *agent.Call, in *searchInput, globalIgnore string, search searcher) (*agent.Result, error) {
+func runSearch(ctx context.Context, call *agent.Call, in *searchInput, globalIgnore string) (*agent.Result, error) {
 	scopes, err := searchScopes(ctx, call, in)
 	if err != nil {
 		return nil, err
@@ -247,7 +249,7 @@ func runSearch(ctx context.Context, call *agent.Call, in *searchInput, globalIgn
 	if len(scopes) == 1 && scopes[0].File {
 		req.perFile = oneFileMatches
 	}
-	found, err := search(ctx, req)
+	found, err := runEngines(ctx, call, req)
 	if err != nil {
 		return nil, err
 	}
@@ -282,6 +284,19 @@ func (r *searchResult) withoutSecrets(call *agent.Call, scopes []walk.Glob) (not
 
 // maxNamed bounds how many files a note names.
 const maxNamed = 5
+
+// runEngines searches with ripgrep if it is installed and can, and with Go's regexp otherwise.
+func runEngines(ctx context.Context, call *agent.Call, req *searchRequest) (*searchResult, error) {
+	if call.Programs != nil {
+		if path, err := call.Programs.LookPath("rg"); err == nil {
+			found, err := (&ripgrep{programs: call.Programs, path: path, dir: call.Workspace.Cwd}).search(ctx, req)
+			if err == nil || ctx.Err() != nil {
+				return found, err
+			}
+		}
+	}
+	return (&ownEngine{fs: call.FS}).search(ctx, req)
+}
 
 func (f *fileHits) firstMatch() int {
 	for _, l := range f.lines {

@@ -45,22 +45,26 @@ func oddTree(t testing.TB) *toolstest.World {
 	return w
 }
 
-// A search skips a file that cannot be searched in a directory, refuses it by name, and never waits for a pipe.
+// Both engines skip a file that cannot be searched in a directory, refuse it by name, and never wait for a pipe.
 func TestSearch_OddFiles(t *testing.T) {
 	testenv.NoLeaks(t)
 	w := oddTree(t)
-	res := toolstest.Run(t, w, "search", toolstest.Input{"pattern": "needle"})
-	if len(res.Locations) != 3 {
-		t.Errorf("%v", res.Locations)
-	}
-	for _, path := range []string{"pipe", "socket", "zero", "/dev/zero"} {
-		if err := toolstest.Fails(t, w, "search", toolstest.Input{"pattern": "needle", "paths": []string{path}}); !strings.Contains(err.Error(), "a device, a pipe or a socket") {
-			t.Errorf("%s: %v", path, err)
+	engines := map[string]agent.Programs{"own": nil, "ripgrep": ripgrepOnly{testenv.NeedsTool(t, "rg")}}
+	for name, programs := range engines {
+		w.Programs = programs
+		res := toolstest.Run(t, w, "search", toolstest.Input{"pattern": "needle"})
+		if len(res.Locations) != 3 {
+			t.Errorf("%s: %v", name, res.Locations)
 		}
-	}
-	for path, want := range map[string]string{"huge.bin": "too much to search", "broken": "a link to something that is not there", "circle": "links"} {
-		if err := toolstest.Fails(t, w, "search", toolstest.Input{"pattern": "needle", "paths": []string{path}}); !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", path, err)
+		for _, path := range []string{"pipe", "socket", "zero", "/dev/zero"} {
+			if err := toolstest.Fails(t, w, "search", toolstest.Input{"pattern": "needle", "paths": []string{path}}); !strings.Contains(err.Error(), "a device, a pipe or a socket") {
+				t.Errorf("%s, %s: %v", name, path, err)
+			}
+		}
+		for path, want := range map[string]string{"huge.bin": "too much to search", "broken": "a link to something that is not there", "circle": "links"} {
+			if err := toolstest.Fails(t, w, "search", toolstest.Input{"pattern": "needle", "paths": []string{path}}); !strings.Contains(err.Error(), want) {
+				t.Errorf("%s, %s: %v", name, path, err)
+			}
 		}
 	}
 	if text := toolstest.Run(t, w, "find", toolstest.Input{"paths": []string{"*"}}).Text; strings.Count(text, "\n")+1 < 9 {

@@ -26,7 +26,7 @@ func (b brokenRipgrep) Output(context.Context, agent.Program, int) ([]byte, erro
 	return []byte(b.out), b.err
 }
 
-// A search depends on no program.
+// A failure of ripgrep must not cost the model its search.
 func TestSearchWithoutRipgrep(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"a.txt": "needle\n"})
 	for name, programs := range map[string]agent.Programs{
@@ -39,6 +39,8 @@ func TestSearchWithoutRipgrep(t *testing.T) {
 		w.Programs = programs
 		toolstest.Same(t, name, toolstest.Run(t, w, "search", toolstest.Input{"pattern": "needle"}).Text, "a.txt\n    1:needle")
 	}
+	w.Programs = brokenRipgrep{err: &agent.ExitError{Program: "rg", Code: 1}}
+	toolstest.Same(t, "finds nothing", toolstest.Run(t, w, "search", toolstest.Input{"pattern": "needle"}).Text, "No matches.")
 }
 
 func TestSearchPlan(t *testing.T) {

@@ -4,18 +4,24 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os/exec"
 
 	"github.com/gajae-code/gjc/agent"
 )
 
-// onlyProgram runs the program at path and no other one.
-type onlyProgram struct{ path string }
+// ripgrepOnly runs the rg at path and no other program.
+type ripgrepOnly struct{ path string }
 
-func (p onlyProgram) LookPath(string) (string, error) { return p.path, nil }
+func (p ripgrepOnly) LookPath(name string) (string, error) {
+	if name != "rg" {
+		return "", fmt.Errorf("no %s: %w", name, exec.ErrNotFound)
+	}
+	return p.path, nil
+}
 
-func (p onlyProgram) Output(ctx context.Context, prog agent.Program, limit int) ([]byte, error) {
+func (p ripgrepOnly) Output(ctx context.Context, prog agent.Program, limit int) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, prog.Path, prog.Args...)
 	cmd.Dir = prog.Dir
 	var stderr bytes.Buffer
@@ -34,7 +40,7 @@ func (p onlyProgram) Output(ctx context.Context, prog agent.Program, limit int) 
 	}
 	werr := cmd.Wait()
 	if exit, ok := errors.AsType[*exec.ExitError](werr); ok && !full {
-		return out, &agent.ExitError{Program: prog.Path, Code: exit.ExitCode(), Stderr: stderr.String()}
+		return out, &agent.ExitError{Program: "rg", Code: exit.ExitCode(), Stderr: stderr.String()}
 	}
 	return out, err
 }

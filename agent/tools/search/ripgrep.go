@@ -14,25 +14,7 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/toolkit/walk"
 	"github.com/gajae-code/gjc/internal/jsonx"
-	"github.com/gajae-code/gjc/internal/lazyregexp"
 )
-
-// RipgrepTool returns a tool "search" that searches with the program rg where it can, to compare its results with gjc's own.
-func RipgrepTool(globalIgnore string, programs agent.Programs, path string) agent.Tool {
-	return agent.NewTool(agent.ToolFuncs[searchInput]{
-		Schemas: schemas,
-		Name:    "search", Kind: agent.KindSearch,
-		Plan: planSearch, Run: func(ctx context.Context, call *agent.Call, in *searchInput) (*agent.Result, error) {
-			return runSearch(ctx, call, in, globalIgnore, func(ctx context.Context, req *searchRequest) (*searchResult, error) {
-				found, err := (&ripgrep{programs: programs, path: path, dir: call.Workspace.Cwd}).search(ctx, req)
-				if err == nil || ctx.Err() != nil {
-					return found, err
-				}
-				return (&ownEngine{fs: call.FS}).search(ctx, req)
-			})
-		},
-	})
-}
 
 // ripgrep searches with the program rg. Its flags make it see the files that [ownEngine] sees.
 type ripgrep struct {
@@ -42,6 +24,8 @@ type ripgrep struct {
 	// dir is its working directory.
 	dir string
 }
+
+var _ searchEngine = (*ripgrep)(nil)
 
 // maxOutput bounds the output of a run that is read, in bytes. The order of a longer output is random, so its start is not usable.
 const maxOutput = 4 << 20
@@ -129,7 +113,7 @@ func (r *ripgrep) args(req *searchRequest, g *walk.Glob, repository string) []st
 	}
 	if !g.File {
 		args = append(args, "--max-filesize="+strconv.Itoa(maxSearched))
-		name, depth := lastElement(g)
+		name, depth := g.Last()
 		names := g.Names
 		if name != "" && len(names) == 0 {
 			names = []string{name}
@@ -287,18 +271,3 @@ func pickLines(lines []hitLine, perFile, behind int) *pickedHits {
 	}
 	return &hits
 }
-
-// lastElement returns the last element of a glob, if it means the same to rg, and the depth of the files below Base, or 0 for any depth.
-func lastElement(g *walk.Glob) (name string, depth int) {
-	name = g.Pattern[strings.LastIndexByte(g.Pattern, '/')+1:]
-	if !plainGlob().MatchString(name) || strings.Contains(name, "**") {
-		return "", 0
-	}
-	if strings.ContainsAny(g.Pattern, `{[\\`) || strings.Contains(g.Pattern, "**") {
-		return name, 0
-	}
-	return name, strings.Count(g.Pattern, "/") + 1
-}
-
-// plainGlob matches globs for names that mean the same to rg. To rg a question mark is a byte, not a character.
-var plainGlob = lazyregexp.New(`^[*A-Za-z0-9_.-]+$`)

@@ -3,36 +3,8 @@ package search
 import (
 	"fmt"
 	"regexp/syntax"
-	"slices"
 	"strings"
 )
-
-// Rust returns the pattern in the syntax of Rust's regular expressions, with the same meaning whether lines end with LF or CRLF.
-func (p *pattern) Rust() string {
-	var b strings.Builder
-	writeRust(&b, p.tree.Simplify())
-	return b.String()
-}
-
-// canBeEmpty reports whether the pattern can match an empty text.
-func (p *pattern) canBeEmpty() bool { return canBeEmpty(p.tree.Simplify()) }
-
-func canBeEmpty(re *syntax.Regexp) bool {
-	switch re.Op {
-	case syntax.OpNoMatch, syntax.OpCharClass:
-		return false
-	case syntax.OpLiteral:
-		return len(re.Rune) == 0
-	case syntax.OpPlus:
-		return canBeEmpty(re.Sub[0])
-	case syntax.OpConcat:
-		return !slices.ContainsFunc(re.Sub, func(sub *syntax.Regexp) bool { return !canBeEmpty(sub) })
-	case syntax.OpAlternate:
-		return slices.ContainsFunc(re.Sub, canBeEmpty)
-	default:
-		return true
-	}
-}
 
 // writeRust writes re so that nothing depends on which characters Rust counts as letters, digits or parts of words.
 func writeRust(b *strings.Builder, re *syntax.Regexp) {
