@@ -26,7 +26,7 @@ type Framing interface {
 type Reader interface {
 	// Read returns the next message. The bytes are valid until the next Read.
 	//
-	// After a [*TooLongError] or [*HeaderError], one message was skipped and the next Read continues after it. Any
+	// After a [*TooLongError] or [*headerError], one message was skipped and the next Read continues after it. Any
 	// other error ends the stream: [io.EOF] between two messages, [io.ErrUnexpectedEOF] inside one.
 	Read() ([]byte, error)
 }
@@ -60,16 +60,16 @@ func (e *TooLongError) Error() string {
 	return fmt.Sprintf("message of %d bytes is over the limit of %d", e.Size, e.Max)
 }
 
-// A HeaderError is the error for an invalid header block, for example one without Content-Length.
-type HeaderError struct{ Reason string }
+// A headerError is the error for an invalid header block, for example one without Content-Length.
+type headerError struct{ Reason string }
 
-func (e *HeaderError) Error() string { return "message header: " + e.Reason }
+func (e *headerError) Error() string { return "message header: " + e.Reason }
 
 // Recoverable reports whether the next Read after err can succeed.
 func Recoverable(err error) bool {
 	if _, ok := errors.AsType[*TooLongError](err); ok {
 		return true
 	}
-	_, ok := errors.AsType[*HeaderError](err)
+	_, ok := errors.AsType[*headerError](err)
 	return ok
 }

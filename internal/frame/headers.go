@@ -105,7 +105,7 @@ func (h *headerReader) header() (int64, error) {
 			case bad != nil:
 				return 0, bad
 			case size < 0:
-				return 0, &HeaderError{Reason: "no Content-Length"}
+				return 0, &headerError{Reason: "no Content-Length"}
 			default:
 				return size, nil
 			}
@@ -128,9 +128,9 @@ func (h *headerReader) header() (int64, error) {
 		n, err := strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 64)
 		switch {
 		case err != nil || n < 0:
-			bad = &HeaderError{Reason: fmt.Sprintf("Content-Length is %.40q", bytes.TrimSpace(value))}
+			bad = &headerError{Reason: fmt.Sprintf("Content-Length is %.40q", bytes.TrimSpace(value))}
 		case size >= 0 && size != n:
-			bad = &HeaderError{Reason: "two different Content-Length headers"}
+			bad = &headerError{Reason: "two different Content-Length headers"}
 		default:
 			size = n
 		}

@@ -40,8 +40,8 @@ const (
 	maxPending = 4096
 )
 
-// Snapshot holds the configuration that a [Catalog] has read at one time.
-type Snapshot interface {
+// snapshot holds the configuration that a [Catalog] has read at one time.
+type snapshot interface {
 	// Concerns reports whether the change of a file may invalidate the snapshot.
 	Concerns(file string) bool
 	// Environ returns the environment for programs (see [View.Environ]).
@@ -50,7 +50,7 @@ type Snapshot interface {
 
 // Catalog caches a snapshot of a workspace's configuration. It reads it at the first use, and again after [Catalog.Changed] reports a
 // relevant file, after an answer about trust, and after [MaxAge]. It starts no goroutine and needs no Close.
-type Catalog[S Snapshot] struct {
+type Catalog[S snapshot] struct {
 	Options Options
 	read    func(env []string, all bool) S
 
@@ -69,7 +69,7 @@ type Catalog[S Snapshot] struct {
 
 // NewCatalog returns a catalog that calls read for a snapshot, with the environment for programs; all says that any file may have
 // changed. It does no I/O.
-func NewCatalog[S Snapshot](o Options, read func(env []string, all bool) S) *Catalog[S] {
+func NewCatalog[S snapshot](o Options, read func(env []string, all bool) S) *Catalog[S] {
 	if o.GOOS == "" {
 		o.GOOS = runtime.GOOS
 	}

@@ -64,11 +64,11 @@ func (src *Source[D]) Read(o *Options, env []string) *Config[D] {
 		if root != "" {
 			own = read(configfile.ProjectPlaces(root))
 		}
-		consent, err := NewConsent(root, own, o.Trust)
+		consent, err := newConsent(root, own, o.Trust)
 		if err != nil {
 			c.trustError = err
 		}
-		p := &Project[D]{Consent: consent, Used: slices.Concat(user, consent.Usable(own))}
+		p := &Project[D]{Consent: consent, Used: slices.Concat(user, consent.usable(own))}
 		var problems []string
 		p.All, problems = src.Merge(slices.Concat(user, own))
 		p.Defs = p.All
@@ -109,7 +109,7 @@ func (c *Config[D]) AllProblems() []string {
 		all = append(all, c.trustError.Error())
 	}
 	for _, p := range c.Projects {
-		all = append(all, p.Untrusted()...)
+		all = append(all, p.untrusted()...)
 	}
 	return all
 }

@@ -21,9 +21,9 @@ type Consent struct {
 	state                         trust.State
 }
 
-// NewConsent returns the consent for a root with its own files. The error says why the answer could not be read; nothing is trusted
+// newConsent returns the consent for a root with its own files. The error says why the answer could not be read; nothing is trusted
 // then.
-func NewConsent(root string, own []*configfile.File, answers *trust.Session) (*Consent, error) {
+func newConsent(root string, own []*configfile.File, answers *trust.Session) (*Consent, error) {
 	c := &Consent{Root: root}
 	for _, f := range own {
 		if len(f.Runs) > 0 {
@@ -57,8 +57,8 @@ func NewConsent(root string, own []*configfile.File, answers *trust.Session) (*C
 	return c, failed
 }
 
-// Usable returns the files that are trusted.
-func (c *Consent) Usable(own []*configfile.File) []*configfile.File {
+// usable returns the files that are trusted.
+func (c *Consent) usable(own []*configfile.File) []*configfile.File {
 	return slices.DeleteFunc(slices.Clone(own), func(f *configfile.File) bool { return slices.Contains(c.Ignored, f) })
 }
 
@@ -104,8 +104,8 @@ func (c *Consent) Reason() string {
 	return "the workspace is not trusted yet; trust it when the editor asks, or with \"gjc trust add " + c.Root + "\""
 }
 
-// Untrusted returns texts for the user: what is not used because the root is not trusted.
-func (c *Consent) Untrusted() []string {
+// untrusted returns texts for the user: what is not used because the root is not trusted.
+func (c *Consent) untrusted() []string {
 	var all []string
 	for _, f := range c.Ignored {
 		all = append(all, fmt.Sprintf("%s: not used, because %s", f.Path, c.Reason()))

@@ -140,8 +140,8 @@ func (s *Stream) Hasten() { s.stall.limit = min(s.stall.limit, behindAnswer) }
 // behindAnswer bounds the wait for the numbers after an answer, which servers send at once.
 const behindAnswer = 10 * time.Second
 
-// Cancelled reports whether the caller's context has ended.
-func (s *Stream) Cancelled() bool { return s.parent.Err() != nil }
+// cancelled reports whether the caller's context has ended.
+func (s *Stream) cancelled() bool { return s.parent.Err() != nil }
 
 // Each passes the events that next returns to event, until event returns false or an error, and yields the error. When the
 // stream breaks off, it calls complete, if that is not nil; true means that the answer was complete and has been yielded.
@@ -151,7 +151,7 @@ func (s *Stream) Each(
 	for more := true; more; {
 		ev, err := next()
 		if err != nil {
-			if complete != nil && !s.Cancelled() && complete() {
+			if complete != nil && !s.cancelled() && complete() {
 				return
 			}
 			if errors.Is(err, io.EOF) {
