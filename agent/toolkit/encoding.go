@@ -13,10 +13,9 @@ import (
 // Encoding is the encoding of a file's text.
 type Encoding int
 
+// The encodings. All but PlainUTF8, which is also that of a text with invalid bytes, begin with a byte order mark.
 const (
-	// PlainUTF8 has no byte order mark. It is also the encoding of a text with invalid bytes.
 	PlainUTF8 Encoding = iota
-	// BomUTF8, LittleUTF16 and BigUTF16 begin with a byte order mark.
 	BomUTF8
 	LittleUTF16
 	BigUTF16
