@@ -56,7 +56,7 @@ func openLanguages(t *testing.T, w *toolstest.World, catalog lsp.Catalog, onWrit
 func TestChange_TypingWhileAsked(t *testing.T) {
 	const typed = "one\ntwo\ntyped while the question was open\n"
 	for name, in := range map[string]toolstest.Input{
-		"edit":  toolstest.Input{"path": "a.x", "edits": []any{toolstest.Input{"old_text": "one", "new_text": "1"}}},
+		"edit":  {"path": "a.x", "edits": []any{toolstest.Input{"old_text": "one", "new_text": "1"}}},
 		"write": {"path": "a.x", "content": "1\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
