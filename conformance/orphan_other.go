@@ -2,5 +2,5 @@
 
 package conformance
 
-// processes is not implemented on this system.
+// processes returns [errNoTable]: only Linux has a process table that can be read here.
 func processes(string) ([]processInfo, error) { return nil, errNoTable }

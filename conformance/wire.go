@@ -228,7 +228,7 @@ func processStarter(command []string) startFunc {
 	return func(ctx context.Context, dir string, env []string) (child, error) {
 		p, err := proc.Start(ctx, &proc.Options{
 			Path: command[0], Args: command[1:], Dir: dir, Env: env, Stdin: true, StderrTail: 32 << 10,
-			// Processes that the agent leaves behind must be detectable.
+			// The suite looks for processes that outlive the agent, so they must not be ended here.
 			KeepBackground: true,
 			DrainQuiet:     50 * time.Millisecond,
 		})
