@@ -325,7 +325,7 @@ func discriminator(raw jsonx.Raw, name string) (string, error) {
 }
 
 func missing(name string) error {
-	return &jsonx.DecodeError{Pointer: "/" + name, Reason: "the member is missing"}
+	return &jsonx.DecodeError{Pointer: "/" + name, Reason: "missing member"}
 }
 
 // without returns the object raw without the named members.

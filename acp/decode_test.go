@@ -20,7 +20,7 @@ func TestFaultsNameTheirPlace(t *testing.T) {
 		want string
 	}{
 		{"wrong type", `{"cwd":1,"mcpServers":[]}`, new(acp.NewSessionRequest), "/cwd: a number does not fit string"},
-		{"missing", `{"mcpServers":[]}`, new(acp.NewSessionRequest), "/cwd: the member is missing"},
+		{"missing", `{"mcpServers":[]}`, new(acp.NewSessionRequest), "/cwd: missing member"},
 		{"null", `{"cwd":null,"mcpServers":[]}`, new(acp.NewSessionRequest), "/cwd: null does not fit string"},
 		{"whole", `[]`, new(acp.NewSessionRequest), "an array does not fit object"},
 		{"whole null", `null`, new(acp.NewSessionRequest), "null does not fit object"},
@@ -31,15 +31,15 @@ func TestFaultsNameTheirPlace(t *testing.T) {
 		},
 		{
 			"missing in a variant", `{"cwd":"/","mcpServers":[{"name":"n","args":[],"env":[]}]}`,
-			new(acp.NewSessionRequest), "/mcpServers/0/command: the member is missing",
+			new(acp.NewSessionRequest), "/mcpServers/0/command: missing member",
 		},
 		{
 			"two unions deep", `{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text"}}}`,
-			new(acp.SessionNotification), "/update/content/text: the member is missing",
+			new(acp.SessionNotification), "/update/content/text: missing member",
 		},
 		{
 			"no discriminator", `{"sessionId":"s","update":{"content":{}}}`,
-			new(acp.SessionNotification), "/update/sessionUpdate: the member is missing",
+			new(acp.SessionNotification), "/update/sessionUpdate: missing member",
 		},
 		{
 			"wrong discriminator", `{"sessionId":"s","prompt":[{"type":7}]}`,
@@ -73,10 +73,10 @@ func TestFaultsNameTheirPlace(t *testing.T) {
 			"twice in a union", `{"sessionId":"s","prompt":[{"type":"text","text":"a","text":"b"}]}`,
 			new(acp.PromptRequest), "/prompt/0/text: the member stands twice",
 		},
-		{"other case", `{"sessionid":"s"}`, new(acp.CancelNotification), "/sessionId: the member is missing"},
+		{"other case", `{"sessionid":"s"}`, new(acp.CancelNotification), "/sessionId: missing member"},
 		{
 			"grouped options", `{"id":"i","name":"n","type":"select","currentValue":"v","options":[{"group":"g","name":"n","options":[{"value":1,"name":"n"}]},{"group":"g"}]}`,
-			new(acp.SessionConfigOption), "/options/1/name: the member is missing",
+			new(acp.SessionConfigOption), "/options/1/name: missing member",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

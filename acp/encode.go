@@ -112,7 +112,7 @@ type variant interface{ put(w *writer) }
 
 func putVariant[T variant](w *writer, v T) {
 	if any(v) == nil {
-		w.fail(fmt.Errorf("%v must be set, but is nil", reflect.TypeFor[T]()))
+		w.fail(fmt.Errorf("%v must not be nil", reflect.TypeFor[T]()))
 		return
 	}
 	v.put(w)
@@ -123,7 +123,7 @@ type inlineVariant interface{ members(w *writer) }
 
 func putMembers[T inlineVariant](w *writer, v T) {
 	if any(v) == nil {
-		w.fail(fmt.Errorf("%v must be set, but is nil", reflect.TypeFor[T]()))
+		w.fail(fmt.Errorf("%v must not be nil", reflect.TypeFor[T]()))
 		return
 	}
 	v.members(w)

@@ -69,7 +69,7 @@ func TestDispatchAgent(t *testing.T) {
 func TestBadParams(t *testing.T) {
 	for _, test := range []struct{ method, params, want string }{
 		{"session/new", `{"cwd":1,"mcpServers":[]}`, "session/new: /params/cwd: a number does not fit string"},
-		{"session/new", ``, "session/new: /params/cwd: the member is missing"},
+		{"session/new", ``, "session/new: /params/cwd: missing member"},
 		{"session/prompt", `[]`, "session/prompt: /params: an array does not fit object"},
 	} {
 		_, err := acp.DispatchAgentRequest(t.Context(), &fakeAgent{}, test.method, jsonx.Raw(test.params))

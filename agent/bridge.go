@@ -171,7 +171,7 @@ type ProgramStarter interface {
 }
 
 // ErrNotStarted is wrapped by the error for a program that cannot be kept running here.
-var ErrNotStarted = errors.New("programs cannot be kept running in this session")
+var ErrNotStarted = errors.New("this session cannot keep programs running")
 
 // LongProgram is a program that is kept running.
 type LongProgram struct {

@@ -105,7 +105,7 @@ func quoted(s string) string {
 }
 
 // errUnknownDocument is wrapped by the error for an address without a rule or skill.
-var errUnknownDocument = errors.New("there is nothing of that name")
+var errUnknownDocument = errors.New("not found")
 
 // IsDocument reports whether a path is the address of a rule or a skill, for [Call.Document].
 func IsDocument(path string) bool {
@@ -124,7 +124,7 @@ func (s *Session) document(ctx context.Context, address string) ([]byte, error) 
 	}
 	rest, ok := strings.CutPrefix(address, skillScheme)
 	if !ok {
-		return nil, fmt.Errorf("%w: %s; there are rule:// and skill://", errUnknownDocument, address)
+		return nil, fmt.Errorf("%w: %s; the addresses begin with rule:// or skill://", errUnknownDocument, address)
 	}
 	// The name comes first and may not be a path; it is as it stands in the prompt.
 	name, path, _ := strings.Cut(rest, "/")

@@ -201,7 +201,7 @@ func TestRules(t *testing.T) {
 			if strings.Count(text, "</rule>") != 1 {
 				t.Errorf("a rule closes its block itself:\n%s", text)
 			}
-			for _, want := range []string{"4 Tag it.", "5 there is nothing of that name: rule://none; the rules are: go, kind, ship", "6 the skill pdf", "7 no ../x", "8 there is nothing of that name: skill://doc; the skills are: pdf", "9 there is nothing of that name: rule://never"} {
+			for _, want := range []string{"4 Tag it.", "5 not found: rule://none; the rules are: go, kind, ship", "6 the skill pdf", "7 no ../x", "8 not found: skill://doc; the skills are: pdf", "9 not found: rule://never"} {
 				if !strings.Contains(text, want) {
 					t.Errorf("no %q in the results:\n%s", want, text)
 				}

@@ -53,13 +53,13 @@ func (s *Session) knownHelpers(ctx context.Context) []Helper {
 // errNoHelper returns an error that lists the helpers.
 func errNoHelper(name string, all []Helper) error {
 	if len(all) == 0 {
-		return fmt.Errorf("%w: there are no helpers here; do the work yourself", ErrBadInput)
+		return fmt.Errorf("%w: no helper agents are available here; do the work yourself", ErrBadInput)
 	}
 	var known []string
 	for i := range all {
 		known = append(known, all[i].Name)
 	}
-	return fmt.Errorf("%w: there is no helper called %q that could be started here; there are %s", ErrBadInput, name, strings.Join(known, ", "))
+	return fmt.Errorf("%w: no helper agent %q; the helper agents are %s", ErrBadInput, name, strings.Join(known, ", "))
 }
 
 // PickHelper returns the helper called name. Without a name it returns the one called [DefaultHelper], or else the

@@ -166,7 +166,7 @@ func (t *turnHooks) runHooks(ctx context.Context, set *hooks.Set, in hooks.Input
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case err != nil && h.Blocking && in.Event == hooks.ToolCall:
-			return nil, fmt.Errorf("%w: the hook %s (%s) must agree first, and it failed: %w. Do not try to get around it; tell the user", errHook, h.Name, h.At, err)
+			return nil, fmt.Errorf("%w: the hook %s (%s) must approve the call, and it failed: %w. Do not work around it; tell the user", errHook, h.Name, h.At, err)
 		case err != nil:
 			t.tellOnce("The hook "+h.Name+" failed.", h.At+": "+err.Error())
 		case a.Block && in.Event == hooks.ToolCall:

@@ -19,7 +19,7 @@ import (
 var continuePrompt string
 
 // ErrNoRoom is wrapped by the error of a request that does not fit the model's window, and for which compaction made no room.
-var ErrNoRoom = errors.New("no room could be made in the model's window")
+var ErrNoRoom = errors.New("no room could be made in the model's context window")
 
 // recoveryError is the failure to make room for a request. It wraps what was wrong with the request and what was wrong
 // with making room.

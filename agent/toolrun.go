@@ -166,7 +166,7 @@ func (r *toolRun) prepare(ctx context.Context) (*Call, error) {
 	t, c := r.turn, r.call
 	if r.tool == nil {
 		r.announce(nil)
-		return nil, fmt.Errorf("%w: there is no tool called %q; there are %s", ErrBadInput, c.Name, strings.Join(names(t.tools), ", "))
+		return nil, fmt.Errorf("%w: unknown tool %q; the tools are %s", ErrBadInput, c.Name, strings.Join(names(t.tools), ", "))
 	}
 	if t.odd.rejected[c.ID] {
 		r.announce(nil)

@@ -67,7 +67,7 @@ func (e *clientElicitor) Form(ctx context.Context, f agent.Form) (agent.FormAnsw
 	}
 	var schema acp.ElicitationSchema
 	if err := jsonx.Unmarshal(f.Schema, &schema); err != nil {
-		return agent.FormAnswer{}, fmt.Errorf("the form's schema is not one that an editor can show: %w", err)
+		return agent.FormAnswer{}, fmt.Errorf("the editor cannot show a form with this schema: %w", err)
 	}
 	if name, ok := asksSecret(f.Message, &schema); ok {
 		return agent.FormAnswer{}, fmt.Errorf("%w (field %q)", errSecretForm, name)

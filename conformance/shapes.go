@@ -103,7 +103,7 @@ func (s schema) eval(d *shape, v any, at string) (map[string]bool, error) {
 	}
 	if d.not != nil {
 		if _, err := s.eval(d.not, v, at); err == nil {
-			return nil, fmt.Errorf("%s: fits what it must not", place(at))
+			return nil, fmt.Errorf("%s: matches a schema that it must not match", place(at))
 		}
 	}
 	switch v := v.(type) {
@@ -134,7 +134,7 @@ func (s schema) eval(d *shape, v any, at string) (map[string]bool, error) {
 func (s schema) object(d *shape, v map[string]any, seen map[string]bool, at string) error {
 	for _, name := range d.required {
 		if _, ok := v[name]; !ok {
-			return fmt.Errorf("%s: the member is missing", at+"/"+name)
+			return fmt.Errorf("%s: missing member", at+"/"+name)
 		}
 	}
 	for name, value := range v {
@@ -175,7 +175,7 @@ func (s schema) oneOf(alternatives []*shape, v any, at string) (map[string]bool,
 	}
 	if !fits {
 		if len(alternatives) > 1 && !slices.ContainsFunc(alternatives, func(a *shape) bool { return s.meant(a, v) }) {
-			return nil, fmt.Errorf("%s: %s is none of what it may be", place(at), excerpt(v))
+			return nil, fmt.Errorf("%s: %s matches none of the alternatives", place(at), excerpt(v))
 		}
 		return nil, first
 	}

@@ -70,7 +70,7 @@ type suite struct {
 }
 
 // ErrNoChecks reports that Options.Select selects no check.
-var ErrNoChecks = errors.New("no check has such an id")
+var ErrNoChecks = errors.New("no check has this ID")
 
 // Run checks an agent. It returns an error only if the agent could not be checked; the agent's faults are in the
 // report. If ctx ends first, Run returns its cause.

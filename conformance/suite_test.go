@@ -141,7 +141,7 @@ func TestSchema(t *testing.T) {
 	for _, tt := range []struct{ definition, value, want string }{
 		{"NewSessionResponse", `{"sessionId":"s"}`, ""},
 		{"NewSessionResponse", `{"sessionId":"s","modes":null,"_meta":{"any":{"thing":1}}}`, ""},
-		{"NewSessionResponse", `{}`, "/sessionId: the member is missing"},
+		{"NewSessionResponse", `{}`, "/sessionId: missing member"},
 		{"NewSessionResponse", `{"sessionId":7}`, "/sessionId: 7 has the wrong type"},
 		{"NewSessionResponse", `{"sessionId":"s","own":1}`, "/own: the protocol knows no such member"},
 		{"NewSessionResponse", `[]`, "wrong type"},

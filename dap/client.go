@@ -76,7 +76,7 @@ const (
 
 var (
 	errHungUp    = errors.New("the connection was closed")
-	errNotRead   = errors.New("the debug adapter does not read its input")
+	errNotRead   = errors.New("the debug adapter is not reading its input")
 	errMalformed = errors.New("malformed message of the debug adapter")
 )
 

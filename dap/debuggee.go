@@ -135,13 +135,13 @@ func (d *debuggee) stopped() (target, error) {
 	return target{t, a}, err
 }
 
-var errLaunching = errors.New("the debug session is still launching")
+var errLaunching = errors.New("the debug session is still starting")
 
 // usableLocked returns the adapter if it takes requests. tree.mu is held.
 func (d *debuggee) usableLocked() (*adapter, error) {
 	switch {
 	case d.state == StateTerminated && d.ended != nil:
-		return nil, fmt.Errorf("%w: %w. Launch the program again to go on", ErrTerminated, d.ended)
+		return nil, fmt.Errorf("%w: %w. Launch the program again to continue", ErrTerminated, d.ended)
 	case d.state == StateTerminated:
 		return nil, fmt.Errorf("%w: the program has ended. Launch it again to go on", ErrTerminated)
 	case d.adapter == nil || d.state == StateLaunching:

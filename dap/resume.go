@@ -157,7 +157,7 @@ func (c *capabilities) checkResume(r *Resume) error {
 			return unsupported("restarting a frame")
 		}
 	default:
-		return fmt.Errorf("unknown command to resume a program %q", r.Command)
+		return fmt.Errorf("unknown resume command %q", r.Command)
 	}
 	return nil
 }

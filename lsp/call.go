@@ -69,7 +69,7 @@ func (ps *process) tryNotify(method string, params any) error {
 	return err
 }
 
-var errNotReading = errors.New("the server does not read its input")
+var errNotReading = errors.New("the server is not reading its input")
 
 // applier applies the edits that the server requests while Execute runs.
 type applier struct {

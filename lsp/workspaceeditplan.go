@@ -231,7 +231,7 @@ func (p *planner) edit(c *TextDocumentEdit) error {
 	}
 	if c.Version != nil && p.Version != nil && at < 0 {
 		if have, ok := p.Version(origin); ok && have != *c.Version {
-			return fmt.Errorf("%w: %s was at %d when the server made it, and is at %d now; request the edit again", ErrEditVersion, path, *c.Version, have)
+			return fmt.Errorf("%w: the edit is for version %[3]d of %[2]s, which now has version %[4]d; request the edit again", ErrEditVersion, path, *c.Version, have)
 		}
 	}
 	old, err := p.text(at, origin)

@@ -39,7 +39,7 @@ type urlElicitation struct {
 	done         chan struct{} // closed when the server reports completion
 }
 
-var errCallEnded = errors.New("the call of the question has ended")
+var errCallEnded = errors.New("the call that asked the question has ended")
 
 // answerElicitation asks the user a server's question. call is the call that it belongs to; nil for a question outside of a call,
 // which belongs to all calls under way. Without any, the answer is "cancel".

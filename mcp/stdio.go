@@ -90,7 +90,7 @@ type outLine struct {
 }
 
 // errNotSent is wrapped by the error of a message that the server has not received.
-var errNotSent = errors.New("the message was not sent")
+var errNotSent = errors.New("the message could not be sent")
 
 func newStdioConn(in io.ReadCloser, out io.WriteCloser, max int, stray func(int, string)) *stdioConn {
 	s := &stdioConn{

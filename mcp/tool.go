@@ -147,7 +147,7 @@ func newSchemaChecker(what string, schema any) (*checker, error) {
 	}
 	k, err := newChecker(schema)
 	if errors.Is(err, errSchemaLoops) || errors.Is(err, errSchemaHeavy) {
-		return nil, fmt.Errorf("its %s schema %w; values are not checked against it", what, err)
+		return nil, fmt.Errorf("its %s schema %w; arguments are not checked against it", what, err)
 	}
 	return k, nil
 }

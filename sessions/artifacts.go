@@ -79,7 +79,7 @@ func (a *Artifacts) Get(ctx context.Context, url string) ([]byte, error) {
 	number, ok := strings.CutPrefix(url, artifactScheme)
 	n, err := strconv.Atoi(number)
 	if !ok || err != nil || n < 0 || strconv.Itoa(n) != number {
-		return nil, fmt.Errorf("%.200q is no artifact; they are called %s0, %s1 and so on: %w", url, artifactScheme, artifactScheme, fs.ErrNotExist)
+		return nil, fmt.Errorf("%.200q is not an artifact; artifacts are named %s0, %s1 and so on: %w", url, artifactScheme, artifactScheme, fs.ErrNotExist)
 	}
 	entries, err := a.fs.ReadDir(a.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

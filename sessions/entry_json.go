@@ -80,7 +80,7 @@ func (enc *encoder) body(e Entry) ([]byte, error) {
 			Attribution: e.Attribution,
 		})
 	case Unknown:
-		return nil, errors.New("its shape is not known")
+		return nil, errors.New("its format is unknown")
 	default:
 		return jsonx.Marshal(e)
 	}

@@ -132,7 +132,7 @@ func (l *entryTree) link(e Entry, where span, strip bool) {
 
 func (s span) end() int64 { return s.at + int64(s.size) }
 
-var errOther = errors.New("unexpected entry at its place")
+var errOther = errors.New("unexpected entry in its place")
 
 func (l *entryTree) checkPlaces(entries []Entry, places []int32) error {
 	for k, e := range entries {

@@ -92,7 +92,7 @@ func (gc *collector) run(ctx context.Context) error {
 		}
 	}
 	if len(errs) > 0 {
-		return fmt.Errorf("no image is removed, because it is not known which ones are in use: %w", errors.Join(errs...))
+		return fmt.Errorf("no image was removed, because the ones in use could not be determined: %w", errors.Join(errs...))
 	}
 	for _, e := range blobs {
 		if ctx.Err() != nil {

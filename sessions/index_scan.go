@@ -122,12 +122,12 @@ func (sc *scanner) continues(f io.ReaderAt, size int64, known *record) bool {
 	return err == nil && tail == known.TailSum
 }
 
-// tailSum returns the checksum of the bytes before offset. It returns an error if no line ends there.
+// tailSum returns the checksum of the bytes before offset. It returns an error if no line ends at that offset.
 func (sc *scanner) tailSum(f io.ReaderAt, offset int64) (uint32, error) {
 	n := min(offset, scanTail)
 	sum, err := sc.sum(f, offset-n, n)
 	if err == nil && sc.buf[n-1] != '\n' {
-		err = errors.New("no line ends there")
+		err = errors.New("no line ends at that offset")
 	}
 	return sum, err
 }

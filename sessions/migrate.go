@@ -124,7 +124,7 @@ func randomHex(n int) string {
 func (s *Store) rewrite(path string, data []byte) error {
 	backup := path + backupSuffix
 	if err := s.keepCopy(path, backup); err != nil {
-		return fmt.Errorf("keeping the old file: %w", err)
+		return fmt.Errorf("keeping a copy of the old file: %w", err)
 	}
 	if err := s.replace(path, data, true); err != nil {
 		return err

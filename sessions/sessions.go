@@ -28,7 +28,7 @@ var (
 	// ErrNothingToFork reports that the source of a fork has no message.
 	ErrNothingToFork = errors.New("session has no message yet, so there is nothing to fork")
 	// ErrUserTitle reports that an automatic title was refused because the user has set one.
-	ErrUserTitle = errors.New("session was named by the user, so an automatic title is not taken")
+	ErrUserTitle = errors.New("the user has named the session; ignoring an automatic title")
 	// ErrBadCursor reports a cursor that does not come from [Store.List].
 	ErrBadCursor = errors.New("unknown list cursor; start again without one")
 )

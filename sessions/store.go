@@ -152,7 +152,7 @@ func fileName(t time.Time, id string) string {
 // checkID rejects IDs that could escape the store's directory.
 func checkID(id string) error {
 	if id == "" || len(id) > 128 || strings.Trim(id, ".") == "" || strings.ContainsAny(id, "/\\:*?\"<>|\x00\n") {
-		return fmt.Errorf("%w: %.140q is not a session id", ErrNotFound, id)
+		return fmt.Errorf("%w: %.140q is not a session ID", ErrNotFound, id)
 	}
 	return nil
 }
@@ -276,7 +276,7 @@ const maxFile = 1 << 30
 
 func checkSize(path, id string, size int64) error {
 	if size > maxFile {
-		return fmt.Errorf("reading session %s: %s has %d MiB, more than %d; fork it from a later message with another program, or move it away",
+		return fmt.Errorf("reading session %s: %s has %d MiB, more than %d; move it away",
 			id, path, size>>20, maxFile>>20)
 	}
 	return nil

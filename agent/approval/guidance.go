@@ -11,7 +11,7 @@ import (
 
 // ErrWithheld is wrapped by the error for a file of a workspace that is offered as instructions, a rule or a skill, and leads to
 // one that holds secrets.
-var ErrWithheld = errors.New("it leads to a file that holds secrets; it is not read as guidance for a model")
+var ErrWithheld = errors.New("it is a link to a file with secrets, which models do not get")
 
 // Guidance returns files, which lie below root, without those that hold secrets or are git's own, also behind links: what a
 // workspace says to a model is sent without a question, and a link in a repository must not choose what that is.

@@ -30,9 +30,9 @@ type permitted struct {
 
 var (
 	// ErrMoved is wrapped by the error for a path that leads elsewhere than it did when leave was given for it.
-	ErrMoved = errors.New("it leads elsewhere than when leave was given for it; nothing was done, look at the links in the path")
+	ErrMoved = errors.New("the path resolves to a different file than the one that was approved; nothing was done; check the links in the path")
 	// ErrNotPermitted is wrapped by the error for a change that was not part of what the call was allowed.
-	ErrNotPermitted = errors.New("this change was not part of what the call was allowed")
+	ErrNotPermitted = errors.New("the call's permission does not cover this change")
 )
 
 // Give notes that an effect on a path, which led to real when it was judged, is leave for it.

@@ -132,7 +132,7 @@ const (
 // code 2 rejects the call, with standard error as the reason. Anything else that is not a valid answer is an error.
 func ParseAnswer(stdout []byte, code int, stderr string) (Answer, error) {
 	if len(stdout) > maxOutput {
-		return Answer{}, fmt.Errorf("it printed more than %d KiB", maxOutput>>10)
+		return Answer{}, fmt.Errorf("its output exceeds %d KiB", maxOutput>>10)
 	}
 	var a Answer
 	text := strings.TrimSpace(strings.TrimPrefix(string(stdout), "\ufeff"))

@@ -106,7 +106,7 @@ func New(entries []Entry, key []byte) (*Set, error) {
 var (
 	errShort       = fmt.Errorf("a secret must have at least %d bytes; shorter ones are too common", minLength)
 	errEmptyMatch  = errors.New("the expression matches the empty text; make it match at least one character")
-	errReplacement = errors.New("the replacement must hold no secret, and nothing that looks like #AB12#")
+	errReplacement = errors.New("the replacement must contain neither a secret nor text such as #AB12#")
 )
 
 // tokenSize is the length of a placeholder: #AB12#.

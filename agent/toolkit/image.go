@@ -29,7 +29,7 @@ func imageLimits(model *providers.ModelInfo) picture.Limits {
 // ShowImage returns the result for a picture, scaled down if it is larger than the model uses.
 func ShowImage(ctx context.Context, call *agent.Call, name string, data []byte) (*agent.Result, error) {
 	if len(data) > maxImage {
-		return nil, fmt.Errorf("%s is an image of %s; images up to %s can be shown", name, Size(int64(len(data))), Size(maxImage))
+		return nil, fmt.Errorf("%s is an image of %s; the limit is %s", name, Size(int64(len(data))), Size(maxImage))
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

@@ -44,7 +44,7 @@ func SplitSelector(path string) (base string, sel Selector, err error) {
 	}
 	if slices.Contains(parts, "conflicts") {
 		if len(parts) > 1 {
-			return path, Selector{}, fmt.Errorf("%w: %q: conflicts stands alone; lines and raw do not go with it", agent.ErrBadInput, path)
+			return path, Selector{}, fmt.Errorf("%w: %q: conflicts cannot be combined with lines or raw", agent.ErrBadInput, path)
 		}
 		return base, Selector{Conflicts: true}, nil
 	}
@@ -107,7 +107,7 @@ func parseRange(item string) (LineRange, error) {
 	if item[end] == '+' {
 		n, err := strconv.Atoi(rest)
 		if err != nil || n > maxLine {
-			return LineRange{}, fmt.Errorf("%q is no number of lines", rest)
+			return LineRange{}, fmt.Errorf("%q is not a number of lines", rest)
 		}
 		if n < 1 {
 			return LineRange{}, fmt.Errorf("it asks for %d lines; ask for at least 1", n)
@@ -136,9 +136,9 @@ func parseLine(s string) (int, error) {
 	case s == "":
 		return 0, errors.New("a line number is missing")
 	case err != nil || n > maxLine:
-		return 0, fmt.Errorf("%q is no line number", s)
+		return 0, fmt.Errorf("%q is not a line number", s)
 	case n < 1:
-		return 0, fmt.Errorf("there is no line %d; lines count from 1", n)
+		return 0, fmt.Errorf("there is no line %d; the first line is 1", n)
 	default:
 		return n, nil
 	}

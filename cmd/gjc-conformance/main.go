@@ -94,7 +94,7 @@ func (f *flags) check(ctx context.Context, command []string, stdout, stderr io.W
 		return list(f.options.Select, stdout)
 	}
 	if len(command) == 0 {
-		return errors.New("no agent to check: give its command after --")
+		return errors.New("no agent to check; give its command after --")
 	}
 	if err := f.complete(command); err != nil {
 		return err

@@ -67,8 +67,8 @@ func TestDebugger_BadInput(t *testing.T) {
 		fails("evaluate expression=x", "no active debug session"),
 		// Attaching.
 		fails("attach", "pid or port (or configuration) is required for attach"),
-		fails("attach pid=-1", "there is no process or port of that number"),
-		fails("attach port=70000", "there is no process or port of that number"),
+		fails("attach pid=-1", "no process or port has that number"),
+		fails("attach port=70000", "no process or port has that number"),
 		fails("attach pid=1 port=1", "give either pid or port"),
 		fails("attach adapter=dlv listen=true port=1", "listen"),
 		// A configuration.

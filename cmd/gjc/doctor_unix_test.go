@@ -134,7 +134,7 @@ func TestDoctor_Pipes(t *testing.T) {
 		}
 	}
 	cmd, out := doctor(t, home, work, home)
-	if err := cmd.Run(); err != nil || !strings.Contains(out.String(), "lsp.json: this is no regular file") {
+	if err := cmd.Run(); err != nil || !strings.Contains(out.String(), "lsp.json: not a regular file") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -108,8 +108,8 @@ func checkSurface(t *testing.T, got *sdkSurface, further string) {
 	same(t, "listed", got.Listed, []string{further})
 	same(t, "answers", got.Tools, map[string][]sdkOutput{
 		"accept":  {{"Ask: Which way?", "other", "completed", "The user answered: right, words"}},
-		"decline": {{"Ask: Which way?", "other", "failed", "the user does not want to answer this; go on without it, or stop and say what you need"}},
-		"cancel":  {{"Ask: Which way?", "other", "failed", "the user closed the question without an answer; do not ask it again, go on without it or stop"}},
+		"decline": {{"Ask: Which way?", "other", "failed", "the user declined to answer; continue without it, or stop and say what you need"}},
+		"cancel":  {{"Ask: Which way?", "other", "failed", "the user closed the question without an answer; do not ask it again; continue without it or stop"}},
 	})
 	for _, form := range got.Forms[:3] {
 		same(t, "form", form.Mode+": "+form.Message, "form: Which way?")

@@ -73,7 +73,7 @@ func login(ctx context.Context, h *host, opts *options, do loginOptions) error {
 		if slices.ContainsFunc(models.All(), func(m providers.ModelInfo) bool { return m.Provider == do.provider }) {
 			return fmt.Errorf("the provider %q takes no key; if it does, set auth: apiKey in models.yml first", do.provider)
 		}
-		return fmt.Errorf("there is no provider %q; there are %s. Name your own in models.yml first", do.provider, strings.Join(knownProviders(models), ", "))
+		return fmt.Errorf("unknown provider %q; the providers are %s. Configure your own in models.yml first", do.provider, strings.Join(knownProviders(models), ", "))
 	}
 	key, err := readSecret(h, in, fmt.Sprintf("API key for %s: ", do.provider))
 	if err != nil {
@@ -153,7 +153,7 @@ func askProvider(h *host, in *bufio.Reader, models *registry.Registry) (string, 
 	case provider == "":
 		return defaultProvider, nil
 	case !slices.Contains(known, provider):
-		return "", fmt.Errorf("there is no provider %q; there are %s", provider, strings.Join(known, ", "))
+		return "", fmt.Errorf("unknown provider %q; the providers are %s", provider, strings.Join(known, ", "))
 	default:
 		return provider, nil
 	}
@@ -182,7 +182,7 @@ func newLogout(h *host, opts *options) *cobra.Command {
 			}
 			defer models.Close()
 			if !slices.Contains(knownProviders(models), provider) && models.CredentialSource(provider) == "" {
-				return fmt.Errorf("there is no provider %q; there are %s", provider, strings.Join(knownProviders(models), ", "))
+				return fmt.Errorf("unknown provider %q; the providers are %s", provider, strings.Join(knownProviders(models), ", "))
 			}
 			if err := models.RemoveCredential(provider); err != nil {
 				return err

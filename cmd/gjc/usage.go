@@ -46,7 +46,7 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 		meant = names[i]
 	}
 	if meant != "" {
-		return fmt.Errorf("%w: there is no command %q of %s; did you mean %q?", errUsage, word, cmd.CommandPath(), meant)
+		return fmt.Errorf("%w: %s has no command %q; did you mean %q?", errUsage, word, cmd.CommandPath(), meant)
 	}
 	return fmt.Errorf("%w: there is no command %q of %s; there are %s", errUsage, word, cmd.CommandPath(), strings.Join(names, ", "))
 }

@@ -102,7 +102,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "\n%s\n", strings.Join(summary, "\n"))
 	if failed > 0 {
-		return fmt.Errorf("%d of %d runs failed; -n 1 -seed SEED repeats one", failed, o.runs)
+		return fmt.Errorf("%d of %d runs failed; repeat one with -n 1 -seed SEED", failed, o.runs)
 	}
 	return nil
 }

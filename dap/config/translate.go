@@ -262,7 +262,7 @@ func (p *Prepared) translateNative(c *Configuration) error {
 		p.notef("miDebuggerPath is ignored; the debugger is %s", p.Adapter.Path)
 	}
 	if _, ok := p.Arguments["cargo"]; ok {
-		return fmt.Errorf(`the editor would build the program with cargo: build it with bash ("cargo build", "cargo test --no-run") and launch the binary`)
+		return fmt.Errorf(`the configuration builds the program with cargo; build it with bash ("cargo build", "cargo test --no-run") and launch the binary`)
 	}
 	for _, name := range miMembers {
 		delete(p.Arguments, name)

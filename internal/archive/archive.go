@@ -195,7 +195,7 @@ func openZip(f *zip.File, stop *watched) (io.Reader, error) {
 	r, err := f.Open()
 	switch {
 	case errors.Is(err, zip.ErrAlgorithm):
-		return nil, fmt.Errorf("it is packed in a way (method %d) that cannot be read here", f.Method)
+		return nil, fmt.Errorf("its compression method %d is not supported", f.Method)
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", errBroken, err)
 	}

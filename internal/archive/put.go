@@ -26,7 +26,7 @@ func CheckName(name string) error {
 	case strings.HasSuffix(name, "/") || strings.HasSuffix(name, "\\"):
 		return errors.New("the path must name a file in the archive, not a directory")
 	case clean == ".." || strings.HasPrefix(clean, "../"), strings.ContainsRune(clean, 0):
-		return fmt.Errorf("%q leads out of the archive", name)
+		return fmt.Errorf("%q points outside of the archive", name)
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func (a *Archive) Put(ctx context.Context, name string, data []byte) (out []byte
 		return nil, false, err
 	}
 	if a.size > maxRewritten {
-		return nil, false, fmt.Errorf("%w: only archives of up to %d MB are written", errTooLarge, maxRewritten>>20)
+		return nil, false, fmt.Errorf("%w: the limit for writing is %d MB", errTooLarge, maxRewritten>>20)
 	}
 	var b bytes.Buffer
 	if a.Kind == "zip" {
@@ -103,7 +103,7 @@ func (a *Archive) Put(ctx context.Context, name string, data []byte) (out []byte
 // mayReplace returns an error for a member that is not a file.
 func mayReplace(name string, mode fs.FileMode) error {
 	if !mode.IsRegular() {
-		return fmt.Errorf("%s is there already, and is a directory or a link: %w", name, fs.ErrExist)
+		return fmt.Errorf("%s exists and is a directory or a link: %w", name, fs.ErrExist)
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func mayReplace(name string, mode fs.FileMode) error {
 // conflict returns an error if one of two names would be a directory of the other, which is a file.
 func conflict(have, want string, dir bool) error {
 	if strings.HasPrefix(have, want+"/") || !dir && strings.HasPrefix(want, have+"/") {
-		return fmt.Errorf("%s is in the archive, so that %s cannot be: %w", have, want, fs.ErrExist)
+		return fmt.Errorf("the archive has %s, so it cannot have %s: %w", have, want, fs.ErrExist)
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func rewriteTar(ctx context.Context, w io.Writer, src io.Reader, name string, da
 			return false, err
 		}
 		if sparse(h) {
-			return false, errors.New("it has a sparse file, which would be lost; use a command")
+			return false, errors.New("it contains a sparse file, which rewriting would lose; use a command")
 		}
 		if err := out.WriteHeader(h); err != nil {
 			return false, err

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrNotFile is wrapped by the error for a path that is not a regular file: a directory, a pipe, a device, or a broken link.
-var ErrNotFile = errors.New("this is no regular file")
+var ErrNotFile = errors.New("not a regular file")
 
 // ReadFile reads a file of at most [maxBytes] bytes. It does not block: a pipe or a device is an error that wraps [ErrNotFile], except
 // for the null device, which is an empty file. Errors are of type [*fs.PathError]; they wrap [fs.ErrNotExist] only if there is
@@ -21,7 +21,7 @@ func ReadFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if link, _ := os.Lstat(path); link != nil && link.Mode()&fs.ModeSymlink != 0 {
-			return nil, fail(fmt.Errorf("%w but a link to nothing", ErrNotFile))
+			return nil, fail(fmt.Errorf("%w but a broken link", ErrNotFile))
 		}
 	}
 	if err != nil {

@@ -38,7 +38,7 @@ type Edit struct {
 }
 
 // errEdit is wrapped by the error for an edit that the notebook does not permit.
-var errEdit = errors.New("the notebook cannot be changed so")
+var errEdit = errors.New("the notebook cannot be changed")
 
 // Edited returns a notebook with an edit applied, and the number of its cells after it. All bytes that the edit does
 // not concern are unchanged.
@@ -70,13 +70,13 @@ func Edited(data []byte, e *Edit) (now []byte, cells int, err error) {
 		now = l.remove(e.Cell)
 		count--
 	default:
-		return nil, 0, fmt.Errorf("%w: there is no action %q; there are replace, insert and delete", errEdit, e.Action)
+		return nil, 0, fmt.Errorf("%w: unknown action %q; the actions are replace, insert and delete", errEdit, e.Action)
 	}
 	if err != nil {
 		return nil, 0, err
 	}
 	if !jsonx.Valid(now) {
-		return nil, 0, fmt.Errorf("%w: what comes of it is no JSON", errEdit)
+		return nil, 0, fmt.Errorf("%w: the result is not valid JSON", errEdit)
 	}
 	return now, count, nil
 }
@@ -215,7 +215,7 @@ func (l *layout) insert(e *Edit) ([]byte, error) {
 	case "code", "markdown", "raw":
 		add("cell_type", `"`+kind+`"`)
 	default:
-		return nil, fmt.Errorf("%w: there is no type of cell %q; there are code, markdown and raw", errEdit, kind)
+		return nil, fmt.Errorf("%w: unknown cell type %q; the types are code, markdown and raw", errEdit, kind)
 	}
 	if kind == "code" {
 		add("execution_count", "null")

@@ -75,7 +75,7 @@ func (p *parser) space() error {
 		case p.take("/*"):
 			n := strings.Index(p.text[p.at:], "*/")
 			if n < 0 {
-				return errors.New("a comment does not end")
+				return errors.New("unterminated comment")
 			}
 			p.at += n + len("*/")
 		case strings.ContainsRune("\t\v\f\n\r\u2028\u2029\uFEFF", r) || unicode.Is(unicode.Zs, r):
@@ -92,7 +92,7 @@ func (p *parser) value() error {
 		return err
 	}
 	if p.at == len(p.text) {
-		return errors.New("a value is missing at the end")
+		return errors.New("unexpected end; want a value")
 	}
 	switch p.peek() {
 	case '{':
@@ -114,7 +114,7 @@ func (p *parser) value() error {
 	word := rest[:n]
 	switch word {
 	case "":
-		return fmt.Errorf("%q is where a value should be", p.peek())
+		return fmt.Errorf("unexpected %q; want a value", p.peek())
 	case "null", "true", "false":
 		p.out = append(p.out, word...)
 	default:
@@ -131,7 +131,7 @@ func (p *parser) value() error {
 // list reads an array, or an object, of which names keeps the names.
 func (p *parser) list(end string, names map[string]bool) error {
 	if p.depth++; p.depth > maxDepth {
-		return fmt.Errorf("more than %d objects and arrays lie in each other", maxDepth)
+		return fmt.Errorf("nested more than %d levels deep", maxDepth)
 	}
 	p.out = append(p.out, p.text[p.at])
 	p.at++
@@ -161,9 +161,9 @@ func (p *parser) list(end string, names map[string]bool) error {
 		}
 		if !p.take(",") {
 			if p.at == len(p.text) {
-				return fmt.Errorf("%s is missing at the end", end)
+				return fmt.Errorf("unexpected end; want %s", end)
 			}
-			return fmt.Errorf("%q is where , or %s should be", p.peek(), end)
+			return fmt.Errorf("unexpected %q; want , or %s", p.peek(), end)
 		}
 	}
 	p.depth--
@@ -184,14 +184,14 @@ func (p *parser) name(names map[string]bool) error {
 		return err
 	}
 	if names[name] {
-		return fmt.Errorf("the name %.60q stands there twice", name)
+		return fmt.Errorf("repeated name %.60q", name)
 	}
 	names[name] = true
 	if err := p.space(); err != nil {
 		return err
 	}
 	if !p.take(":") {
-		return fmt.Errorf("there is no colon behind the name %.60q", name)
+		return fmt.Errorf("no colon after the name %.60q", name)
 	}
 	p.out = append(jsonx.AppendString(p.out, name), ':')
 	return nil
@@ -213,7 +213,7 @@ func (p *parser) identifier() (string, error) {
 		if r == '\\' {
 			p.at++
 			if !p.take("u") {
-				return "", errors.New(`only \u may stand in a name without quotes`)
+				return "", errors.New(`a name without quotes may contain only \u escapes`)
 			}
 			var err error
 			if r, err = p.hex(4); err != nil {
@@ -232,9 +232,9 @@ func (p *parser) identifier() (string, error) {
 	case b.Len() > 0:
 		return b.String(), nil
 	case p.at == len(p.text):
-		return "", errors.New("} is missing at the end")
+		return "", errors.New("unexpected end; want }")
 	default:
-		return "", fmt.Errorf("%q is where a name should be", p.peek())
+		return "", fmt.Errorf("unexpected %q; want a name", p.peek())
 	}
 }
 
@@ -247,7 +247,7 @@ func (p *parser) quoted() (string, error) {
 		r := p.peek()
 		switch r {
 		case '\n', '\r':
-			return "", errors.New(`a string has a line end in it; write \n`)
+			return "", errors.New(`a string contains a line break; write \n`)
 		case '\\':
 			p.at++
 			if err := p.escape(&b); err != nil {
@@ -261,7 +261,7 @@ func (p *parser) quoted() (string, error) {
 		}
 		b.WriteRune(r)
 	}
-	return "", errors.New("a string does not end")
+	return "", errors.New("unterminated string")
 }
 
 var escapes = map[rune]rune{'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'v': '\v'}
@@ -269,7 +269,7 @@ var escapes = map[rune]rune{'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t
 // escape reads what stands behind a backslash.
 func (p *parser) escape(b *strings.Builder) error {
 	if p.at == len(p.text) {
-		return errors.New("a string does not end")
+		return errors.New("unterminated string")
 	}
 	if p.take("\r\n") { // the line goes on
 		return nil
@@ -293,7 +293,7 @@ func (p *parser) escape(b *strings.Builder) error {
 	case r == '0' && !isDigit(p.peek()):
 		b.WriteByte(0)
 	case isDigit(r):
-		return fmt.Errorf(`\%c is no escape`, r)
+		return fmt.Errorf(`unknown escape \%c`, r)
 	default:
 		if c, ok := escapes[r]; ok {
 			r = c
@@ -328,7 +328,7 @@ func (p *parser) hex(n int) (rune, error) {
 	for range n {
 		d := rune(strings.IndexRune("0123456789abcdef", unicode.ToLower(p.peek())))
 		if p.at == len(p.text) || d < 0 {
-			return 0, fmt.Errorf("an escape wants %d hexadecimal digits", n)
+			return 0, fmt.Errorf("an escape needs %d hexadecimal digits", n)
 		}
 		c = c<<4 | d
 		p.at++
@@ -346,10 +346,10 @@ func jsonNumber(word string) (string, error) {
 	if negative {
 		sign = "-"
 	}
-	bad := fmt.Errorf("%.60q is no value; put a text into quotes", word)
+	bad := fmt.Errorf("%.60q is not a value; quote strings", word)
 	switch {
 	case digits == "Infinity" || digits == "NaN":
-		return "", fmt.Errorf("%s cannot be kept as a number", digits)
+		return "", fmt.Errorf("%s is out of range for a number", digits)
 	case strings.HasPrefix(digits, "0x"), strings.HasPrefix(digits, "0X"):
 		n, ok := new(big.Int).SetString(digits[2:], 16)
 		if !ok || !isHex(digits[2:]) || len(digits) > 100 {

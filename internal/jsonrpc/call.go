@@ -137,7 +137,7 @@ func (call *Call) fail(resp *response, err error) {
 // Notify queues a notification, in order. It blocks only while more than Options.HighWater bytes wait for the peer, and until ctx ends.
 func (c *Conn) Notify(ctx context.Context, method string, params any) error {
 	if err := c.outbox.wait(ctx); err != nil {
-		return fmt.Errorf("%s: the peer does not read: %w", method, err)
+		return fmt.Errorf("%s: the peer is not reading: %w", method, err)
 	}
 	return c.send(ID{}, method, params)
 }
@@ -146,7 +146,7 @@ func (c *Conn) Notify(ctx context.Context, method string, params any) error {
 // afterwards.
 func (c *Conn) NotifyMergeable(ctx context.Context, method string, params Mergeable) error {
 	if err := c.outbox.wait(ctx); err != nil {
-		return fmt.Errorf("%s: the peer does not read: %w", method, err)
+		return fmt.Errorf("%s: the peer is not reading: %w", method, err)
 	}
 	if !c.outbox.putMergeable(method, params) {
 		return c.closedError(method)

@@ -37,9 +37,9 @@ const (
 
 // Errors of [Fit].
 var (
-	errNotPicture = errors.New("not a picture of a known format")
-	ErrBroken     = errors.New("the picture is broken")
-	errTooLarge   = errors.New("the picture is too large")
+	errNotPicture = errors.New("not an image of a known format")
+	ErrBroken     = errors.New("the image is damaged")
+	errTooLarge   = errors.New("the image is too large")
 )
 
 // Picture is an image that a model accepts.
@@ -120,7 +120,7 @@ func Fit(data []byte, limits Limits) (pic *Picture, err error) {
 		return nil, fmt.Errorf("%w: it has no pixels", ErrBroken)
 	}
 	if size.Width > maxPixels/size.Height {
-		return nil, fmt.Errorf("%w: it has %d x %d pixels, at most %d million can be read", errTooLarge, size.Width, size.Height, maxPixels/1_000_000)
+		return nil, fmt.Errorf("%w: it has %d x %d pixels; the limit is %d million", errTooLarge, size.Width, size.Height, maxPixels/1_000_000)
 	}
 	img, err := decode(bytes.NewReader(data))
 	if err != nil {
@@ -161,7 +161,7 @@ func (p *Picture) shrink(img image.Image, edge, most int) error {
 			}
 		}
 	}
-	return fmt.Errorf("%w: it cannot be made small enough", errTooLarge)
+	return fmt.Errorf("%w: it cannot be scaled down enough", errTooLarge)
 }
 
 // scaled returns img with no side longer than edge.

@@ -112,8 +112,8 @@ func Enter(args, env []string) error {
 		case args[0] == "--" && len(args) > 1:
 			return enter(p, callsOnly, args[1:], env)
 		default:
-			return errors.New("sandbox: wrong call")
+			return errors.New("sandbox: invalid invocation")
 		}
 	}
-	return errors.New("sandbox: wrong call")
+	return errors.New("sandbox: invalid invocation")
 }

@@ -38,7 +38,7 @@ type Changed struct {
 // Errors of [Apply].
 var (
 	// errChange reports a change that does not match the table.
-	errChange = errors.New("the row cannot be changed so")
+	errChange = errors.New("the row cannot be changed")
 	// errNoRow reports a key that no row has.
 	errNoRow = errors.New("there is no such row")
 )
@@ -134,7 +134,7 @@ func (d *DB) apply(c *Change) (*Changed, error) {
 	done.Old = old.row()
 	where := " WHERE " + quoteKey(key) + " = ?"
 	if done.Old == nil {
-		return nil, fmt.Errorf("%w: %s has none with %s %s", errNoRow, table.Name, key, strconv.Quote(*c.Key))
+		return nil, fmt.Errorf("%w: %s has no row with %s %s", errNoRow, table.Name, key, strconv.Quote(*c.Key))
 	}
 	if c.Delete {
 		if err := d.exec("DELETE FROM "+Quote(table.Name)+where, bound); err != nil {
@@ -143,7 +143,7 @@ func (d *DB) apply(c *Change) (*Changed, error) {
 		return done, d.one()
 	}
 	if len(c.Values) == 0 {
-		return nil, fmt.Errorf("%w: there is no value to set", errChange)
+		return nil, fmt.Errorf("%w: no value to set", errChange)
 	}
 	var sets []string
 	var args []any

@@ -252,7 +252,7 @@ func explain(err error) error {
 	case sqlite.ResultBusy, sqlite.ResultLocked:
 		return errors.New("another program has locked the database; try again")
 	case sqlite.ResultAuth:
-		return fmt.Errorf("%w: the statement does more than read", errStatement)
+		return fmt.Errorf("%w: the statement is not read-only", errStatement)
 	case sqlite.ResultCantOpen, sqlite.ResultReadOnly:
 		return fmt.Errorf("the database cannot be opened without writing to it, as after a crash: %w", err)
 	case sqlite.ResultNoMem, sqlite.ResultTooBig:

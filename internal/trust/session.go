@@ -49,7 +49,7 @@ func (s *Session) Answer(ctx context.Context, sub *Subject, state State, remembe
 	path := Canonical(sub.Path)
 	var err error
 	if remember {
-		err = errors.New("no store for the answer; it holds for this session")
+		err = errors.New("nowhere to store the answer; it applies to this session")
 		if s.store != nil {
 			err = s.store.Set(ctx, sub, state)
 		}

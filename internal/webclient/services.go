@@ -235,7 +235,7 @@ func askSearXNG(s *Searcher, q *Query) request {
 	return out
 }
 
-var errOtherAnswer = errors.New("an answer of another kind")
+var errOtherAnswer = errors.New("a result of the wrong type")
 
 // decode decodes a response that must have a member.
 func decode(body []byte, member string, into any) error {

@@ -140,13 +140,13 @@ func Parse(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%w: it is no URL", errAddress)
+		return nil, fmt.Errorf("%w: not a URL", errAddress)
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("%w: it must begin with http:// or https://", errAddress)
+		return nil, fmt.Errorf("%w: must begin with http:// or https://", errAddress)
 	case u.Hostname() == "":
-		return nil, fmt.Errorf("%w: it names no host", errAddress)
+		return nil, fmt.Errorf("%w: no host", errAddress)
 	case u.User != nil:
-		return nil, fmt.Errorf("%w: there is a user name or a password in it", errAddress)
+		return nil, fmt.Errorf("%w: must not contain a user name or a password", errAddress)
 	}
 	u.Fragment, u.RawFragment = "", ""
 	return u, nil
@@ -189,14 +189,14 @@ func (c *Client) follow(ctx context.Context, at *url.URL) (*Page, error) {
 			next, err = Parse(next.String())
 		}
 		if err != nil {
-			return nil, fmt.Errorf("it leads on to a place that is not followed: %w", err)
+			return nil, fmt.Errorf("redirect refused: %w", err)
 		}
 		if bareHost(next) != bareHost(at) || next.Scheme == "http" && at.Scheme == "https" {
 			return nil, &redirectError{next.String()}
 		}
 		at = next
 	}
-	return nil, fmt.Errorf("it leads on more than %d times", maxRedirects)
+	return nil, fmt.Errorf("more than %d redirects", maxRedirects)
 }
 
 // bareHost returns a URL's host without "www." and the default port.
@@ -272,7 +272,7 @@ func plainError(err error) error {
 		return errPrivate
 	}
 	if e, ok := errors.AsType[*net.DNSError](err); ok && e.IsNotFound {
-		return fmt.Errorf("there is no host %s", e.Name)
+		return fmt.Errorf("unknown host %s", e.Name)
 	}
 	return err
 }

@@ -53,7 +53,7 @@ type toolInput struct {
 	input    func(args string) (any, error)
 }
 
-var errUsage = errors.New("the arguments are missing or not understood")
+var errUsage = errors.New("the arguments are missing or invalid")
 
 // inputs holds the commands that call a tool of a fixed name.
 var inputs = map[string]toolInput{

@@ -266,7 +266,7 @@ func (s *Script) play(ctx context.Context, req *providers.Request, step Step, yi
 			yield(nil, a.err)
 			return
 		case wireAction:
-			yield(nil, errors.New("providertest: only a Server can do that"))
+			yield(nil, errors.New("providertest: only a Server supports this"))
 			return
 		}
 		if !ok {

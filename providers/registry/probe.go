@@ -52,7 +52,7 @@ func (r *Router) Configured() []string {
 
 // Probe asks the cheapest model of a provider for one word, with the key that requests use.
 func (r *Router) Probe(ctx context.Context, provider string) Probe {
-	ctx, cancel := context.WithTimeoutCause(ctx, testTimeout, fmt.Errorf("%s did not answer in %v", provider, testTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, testTimeout, fmt.Errorf("%s did not answer within %v", provider, testTimeout))
 	defer cancel()
 	p := Probe{Provider: provider}
 	s := r.state()
@@ -80,7 +80,7 @@ func (r *Router) Probe(ctx context.Context, provider string) Probe {
 
 // TestKey asks the provider's cheapest model for one word with a key that need not be stored. It returns nil if the key works.
 func (r *Router) TestKey(ctx context.Context, provider, key string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, testTimeout, fmt.Errorf("%s did not answer in %v", provider, testTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, testTimeout, fmt.Errorf("%s did not answer within %v", provider, testTimeout))
 	defer cancel()
 	model, err := r.openWithKey(provider, strings.TrimSpace(key))
 	if err != nil {

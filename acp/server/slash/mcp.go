@@ -90,7 +90,7 @@ func selectMCPTools(c *call, args string) error {
 	default:
 		for _, name := range names {
 			if !slices.Contains(known, name) {
-				return c.fail(fmt.Errorf("there is no MCP tool %s; there are %s", name, strings.Join(known, ", ")))
+				return c.fail(fmt.Errorf("unknown MCP tool %s; the MCP tools are %s", name, strings.Join(known, ", ")))
 			}
 		}
 	}

@@ -142,7 +142,7 @@ func promptArguments(p *mcp.Prompt, typed string) (map[string]string, error) {
 		}
 	}
 	if len(open) == 0 && len(plain) > 0 {
-		return nil, fmt.Errorf("there is no argument for %q; use /%s %s", plain[0], promptName(p), promptHint(p))
+		return nil, fmt.Errorf("unexpected argument %q; use /%s %s", plain[0], promptName(p), promptHint(p))
 	}
 	return args, nil
 }

@@ -31,7 +31,7 @@ func OpenText(ctx context.Context, call *agent.Call, path string) (*TextFile, er
 	case info.IsDir():
 		return nil, fmt.Errorf("%s is a directory; give the path of a file in it", name)
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is a device, a pipe or a socket, not a file that can be changed", name)
+		return nil, fmt.Errorf("%s is a device, a pipe or a socket, not a regular file", name)
 	case info.Size() > toolkit.MaxReadFile:
 		return nil, fmt.Errorf("%s has %s, too much to change with this tool; use a command", name, toolkit.Size(info.Size()))
 	}
@@ -47,7 +47,7 @@ func OpenText(ctx context.Context, call *agent.Call, path string) (*TextFile, er
 }
 
 // ErrStale is wrapped by the error for a file that has changed since the edit was prepared for it.
-var ErrStale = errors.New("the file has changed since the edit was worked out")
+var ErrStale = errors.New("the file has changed since the edit was planned")
 
 // Unchanged returns an error if the text of a file is no longer old, which is nil if the file did not exist. Callers use it if time has
 // passed since they read the file.

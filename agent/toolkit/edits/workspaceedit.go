@@ -198,7 +198,7 @@ func (w *WorkspaceChange) asSeen(ctx context.Context, o *lsp.FileOperation) erro
 		same = err == nil && now == text
 	}
 	if !same {
-		return fmt.Errorf("%s was to be deleted: %w; look at it and call the tool again", w.name(o.Path), ErrStale)
+		return fmt.Errorf("%s cannot be deleted: %w; read it and call the tool again", w.name(o.Path), ErrStale)
 	}
 	return nil
 }
@@ -308,7 +308,7 @@ func (w *WorkspaceChange) create(ctx context.Context, o *lsp.FileOperation) erro
 	case err != nil:
 		return err
 	case kind != lsp.NoFile:
-		return fmt.Errorf("%s was to be created, and is there already", w.name(o.Path))
+		return fmt.Errorf("%s cannot be created: it exists already", w.name(o.Path))
 	}
 	w.parents(ctx, o.Path)
 	w.later("the new file "+w.name(o.Path), func(ctx context.Context) error {
@@ -411,7 +411,7 @@ func (w *WorkspaceChange) remove(ctx context.Context, o *lsp.FileOperation) erro
 			return fmt.Errorf("%s cannot be deleted: %w", w.name(o.Path), toolkit.Reason(err))
 		}
 		if len(entries) > 0 {
-			return fmt.Errorf("%s was to be deleted, and is a directory that is not empty", w.name(o.Path))
+			return fmt.Errorf("%s cannot be deleted: the directory is not empty", w.name(o.Path))
 		}
 	}
 	if err := w.asSeen(ctx, o); err != nil {
@@ -491,7 +491,7 @@ func (w *WorkspaceChange) rollback(ctx context.Context, err error) error {
 	if len(left) > 0 {
 		return fmt.Errorf("%w\nThe changes before it were undone, but these could not be put back: %s", err, strings.Join(left, "; "))
 	}
-	return fmt.Errorf("%w\nAll changes were undone; the files are as they were", err)
+	return fmt.Errorf("%w\nAll changes were undone", err)
 }
 
 // FileKind returns the kind of file at a path, as the editor sees it: a text that was never saved is a file.

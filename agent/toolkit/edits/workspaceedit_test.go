@@ -161,19 +161,19 @@ func TestApplyOperations_Refuses(t *testing.T) {
 	}{
 		{"the text is another by now", func(w *toolstest.World) []lsp.FileOperation {
 			return []lsp.FileOperation{{Path: w.Path("a.txt"), Old: "a\n", New: "A\n"}, {Path: w.Path("b.txt"), Old: "other\n", New: "B\n"}}
-		}, "nothing was changed: b.txt: the file has changed since the edit was worked out"},
+		}, "nothing was changed: b.txt: the file has changed since the edit was planned"},
 		{"the file is gone", func(w *toolstest.World) []lsp.FileOperation {
 			return []lsp.FileOperation{{Path: w.Path("a.txt"), Old: "a\n", New: "A\n"}, {Path: w.Path("none.txt"), Old: "b\n", New: "B\n"}}
 		}, "nothing was changed: none.txt cannot be read"},
 		{"the new file is there", func(w *toolstest.World) []lsp.FileOperation {
 			return []lsp.FileOperation{{Path: w.Path("a.txt"), Old: "a\n", New: "A\n"}, {Kind: lsp.MakeFile, Path: w.Path("b.txt")}}
-		}, "b.txt was to be created, and is there already"},
+		}, "b.txt cannot be created: it exists already"},
 		{"the new name is there", func(w *toolstest.World) []lsp.FileOperation {
 			return []lsp.FileOperation{{Path: w.Path("a.txt"), Old: "a\n", New: "A\n"}, {Kind: lsp.MoveFile, Path: w.Path("a.txt"), NewPath: w.Path("b.txt")}}
 		}, "a.txt cannot be renamed to b.txt: file already exists"},
 		{"the directory is not empty", func(w *toolstest.World) []lsp.FileOperation {
 			return []lsp.FileOperation{{Kind: lsp.RemoveFile, Path: w.Path("dir"), Directory: true}}
-		}, "dir was to be deleted, and is a directory that is not empty"},
+		}, "dir cannot be deleted: the directory is not empty"},
 		{"the file is binary", func(w *toolstest.World) []lsp.FileOperation {
 			return []lsp.FileOperation{{Path: w.Path("bin"), Old: "", New: "x"}}
 		}, "bin cannot be changed with this tool: the file is binary"},

@@ -144,13 +144,13 @@ func Parse(input, path string) ([]Section, error) {
 	for i := range sections {
 		s := &sections[i]
 		if len(s.Ops) == 0 && s.Path != path {
-			return nil, fmt.Errorf("%w: the section of %s has no operation", ErrSyntax, s.Path)
+			return nil, fmt.Errorf("%w: the section for %s has no operation", ErrSyntax, s.Path)
 		}
 		for j := range s.Ops {
 			o := &s.Ops[j]
 			o.with = Bare(o.with)
 			if o.kind != replace && len(o.with) == 0 {
-				return nil, fmt.Errorf("%w: %s%s puts nothing in", ErrSyntax, o.kind, o.first)
+				return nil, fmt.Errorf("%w: %s%s inserts nothing", ErrSyntax, o.kind, o.first)
 			}
 		}
 	}

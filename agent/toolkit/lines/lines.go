@@ -103,7 +103,7 @@ func (t *Text) Apply(splices []Splice) (string, error) {
 	for _, s := range splices {
 		switch {
 		case s.Start < 0 || s.End < s.Start || s.End > len(t.parts):
-			return "", fmt.Errorf("lines %d to %d are not in a text of %d lines", s.Start+1, s.End, len(t.parts))
+			return "", fmt.Errorf("lines %d to %d are outside of a text of %d lines", s.Start+1, s.End, len(t.parts))
 		case s.Start < done:
 			return "", fmt.Errorf("%w: line %d", ErrOverlap, s.Start+1)
 		}

@@ -22,11 +22,11 @@ var (
 	// ErrPlaces reports a hunk that fits in several places.
 	ErrPlaces = errors.New("it fits in several places")
 	// ErrNoAnchor reports a hunk whose "@@" line is not in the text.
-	ErrNoAnchor = errors.New("the line of its @@ is not in the file")
+	ErrNoAnchor = errors.New("the line after its @@ is not in the file")
 	// ErrSame reports a hunk that changes nothing.
 	ErrSame = errors.New("it changes nothing")
 	// ErrOrder reports a hunk whose place precedes that of the hunk before it.
-	ErrOrder = errors.New("its lines are there only before those of the hunk before it; hunks must be in the order of the file")
+	ErrOrder = errors.New("its lines occur only before those of the preceding hunk; give the hunks in the order of the file")
 )
 
 // HunkError reports a hunk that cannot be applied.

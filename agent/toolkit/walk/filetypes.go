@@ -41,7 +41,7 @@ func TypeGlobs(types []string) ([]string, error) {
 		}
 		globs, ok := known[name]
 		if !ok {
-			return nil, fmt.Errorf("%w for search: there is no type %q; there are %s. A glob in paths does for others: **/*.ext",
+			return nil, fmt.Errorf("%w for search: unknown type %q; the types are %s. For other files use a glob in paths: **/*.ext",
 				agent.ErrBadInput, t, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
 		names = append(names, globs...)

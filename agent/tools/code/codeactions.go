@@ -341,7 +341,7 @@ func (p *preparedAction) resolve(ctx context.Context, c *lspCall, a *codeAction)
 		case more != nil:
 			edit.Changes = append(edit.Changes, more.Changes...)
 		case edit.Empty():
-			return fmt.Errorf("%q needs %s, a command of an editor's, which %s does not run itself; make the change with edit", a.Title, p.command.Command, s.Name())
+			return fmt.Errorf("%q needs %s, an editor command that %s does not run itself; make the change with edit", a.Title, p.command.Command, s.Name())
 		default:
 			p.edit.notes = append(p.edit.notes, fmt.Sprintf("Behind the edit the action has %s, a command of an editor's, which was not run.", p.command.Command))
 		}

@@ -242,7 +242,7 @@ func TestLSP_GoplsStaleEdit(t *testing.T) {
 	}
 	w.Put(t, "main.go", "package main\n")
 	_, err := toolstest.Tool(t, "lsp").Run(t.Context(), call)
-	if err == nil || !strings.Contains(err.Error(), "nothing was changed: main.go: the file has changed since the edit was worked out") {
+	if err == nil || !strings.Contains(err.Error(), "nothing was changed: main.go: the file has changed since the edit was planned") {
 		t.Errorf("err = %v", err)
 	}
 	if err := os.Remove(w.Path("main.go")); err != nil {

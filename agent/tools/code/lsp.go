@@ -112,7 +112,7 @@ func newLSPAction(name string) (lspAction, error) {
 		}
 		names = append(names, a.name)
 	}
-	return lspAction{}, fmt.Errorf("%w for lsp: there is no action %q; there are %s", agent.ErrBadInput, name, strings.Join(names, ", "))
+	return lspAction{}, fmt.Errorf("%w for lsp: unknown action %q; the actions are %s", agent.ErrBadInput, name, strings.Join(names, ", "))
 }
 
 // lspCall is the state of one call.
@@ -131,7 +131,7 @@ type lspCall struct {
 }
 
 // errLSPTimeout ends the wait for the servers.
-var errLSPTimeout = errors.New("the time for the language servers is over")
+var errLSPTimeout = errors.New("the language server call timed out")
 
 func newLSPCall(call *agent.Call, in *lspInput) (*lspCall, error) {
 	action, err := newLSPAction(in.Action)
@@ -143,9 +143,9 @@ func newLSPCall(call *agent.Call, in *lspInput) (*lspCall, error) {
 	case c.w == nil:
 		return nil, errors.New("this session has no language servers; use search, read and the project's own tools instead")
 	case in.Line < 0:
-		return nil, fmt.Errorf("%w for lsp: line is %d; lines count from 1", agent.ErrBadInput, in.Line)
+		return nil, fmt.Errorf("%w for lsp: line is %d; the first line is 1", agent.ErrBadInput, in.Line)
 	case strings.ContainsRune(in.File+in.NewName, 0):
-		return nil, fmt.Errorf("%w for lsp: a path has a zero byte", agent.ErrBadInput)
+		return nil, fmt.Errorf("%w for lsp: a path contains a NUL byte", agent.ErrBadInput)
 	}
 	if in.Symbol = strings.TrimSpace(in.Symbol); strings.ContainsAny(in.Symbol, "\r\n") {
 		return nil, fmt.Errorf("%w for lsp: symbol has several lines; give one name", agent.ErrBadInput)
@@ -160,7 +160,7 @@ func newLSPCall(call *agent.Call, in *lspInput) (*lspCall, error) {
 		return nil, errors.New("file parameter required; use `*` for workspace scope where supported")
 	}
 	if action.symbol && in.Symbol == "" {
-		return nil, fmt.Errorf("%w for lsp: symbol is required for project-aware %s; give the name at that place, as it stands there", agent.ErrBadInput, in.Action)
+		return nil, fmt.Errorf("%w for lsp: symbol is required for project-aware %s; give the name as it is written there", agent.ErrBadInput, in.Action)
 	}
 	return c, nil
 }
@@ -184,7 +184,7 @@ func (c *lspCall) within(ctx context.Context, fn func(ctx context.Context) error
 		if c.asked != "" {
 			on = " on " + c.asked
 		}
-		return fmt.Errorf("LSP %s timed out after %gs%s. The server may still be loading the project: try again, with a longer timeout (up to %g) if need be; the action status shows what it is doing",
+		return fmt.Errorf("LSP %s timed out after %gs%s. The server may still be loading the project: try again, or with a longer timeout (up to %g); the action status shows its progress",
 			c.in.Action, seconds, on, maxLSPTimeout)
 	}
 	if re, ok := errors.AsType[*lsp.ResponseError](err); ok {

@@ -171,7 +171,7 @@ func TestLSP_RenameRefused(t *testing.T) {
 		prepare any
 		says    string
 	}{
-		{nil, "fake refuses to rename one: there is nothing at that place that can be renamed"},
+		{nil, "fake refuses to rename one: nothing there can be renamed"},
 		{"error it is a keyword", "fake refuses to rename one: it is a keyword"},
 	} {
 		w, _ := serverWorld(t, map[string]string{"a.x": "one\n"}, serverScript{

@@ -74,7 +74,7 @@ func (c *lspCall) mayRename(ctx context.Context, s *lsp.Server, position map[str
 		return err
 	}
 	if jsonx.IsNull(raw) {
-		return fmt.Errorf("%s refuses to rename %s: there is nothing at that place that can be renamed", s.Name(), c.in.Symbol)
+		return fmt.Errorf("%s refuses to rename %s: nothing there can be renamed", s.Name(), c.in.Symbol)
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func planRenameFile(ctx context.Context, c *lspCall, plan *agent.CallPlan) error
 	case err != nil:
 		return err
 	case kind != lsp.NoFile:
-		return fmt.Errorf("%s is there already; rename_file replaces nothing", c.name(to))
+		return fmt.Errorf("%s exists already; rename_file does not replace files", c.name(to))
 	}
 	files, err := c.movedFiles(ctx, from, to)
 	if err != nil {

@@ -122,7 +122,7 @@ func runWorkspaceSymbols(ctx context.Context, c *lspCall) (*agent.Result, error)
 	}
 	switch {
 	case answered == 0 && len(failed) > 0:
-		return nil, fmt.Errorf("no language server could look for symbols: %s", strings.Join(failed, "; "))
+		return nil, fmt.Errorf("no language server could search for symbols: %s", strings.Join(failed, "; "))
 	case answered == 0:
 		return nil, c.noServer(ctx, "No language server found for this action")
 	}

@@ -94,7 +94,7 @@ func TestWrite_ChangedWhileFormatting(t *testing.T) {
 			})}}
 			openLanguages(t, w, &typingServers{catalog, func() { w.FS.Buffers[w.Path(name)] = "typed\n" }}, lsp.OnWrite{Format: true})
 			err := toolstest.Fails(t, w, "write", toolstest.Input{"path": name, "content": "two\n"})
-			toolstest.Contains(t, err.Error(), name+": the file has changed since the edit was worked out; call the tool again")
+			toolstest.Contains(t, err.Error(), name+": the file has changed since the edit was planned; call the tool again")
 			toolstest.Same(t, "the text", w.FS.Buffers[w.Path(name)], "typed\n")
 		})
 	}

@@ -75,11 +75,11 @@ func (c launcher) askInput(ctx context.Context, in dapconfig.Input) (string, err
 	e := c.call.Elicitor
 	switch {
 	case in.Password || secrets.AskedIn(about):
-		return "", fmt.Errorf("the configuration asks for a secret (%s), which must not go through a form; set it in the environment and use ${env:NAME}", about)
+		return "", fmt.Errorf("the configuration asks for a secret (%s), which a form cannot ask for; set it in the environment and use ${env:NAME}", about)
 	case e.Forms():
 		return c.askInputForm(ctx, message, about, &in)
 	case len(in.Options) == 0:
-		return "", fmt.Errorf("the editor cannot ask the user for %s; give the values by arguments, or another configuration", about)
+		return "", fmt.Errorf("the editor cannot ask the user for %s; pass the values as arguments, or use another configuration", about)
 	}
 	labels := make([]string, len(in.Options))
 	for i, o := range in.Options {

@@ -27,7 +27,7 @@ func (c launcher) planAttach(ctx context.Context, dir string, extra map[string]a
 	case in.PID != 0 && in.Port != 0:
 		return nil, fmt.Errorf("%w for debug: give either pid or port to attach to", agent.ErrBadInput)
 	case in.PID < 0 || in.Port < 0 || in.Port > 65535:
-		return nil, fmt.Errorf("%w for debug: there is no process or port of that number", agent.ErrBadInput)
+		return nil, fmt.Errorf("%w for debug: no process or port has that number", agent.ErrBadInput)
 	case in.Listen && in.Port == 0:
 		return nil, required("port", "attach with listen")
 	}
@@ -87,13 +87,13 @@ func attachable(pid int) error {
 	case pid == os.Getpid():
 		return fmt.Errorf("process %d is gjc itself, which cannot debug itself", pid)
 	case slices.Contains(ancestors(), pid):
-		return fmt.Errorf("process %d is the one that has started gjc: it would stand still, and gjc with it", pid)
+		return fmt.Errorf("process %d is gjc's parent; pausing it would pause gjc", pid)
 	}
 	return ownProcess(pid)
 }
 
 func noProcess(pid int) error {
-	return fmt.Errorf("there is no process %d: it has ended, or the id is wrong. Look up its id again", pid)
+	return fmt.Errorf("there is no process %d; look up its ID again", pid)
 }
 
 func foreignProcess(pid int) error {

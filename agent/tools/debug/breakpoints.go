@@ -35,7 +35,7 @@ func runSetBreakpoint(ctx context.Context, c *debugCall) (*agent.Result, error) 
 	case b.Kind == dap.FunctionBreakpoint && b.LogMessage != "":
 		return nil, fmt.Errorf("%w for debug: log_message goes with file and line, not with a function", agent.ErrBadInput)
 	case b.AccessType != "" && b.AccessType != "read" && b.AccessType != "write" && b.AccessType != "readWrite":
-		return nil, fmt.Errorf("%w for debug: access_type is %q; it can be read, write or readWrite", agent.ErrBadInput, b.AccessType)
+		return nil, fmt.Errorf("%w for debug: access_type is %q; it must be read, write or readWrite", agent.ErrBadInput, b.AccessType)
 	case b.Kind == dap.SourceBreakpoint:
 		if err := c.sourceThere(ctx); err != nil {
 			return nil, err
@@ -278,7 +278,7 @@ func runDataInfo(ctx context.Context, c *debugCall) (*agent.Result, error) {
 		return nil, err
 	}
 	if info.ID == "" {
-		return nil, fmt.Errorf("there can be no data breakpoint for %s%s", c.in.Name, inParentheses(info.Description))
+		return nil, fmt.Errorf("cannot set a data breakpoint on %s%s", c.in.Name, inParentheses(info.Description))
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Data ID: %s\n", info.ID)

@@ -71,7 +71,7 @@ type debugPrepared struct {
 }
 
 // errDebugTimeout ends the wait for the program or the adapter.
-var errDebugTimeout = errors.New("the time for the debugger is over")
+var errDebugTimeout = errors.New("the debugger call timed out")
 
 // debugInputError reports an invalid call.
 type debugInputError struct{ text string }
@@ -87,7 +87,7 @@ func required(what, action string) error {
 func newDebugCall(call *agent.Call, in *debugInput) (*debugCall, error) {
 	action, ok := newDebugAction(in.Action)
 	if !ok {
-		return nil, fmt.Errorf("%w for debug: there is no action %q; there are %s", agent.ErrBadInput, in.Action, strings.Join(debugActions(), ", "))
+		return nil, fmt.Errorf("%w for debug: unknown action %q; the actions are %s", agent.ErrBadInput, in.Action, strings.Join(debugActions(), ", "))
 	}
 	debugger := debuggerOf(call.Values)
 	if debugger == nil || debugger.Sessions == nil {
@@ -107,14 +107,14 @@ func newDebugCall(call *agent.Call, in *debugInput) (*debugCall, error) {
 		in.Program, in.Cwd, in.Core, in.File, in.Function, in.Condition, string(in.HitCondition), in.LogMessage, in.Expression, string(in.Value), in.Name, in.Host, in.MemoryReference, in.InstructionReference,
 	}, in.Args...) {
 		if strings.ContainsRune(text, 0) {
-			return nil, fmt.Errorf("%w for debug: there is a zero byte in %q", agent.ErrBadInput, toolkit.CutLine(text, toolkit.MaxShownColumns))
+			return nil, fmt.Errorf("%w for debug: %q contains a NUL byte", agent.ErrBadInput, toolkit.CutLine(text, toolkit.MaxShownColumns))
 		}
 	}
 	if file := strings.TrimSpace(in.File); file != "" {
 		c.path = call.Workspace.Resolve(file)
 	}
 	if in.Line < 0 || in.Column < 0 || in.Depth < 0 || in.Levels < 0 || in.Count < 0 || in.InstructionCount < 0 || in.StartModule < 0 || in.ModuleCount < 0 {
-		return nil, fmt.Errorf("%w for debug: lines, columns and counts are not negative", agent.ErrBadInput)
+		return nil, fmt.Errorf("%w for debug: lines, columns and counts must not be negative", agent.ErrBadInput)
 	}
 	if in.Arguments != "" && jsonx.Raw(in.Arguments).Kind() != '{' {
 		return nil, fmt.Errorf("%w for debug: arguments must be a JSON object", agent.ErrBadInput)

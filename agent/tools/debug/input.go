@@ -112,7 +112,7 @@ func (s *scalar) UnmarshalJSON(data []byte) error {
 	case '"':
 		return jsonx.Unmarshal(raw, (*string)(s))
 	case '{', '[':
-		return errors.New("it must be a text or a number")
+		return errors.New("it must be a string or a number")
 	default:
 		*s = scalar(data)
 		return nil

@@ -140,7 +140,7 @@ func (c launcher) planLaunch(ctx context.Context, dir string, extra map[string]a
 	in := c.in
 	for name, value := range in.Env {
 		if !toolkit.VariableName(name) || strings.ContainsRune(value, 0) {
-			return nil, fmt.Errorf("%w for debug: %q is no environment variable with a value that can be set", agent.ErrBadInput, name)
+			return nil, fmt.Errorf("%w for debug: %q is not a valid environment variable", agent.ErrBadInput, name)
 		}
 	}
 	l := dapconfig.Launch{Args: in.Args, Dir: dir, Mode: in.Mode, Env: in.Env, Terminal: in.Terminal, TempDir: os.TempDir(), Extra: extra}
@@ -424,7 +424,7 @@ func (c launcher) start(ctx context.Context, st *debugStart) (*agent.Result, err
 const attachTime = 3 * time.Second
 
 // errAttached reports that an attached program runs on under the debugger.
-var errAttached = errors.New("the program that was attached to runs on")
+var errAttached = errors.New("the program that gjc attached to is still running")
 
 // firstStop waits for the first stop or the end of the program.
 func (c launcher) firstStop(ctx context.Context, st *debugStart) error {

@@ -129,7 +129,7 @@ func memoryData(in *debugInput) ([]byte, error) {
 	data, err := base64.StdEncoding.DecodeString(strings.TrimSpace(in.Data))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%w for debug: data is no base64: %w", agent.ErrBadInput, err)
+		return nil, fmt.Errorf("%w for debug: data is not base64: %w", agent.ErrBadInput, err)
 	case len(data) == 0:
 		return nil, required("data", in.Action)
 	}
@@ -217,7 +217,7 @@ func runCustomRequest(ctx context.Context, c *debugCall) (*agent.Result, error) 
 		body = jsonx.Raw("{}")
 	}
 	if err := body.Indent(); err != nil {
-		return nil, fmt.Errorf("the answer to %s is no JSON: %w", c.in.Command, err)
+		return nil, fmt.Errorf("the answer to %s is not JSON: %w", c.in.Command, err)
 	}
 	return c.result(ctx, c.in.Command+" response:\n"+string(body)), nil
 }

@@ -36,7 +36,7 @@ func TestDebug_ValueAsANumber(t *testing.T) {
 		t.Errorf("arguments = %s", args)
 	}
 	toolstest.Contains(t, runAction(t, p.World, "set_breakpoint", toolstest.Input{"file": "main.x", "line": 3, "hit_condition": 2}), "hits 2")
-	toolstest.Contains(t, actionFails(t, p.World, "set_expression", toolstest.Input{"expression": "line", "value": []int{5}}), "it must be a text or a number")
+	toolstest.Contains(t, actionFails(t, p.World, "set_expression", toolstest.Input{"expression": "line", "value": []int{5}}), "it must be a string or a number")
 }
 
 // An adapter's own events are reported.

@@ -86,7 +86,7 @@ func runStep(ctx context.Context, c *debugCall) (*agent.Result, error) {
 			return nil, err
 		}
 		if len(targets) == 0 {
-			return nil, fmt.Errorf("there is no place to go to at %s; goto_targets shows those of a line", c.place(c.path, c.in.Line, 0))
+			return nil, fmt.Errorf("no goto target at %s; goto_targets lists the targets of a line", c.place(c.path, c.in.Line, 0))
 		}
 		r.Target = targets[0].Id
 	}
@@ -136,7 +136,7 @@ func runRestart(ctx context.Context, c *debugCall) (*agent.Result, error) {
 // runRunTo lets the program run to a line. It always removes its breakpoint, and restores one that was there before.
 func runRunTo(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	if c.session.State() != dap.StateStopped {
-		return nil, fmt.Errorf("run_to needs a program that stands still; %w", dap.ErrRunning)
+		return nil, fmt.Errorf("run_to needs a stopped program; %w", dap.ErrRunning)
 	}
 	want := dap.Breakpoint{Kind: dap.SourceBreakpoint, Path: c.path, Line: c.in.Line}
 	list := c.session.Breakpoints()
@@ -157,7 +157,7 @@ func runRunTo(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	}
 	there := list[at]
 	if !there.Verified {
-		return nil, fmt.Errorf("there is no code at %s that is loaded%s. Nothing was run. Give a line with a statement; if the code is loaded later, use set_breakpoint and continue",
+		return nil, fmt.Errorf("no loaded code at %s%s. The program was not resumed. Give a line with a statement; if the code is loaded later, use set_breakpoint and continue",
 			c.place(c.path, c.in.Line, 0), inParentheses(there.Message))
 	}
 	if there.ActualLine != 0 && there.ActualLine != want.Line {

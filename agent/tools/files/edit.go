@@ -69,7 +69,7 @@ func checkEdits(edits []textEdit) error {
 		case e.OldText == "":
 			return fmt.Errorf("%w for edit: %sold_text is empty; to make a file or replace all of one, use write", agent.ErrBadInput, editName(edits, i))
 		case strings.ContainsRune(e.NewText, 0):
-			return fmt.Errorf("%w for edit: %snew_text has a zero byte", agent.ErrBadInput, editName(edits, i))
+			return fmt.Errorf("%w for edit: %snew_text contains a NUL byte", agent.ErrBadInput, editName(edits, i))
 		case toolkit.LineFeeds(e.OldText) == toolkit.LineFeeds(e.NewText):
 			return fmt.Errorf("%w for edit: %sold_text and new_text are the same", agent.ErrBadInput, editName(edits, i))
 		}

@@ -32,7 +32,7 @@ func TestEditModes_BadInput(t *testing.T) {
 			{"edit", `{"path": "f"}`, "edits missing"},
 			{"edit", `{"path": "f", "edits": []}`, "edits is empty"},
 			{"edit", `{"path": "f", "edits": [{"op": "delete", "diff": "x"}]}`, "delete takes no diff"},
-			{"edit", `{"path": "f", "edits": [{"op": "create", "rename": "x", "diff": "x"}]}`, "rename is for update"},
+			{"edit", `{"path": "f", "edits": [{"op": "create", "rename": "x", "diff": "x"}]}`, "rename needs the op update"},
 			{"edit", `{"path": "", "edits": [{"diff": "x"}]}`, "path is empty"},
 			{"edit", `{"path": "f", "edits": [{"diff": "@@ -1 +1 @@\n--- a\n+b\n"}]}`, "lines are not in the file"},
 			{"edit", `{"path": "f", "edits": [{"diff": "@@\n"}]}`, "is empty"},

@@ -13,6 +13,6 @@ import (
 func (s *EditSettings) changedError(call *agent.Call, path, text string, regions []lines.Region, where string) error {
 	edits.KnownOf(call).Put(path, text)
 	name := toolkit.Display(&call.Workspace, path)
-	return fmt.Errorf("%s: %w, %s. Nothing was changed. Make the edit for the lines as they are now:\n%s",
+	return fmt.Errorf("%s: %w, %s. Nothing was changed. Edit the lines as they are now:\n%s",
 		name, edits.ErrChanged, where, edits.FreshLines(text, regions, s.anchors(&call.Model)))
 }

@@ -66,17 +66,17 @@ func (e *patchEdit) fileEdit(call *agent.Call, path string) (*fileEdit, error) {
 	case "create":
 		content, err := createdText(e.Diff)
 		if e.Rename != "" {
-			err = errors.New("rename is for update")
+			err = errors.New("rename needs the op update")
 		}
 		return &fileEdit{kind: lsp.MakeFile, path: path, content: content}, err
 	case "delete":
 		if e.Rename != "" || strings.TrimSpace(e.Diff) != "" {
-			return nil, errors.New("delete takes no diff and no rename")
+			return nil, errors.New("delete takes neither diff nor rename")
 		}
 		return &fileEdit{kind: lsp.RemoveFile, path: path}, nil
 	case "update", "":
 	default:
-		return nil, fmt.Errorf("there is no op %q; there are create, delete and update", e.Op)
+		return nil, fmt.Errorf("unknown op %q; the ops are create, delete and update", e.Op)
 	}
 	f := &fileEdit{path: path}
 	if e.Rename != "" {
@@ -103,7 +103,7 @@ func (e *patchEdit) fileEdit(call *agent.Call, path string) (*fileEdit, error) {
 // createdText returns the text of a file to create: the diff itself, or its added lines if it has no others.
 func createdText(diff string) (string, error) {
 	if strings.ContainsRune(diff, 0) {
-		return "", errors.New("diff has a zero byte")
+		return "", errors.New("diff contains a NUL byte")
 	}
 	if !strings.HasPrefix(diff, "+") && !strings.HasPrefix(diff, "@@") && !strings.HasPrefix(diff, "--- /dev/null") {
 		return diff, nil
@@ -153,7 +153,7 @@ func (in *applyPatchInput) fileEdits(_ context.Context, call *agent.Call) ([]fil
 		case patch.Add:
 			e.kind = lsp.MakeFile
 			if strings.ContainsRune(f.Content, 0) {
-				return nil, fmt.Errorf("%w for apply_patch: the text of %s has a zero byte", agent.ErrBadInput, f.Path)
+				return nil, fmt.Errorf("%w for apply_patch: the text of %s contains a NUL byte", agent.ErrBadInput, f.Path)
 			}
 		case patch.Delete:
 			e.kind = lsp.RemoveFile
@@ -203,5 +203,5 @@ func explainHunk(text *lines.Text, err error) error {
 	if hint := nearestText(strings.Join(text.Lines(), "\n"), strings.Join(e.Old, "\n")); hint != "" {
 		return fmt.Errorf("%w. %s", err, hint)
 	}
-	return fmt.Errorf("%w. No line is like it: read the file again", err)
+	return fmt.Errorf("%w. No line resembles it; read the file again", err)
 }

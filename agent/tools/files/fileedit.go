@@ -138,12 +138,12 @@ func (f *fileEdits) workOut(ctx context.Context, look bool) error {
 		if e.place != nil { // a change under one name would make the other stale
 			real := f.call.FS.RealPath(e.path)
 			if other, known := names[real]; known && other != e.path {
-				return fmt.Errorf("%w: %s and %s are one file; use one of the names", agent.ErrBadInput, f.name(other), f.name(e.path))
+				return fmt.Errorf("%w: %s and %s are the same file; use one of the names", agent.ErrBadInput, f.name(other), f.name(e.path))
 			}
 			names[real] = e.path
 		}
 		if where := f.gone[e.path]; where != "" {
-			return fmt.Errorf("%w: %s is %s by this call already", agent.ErrBadInput, f.name(e.path), where)
+			return fmt.Errorf("%w: this call already %[3]s %[2]s", agent.ErrBadInput, f.name(e.path), where)
 		}
 		var err error
 		switch e.kind {
@@ -168,7 +168,7 @@ func (f *fileEdits) workOut(ctx context.Context, look bool) error {
 	}
 	f.ops = slices.DeleteFunc(f.ops, func(o lsp.FileOperation) bool { return o.Kind == lsp.WriteFile && o.Old == o.New })
 	if len(f.ops) == 0 {
-		return errors.New("nothing would change: the files have these texts already")
+		return errors.New("nothing to change: the files already have these contents")
 	}
 	return nil
 }
@@ -190,7 +190,7 @@ func (f *fileEdits) stillKnown(look bool) error {
 
 func (f *fileEdits) create(ctx context.Context, e *fileEdit) error {
 	if _, twice := f.at[e.path]; twice {
-		return fmt.Errorf("%w: %s is made or changed twice by this call", agent.ErrBadInput, f.name(e.path))
+		return fmt.Errorf("%w: this call creates or changes %s twice", agent.ErrBadInput, f.name(e.path))
 	}
 	switch kind, err := edits.FileKind(ctx, f.call, e.path); {
 	case err != nil:
@@ -198,7 +198,7 @@ func (f *fileEdits) create(ctx context.Context, e *fileEdit) error {
 	case kind == lsp.Directory:
 		return fmt.Errorf("%s is a directory; give the path of a file in it", f.name(e.path))
 	case kind != lsp.NoFile:
-		return fmt.Errorf("%s cannot be made: %w; update it, or replace all of it with write", f.name(e.path), fs.ErrExist)
+		return fmt.Errorf("%s cannot be created: %w; update it, or replace it with write", f.name(e.path), fs.ErrExist)
 	}
 	f.at[e.path] = len(f.ops)
 	f.ops = append(f.ops, lsp.FileOperation{Kind: lsp.MakeFile, Path: e.path, New: e.content, Edits: 1})
@@ -207,13 +207,13 @@ func (f *fileEdits) create(ctx context.Context, e *fileEdit) error {
 
 func (f *fileEdits) remove(ctx context.Context, e *fileEdit, look bool) error {
 	if _, twice := f.at[e.path]; twice {
-		return fmt.Errorf("%w: %s is changed and deleted by this call", agent.ErrBadInput, f.name(e.path))
+		return fmt.Errorf("%w: this call changes and deletes %s", agent.ErrBadInput, f.name(e.path))
 	}
 	switch kind, err := edits.FileKind(ctx, f.call, e.path); {
 	case err != nil:
 		return err
 	case kind == lsp.Directory:
-		return fmt.Errorf("%s is a directory; only files are deleted", f.name(e.path))
+		return fmt.Errorf("%s is a directory; only files can be deleted", f.name(e.path))
 	case kind == lsp.NoFile:
 		return toolkit.Missing(ctx, f.call, e.path)
 	}
@@ -298,7 +298,7 @@ func (f *fileEdits) update(ctx context.Context, e *fileEdit, look bool) error {
 		return fmt.Errorf("%s: %w", f.name(e.path), err)
 	}
 	if strings.ContainsRune(now, 0) {
-		return fmt.Errorf("%w: the new text of %s has a zero byte", agent.ErrBadInput, f.name(e.path))
+		return fmt.Errorf("%w: the new text of %s contains a NUL byte", agent.ErrBadInput, f.name(e.path))
 	}
 	f.remark(e.path, p.notes)
 	f.at[e.path] = len(f.ops)

@@ -24,13 +24,13 @@ const (
 )
 
 // errScan reports a line so far down that finding it would take too long.
-var errScan = errors.New("the lines are too far down to count up to them here; sed -n or tail in a command can show them")
+var errScan = errors.New("the lines are too far down to reach; show them with sed -n or tail in a command")
 
 // readLong shows lines of a file that is not read whole. It reads no further than the last requested line.
 func readLong(ctx context.Context, call *agent.Call, name string, t *target) (*agent.Result, error) {
 	opener, ok := call.FS.(agent.Opener)
 	if !ok || t.sel.Conflicts {
-		return nil, fmt.Errorf("%s has more than %s, too much to read at once; look for parts of it with search, or with a command", name, toolkit.Size(toolkit.MaxReadFile))
+		return nil, fmt.Errorf("%s has more than %s, too much to read at once; search it, or use a command", name, toolkit.Size(toolkit.MaxReadFile))
 	}
 	f, err := opener.Open(ctx, t.path)
 	if err != nil {

@@ -48,7 +48,7 @@ func (in *notebookInput) fileEdits(_ context.Context, call *agent.Call) ([]fileE
 	case !strings.EqualFold(filepath.Ext(path), ".ipynb"):
 		return bad("path must be a file that ends in .ipynb; use edit for others")
 	case edit.Action != ipynb.Replace && edit.Action != ipynb.Insert && edit.Action != ipynb.Delete:
-		return bad(fmt.Sprintf("there is no action %q; there are replace, insert and delete", in.Action))
+		return bad(fmt.Sprintf("unknown action %q; the actions are replace, insert and delete", in.Action))
 	case edit.Action == ipynb.Delete && (in.Source != nil && *in.Source != "" || in.Type != ""):
 		return bad("delete takes no source and no type")
 	case edit.Action != ipynb.Delete && in.Source == nil:
@@ -63,7 +63,7 @@ func (in *notebookInput) fileEdits(_ context.Context, call *agent.Call) ([]fileE
 func placeCell(edit *ipynb.Edit, read, old *lines.Text) (placed, error) {
 	if old != nil {
 		// Cells are addressed by number: the model's number may be another cell now.
-		return placed{}, errors.New("the notebook has changed since you read it, and a cell may have another number now")
+		return placed{}, errors.New("the notebook has changed since you read it, and its cells may be numbered differently")
 	}
 	whole, err := read.Apply(nil)
 	if err != nil {

@@ -75,7 +75,7 @@ func resolveTarget(ctx context.Context, call *agent.Call, input string) (*target
 		return nil, fmt.Errorf("%w for read: path is empty", agent.ErrBadInput)
 	}
 	if len(input) > toolkit.MaxReadPath {
-		return nil, fmt.Errorf("%w for read: path has %s, more than any file's", agent.ErrBadInput, toolkit.Size(int64(len(input))))
+		return nil, fmt.Errorf("%w for read: path is %s long, longer than any file's", agent.ErrBadInput, toolkit.Size(int64(len(input))))
 	}
 	base, sel, err := toolkit.SplitSelector(input)
 	if isArtifact(input) {
@@ -141,7 +141,7 @@ func runRead(ctx context.Context, call *agent.Call, t *target, s *EditSettings) 
 	case info.IsDir():
 		return listDirectory(ctx, call, t.path)
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is a device, a pipe or a socket, not a file that can be read", name)
+		return nil, fmt.Errorf("%s is a device, a pipe or a socket, not a regular file", name)
 	case t.container != nil:
 		return t.container.read(ctx, call, name, t)
 	case info.Size() > toolkit.MaxReadFile:
@@ -197,7 +197,7 @@ func showData(ctx context.Context, call *agent.Call, name string, data []byte, s
 		note := fmt.Sprintf("A notebook with %s, shown as text: the lines are not those of the file, which %s:raw shows.", text.Count(cells, "cell"), name)
 		return showMade(name, cellText, sel, note)
 	case bytes.HasPrefix(data, []byte("%PDF-")) && !sel.Raw:
-		return nil, fmt.Errorf("%s is a PDF (%s), which this tool does not read; the command pdftotext -layout FILE - prints its text where poppler is installed", name, toolkit.Size(int64(len(data))))
+		return nil, fmt.Errorf("%s is a PDF (%s), which read does not support; if poppler is installed, pdftotext -layout FILE - prints its text", name, toolkit.Size(int64(len(data))))
 	default:
 		return showText(name, data, sel)
 	}

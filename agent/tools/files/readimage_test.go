@@ -68,7 +68,7 @@ func TestReadImage(t *testing.T) {
 		"riff.wav":  "the file is binary, not text",
 		"a.png:1-2": "the file is binary, not text",
 		"bomb.png":  "60000 x 60000 pixels",
-		"half.png":  "the picture is broken",
+		"half.png":  "the image is damaged",
 	} {
 		if err := toolstest.Fails(t, w, "read", toolstest.Input{"path": name}); !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)

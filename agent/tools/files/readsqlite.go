@@ -92,7 +92,7 @@ func parseDBPath(inner string) (*dbPath, error) {
 			p.query = text
 		}
 		if p.table != "" {
-			return nil, fmt.Errorf("?q= stands behind the file's name alone")
+			return nil, fmt.Errorf("?q= must follow the file's name directly")
 		}
 		return p, nil
 	}
@@ -116,11 +116,11 @@ func parseDBPath(inner string) (*dbPath, error) {
 		case name == "where" && value != "":
 			p.where = value
 		default:
-			return nil, fmt.Errorf("%q is none of limit=N, offset=N, order=COLUMN, where=CONDITION, q=SELECT", toolkit.CutLine(option, 100))
+			return nil, fmt.Errorf("%q is not one of limit=N, offset=N, order=COLUMN, where=CONDITION, q=SELECT", toolkit.CutLine(option, 100))
 		}
 	}
 	if p.hasKey && p.asked {
-		return nil, fmt.Errorf("a row by its key takes no options")
+		return nil, fmt.Errorf("a row given by its key takes no options")
 	}
 	return p, nil
 }
@@ -141,7 +141,7 @@ func (p *dbPath) answer(db *sqlitefile.DB, name string) (string, []string, error
 		return "", nil, err
 	}
 	if table == nil {
-		return "", nil, fmt.Errorf("it has no table %s; %s lists those that there are", toolkit.ShownName(p.table), name)
+		return "", nil, fmt.Errorf("no table %s; read %s to list its tables", toolkit.ShownName(p.table), name)
 	}
 	columns, key, err := db.Columns(table.Name)
 	if err != nil {

@@ -49,7 +49,7 @@ func applyEdit(text string, e *textEdit, eol string) (now string, loose bool, er
 		}
 		return "", false, notFound(flat.text, old, toolkit.LineFeeds(e.NewText))
 	case len(places) > 1 && !e.All:
-		return "", false, fmt.Errorf("old_text is there %d times, at %s; add lines around the one that is meant, or set all to true",
+		return "", false, fmt.Errorf("old_text occurs %d times, at %s; add surrounding lines, or set all to true",
 			len(places), lineNumbers(flat.text, places))
 	}
 	with := toolkit.LineFeeds(e.NewText)
@@ -92,7 +92,7 @@ func looseEdit(text, old, with string) (now string, found bool, err error) {
 				}
 				fmt.Fprint(&b, n+1)
 			}
-			return "", false, fmt.Errorf("%w to the letter, and without white space it is there several times, at lines %s; copy the lines as they are, and add lines around the one that is meant",
+			return "", false, fmt.Errorf("%w exactly, and ignoring white space it occurs several times, at lines %s; copy the lines exactly, and add surrounding lines",
 				errNoMatch, b.String())
 		}
 		s := lines.Splice{Start: at[0], End: at[0] + len(want)}

@@ -52,7 +52,7 @@ func planUndo(ctx context.Context, call *agent.Call) (*undoPlan, error) {
 	set := edits.ChangeSetsOf(call).Last()
 	switch {
 	case set == nil:
-		return nil, errors.New("there is nothing to undo: no change of this session's tools is left; changes by commands are not kept")
+		return nil, errors.New("nothing to undo: this session's tools have made no change that is left; changes by commands are not recorded")
 	case set.Never != "":
 		return nil, forget(call, set, fmt.Errorf("the last change (%s) cannot be undone: %s", set.What, set.Never))
 	}
@@ -90,7 +90,7 @@ func forget(call *agent.Call, set *edits.ChangeSet, err error) error {
 	if before := all.Last(); before != nil {
 		next = "The next call of undo takes back the one before it (" + before.What + ")."
 	}
-	return fmt.Errorf("%w. This change is not kept any more. %s", err, next)
+	return fmt.Errorf("%w. This change can no longer be undone. %s", err, next)
 }
 
 func runUndo(ctx context.Context, call *agent.Call, _ *undoInput) (*agent.Result, error) {
@@ -101,11 +101,11 @@ func runUndo(ctx context.Context, call *agent.Call, _ *undoInput) (*agent.Result
 	set := p.set
 	if planned, ok := call.Prepared.(*undoPlan); ok {
 		if planned.set != set {
-			return nil, errors.New("another change came in between; call the tool again")
+			return nil, errors.New("the file was changed meanwhile; call the tool again")
 		}
 		for _, name := range planned.gone {
 			if !slices.Contains(p.gone, name) { // the user was not asked about it
-				return nil, fmt.Errorf("%s, which was gone, is there again; look at it and call the tool again", name)
+				return nil, fmt.Errorf("%s, which was gone, exists again; read it and call the tool again", name)
 			}
 		}
 	}
@@ -153,7 +153,7 @@ func (p *undoPlan) untouched(ctx context.Context, call *agent.Call) error {
 			return err
 		}
 		if file.Text != o.Old {
-			return fmt.Errorf("%s: %w; undoing the change would lose that. Look at the file and edit it in the usual way",
+			return fmt.Errorf("%s: %w; undoing the change would lose that; read the file and edit it instead",
 				toolkit.Display(&call.Workspace, o.Path), errChangedSince)
 		}
 	}

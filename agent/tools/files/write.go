@@ -85,7 +85,7 @@ func changePath(call *agent.Call, tool, input string) (string, error) {
 		return "", fmt.Errorf("%w for %s: %s is an address; path must be a file", agent.ErrBadInput, tool, input)
 	}
 	if strings.ContainsRune(input, 0) {
-		return "", fmt.Errorf("%w for %s: path has a zero byte", agent.ErrBadInput, tool)
+		return "", fmt.Errorf("%w for %s: path contains a NUL byte", agent.ErrBadInput, tool)
 	}
 	return call.Workspace.Resolve(input), nil
 }
@@ -97,7 +97,7 @@ func runWrite(ctx context.Context, call *agent.Call, in *writeInput, s *EditSett
 	}
 	name := toolkit.Display(&call.Workspace, path)
 	if strings.ContainsRune(in.Content, 0) {
-		return nil, fmt.Errorf("%w for write: the content has zero bytes; write is for text", agent.ErrBadInput)
+		return nil, fmt.Errorf("%w for write: the content contains NUL bytes; write is for text", agent.ErrBadInput)
 	}
 	if edits.ReportsWrites(call) || edits.FormatsWrites(call) { // before the file is read: the user may type while the question is open
 		if err := toolkit.TrustWorkspace(ctx, call, path); err != nil {
@@ -164,7 +164,7 @@ func overwritable(call *agent.Call, path, text string) error {
 	}
 	edits.KnownOf(call).Put(path, text)
 	name := toolkit.Display(&call.Workspace, path)
-	return fmt.Errorf("%s: %w, %s. Nothing was written. What has changed:\n%s\nTake that into account and write again",
+	return fmt.Errorf("%s: %w, %s. Nothing was written. What has changed:\n%s\nWrite again with that in mind",
 		name, edits.ErrChanged, edits.ByOthers, strings.TrimSuffix(toolkit.ShortDiff(name, toolkit.LineFeeds(known), toolkit.LineFeeds(text)), "\n"))
 }
 

@@ -52,11 +52,11 @@ func memberOf(ctx context.Context, call *agent.Call, input string) (*member, err
 		switch {
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 		case err == nil && info.IsDir():
-			return nil, fmt.Errorf("%s is a directory, not an archive; the path of a file in it has a / behind its name, not a colon", name)
+			return nil, fmt.Errorf("%s is a directory, not an archive; put a / after its name for the path of a file in it, not a colon", name)
 		case err == nil && !info.Mode().IsRegular():
 			return nil, fmt.Errorf("%s is a device, a pipe or a socket, not an archive that can be changed", name)
 		case !writable:
-			return nil, fmt.Errorf("%w for write: files are not written in archives such as %s, only in %s; use a command", agent.ErrBadInput, name, strings.Join(archiveSuffixes, ", "))
+			return nil, fmt.Errorf("%w for write: cannot write in archives such as %s, only in %s; use a command", agent.ErrBadInput, name, strings.Join(archiveSuffixes, ", "))
 		default:
 			return &member{path, input[at+1:]}, nil
 		}

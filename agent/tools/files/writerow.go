@@ -43,7 +43,7 @@ func rowOf(ctx context.Context, call *agent.Call, input, content string) (*row, 
 		info, err := call.FS.Stat(ctx, path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return nil, fmt.Errorf("there is no database %s, and write makes none", name)
+			return nil, fmt.Errorf("no database %s; write does not create databases", name)
 		case err != nil:
 			return nil, fmt.Errorf("%s cannot be read: %w", name, toolkit.Reason(err))
 		case !info.Mode().IsRegular() || !isDatabase(ctx, call, path):
@@ -74,7 +74,7 @@ func isDatabase(ctx context.Context, call *agent.Call, path string) bool {
 // parseRow parses a change from the path after the database's name and from the content.
 func parseRow(inner, content string) (*sqlitefile.Change, error) {
 	if strings.Contains(inner, "?") {
-		return nil, errors.New("a path with ? is for reading; write takes db:table for a new row, and db:table:key")
+		return nil, errors.New("a path with ? is only for reading; write to db:table for a new row, or to db:table:key")
 	}
 	c := new(sqlitefile.Change)
 	var key string
@@ -94,15 +94,15 @@ func parseRow(inner, content string) (*sqlitefile.Change, error) {
 	}
 	object, err := json5.ToJSON(content)
 	if err == nil && object.Kind() != '{' {
-		err = errors.New("this is no object")
+		err = errors.New("not an object")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the content for a row must be a JSON object, the columns with their values: %w", err)
+		return nil, fmt.Errorf("the content of a row must be a JSON object with a member for each column: %w", err)
 	}
 	err = jsonx.ReadObject(object, func(name []byte, raw jsonx.Raw) error {
 		for _, have := range c.Values {
 			if strings.EqualFold(have.Column, string(name)) { // the database would silently take one of them
-				return fmt.Errorf("%s and %s are one column; name it once", strconv.Quote(have.Column), strconv.Quote(string(name)))
+				return fmt.Errorf("%s and %s are the same column; name it once", strconv.Quote(have.Column), strconv.Quote(string(name)))
 			}
 		}
 		v, err := columnValue(raw)
@@ -132,12 +132,12 @@ func columnValue(raw jsonx.Raw) (any, error) {
 			return n, nil
 		}
 		if errors.Is(err, strconv.ErrRange) { // as a float it would be another number
-			return nil, fmt.Errorf("%s has more digits than a number of a database keeps; put it in quotes to write it as a text", toolkit.CutLine(word, 100))
+			return nil, fmt.Errorf("%s has more digits than a database number can store; quote it to write it as text", toolkit.CutLine(word, 100))
 		}
 		if f, err := strconv.ParseFloat(word, 64); err == nil {
 			return f, nil
 		}
-		return nil, errors.New("a value must be a text, a number, true, false or null")
+		return nil, errors.New("a value must be a string, a number, true, false or null")
 	}
 }
 

@@ -91,7 +91,7 @@ b/crlf.js
 		"no whole code":   {toolstest.Input{"pat": "log.Println(", "paths": []string{"a.go"}}, "error: invalid tool input: ast-grep cannot use the pattern \"log.Println(\": go: the pattern is no complete code. A pattern is one whole piece of code of the language, with $NAME for one part and $$$NAME for any number"},
 		"two nodes":       {toolstest.Input{"pat": "a()\nb()", "paths": []string{"c.py"}}, "error: invalid tool input: ast-grep cannot use the pattern \"a()\\nb()\": python: Multiple AST nodes are detected. A pattern is one whole piece of code of the language, with $NAME for one part and $$$NAME for any number"},
 		"blank":           {toolstest.Input{"pat": " ", "paths": []string{"c.py"}}, "error: invalid tool input for ast_grep: the pattern is empty"},
-		"zero byte":       {toolstest.Input{"pat": "a\x00", "paths": []string{"c.py"}}, "error: invalid tool input for ast_grep: the pattern holds a zero byte"},
+		"zero byte":       {toolstest.Input{"pat": "a\x00", "paths": []string{"c.py"}}, "error: invalid tool input for ast_grep: the pattern contains a NUL byte"},
 		"no paths":        {toolstest.Input{"pat": "a", "paths": []string{}}, "error: invalid tool input for ast_grep: paths is empty; give files, directories or globs"},
 		"negative":        {toolstest.Input{"pat": "a", "paths": []string{"."}, "skip": -1}, "error: invalid tool input for ast_grep: skip is -1; it must be 0 or more"},
 		"strange lang":    {toolstest.Input{"pat": "a", "paths": []string{"."}, "lang": "cobol"}, "*"},

@@ -77,7 +77,7 @@ func (in *astEditInput) check(ctx context.Context, call *agent.Call) (scopes []w
 	case len(in.Ops) == 0:
 		return nil, "", fmt.Errorf("%w for ast_edit: ops is empty; give at least one", agent.ErrBadInput)
 	case len(in.Ops) > maxASTOps:
-		return nil, "", fmt.Errorf("%w for ast_edit: there are %d ops; at most %d are taken", agent.ErrBadInput, len(in.Ops), maxASTOps)
+		return nil, "", fmt.Errorf("%w for ast_edit: there are %d ops; the limit is %d", agent.ErrBadInput, len(in.Ops), maxASTOps)
 	}
 	for i := range in.Ops {
 		op := &in.Ops[i]
@@ -85,7 +85,7 @@ func (in *astEditInput) check(ctx context.Context, call *agent.Call) (scopes []w
 			return nil, "", fmt.Errorf("%w for ast_edit: two ops have the same pat %q", agent.ErrBadInput, toolkit.CutLine(op.Pattern, toolkit.MaxCommandTitle))
 		}
 		if len(op.Out) > maxASTPattern || strings.ContainsRune(op.Out, 0) {
-			return nil, "", fmt.Errorf("%w for ast_edit: an out is over %s or holds a zero byte", agent.ErrBadInput, toolkit.Size(maxASTPattern))
+			return nil, "", fmt.Errorf("%w for ast_edit: an out is longer than %s or contains a NUL byte", agent.ErrBadInput, toolkit.Size(maxASTPattern))
 		}
 		known := metaVariable().FindAllString(op.Pattern, -1)
 		for _, name := range metaVariable().FindAllString(op.Out, -1) {
@@ -182,7 +182,7 @@ func (s *astStaging) find(ctx context.Context, op *astOp, number int, files []as
 		return err
 	}
 	if run.cut {
-		return errors.New("there are more matches than are read; narrow the paths, and nothing is left half done")
+		return errors.New("too many matches, so nothing was changed; narrow the paths")
 	}
 	for _, why := range run.complained() {
 		s.notes = append(s.notes, "Nothing is rewritten for "+why+".")
@@ -234,13 +234,13 @@ func (s *astStaging) plan(ctx context.Context) error {
 		}
 		text, encoding, err := toolkit.DecodeText(now)
 		if err != nil || encoding != file.Encoding {
-			return fmt.Errorf("%s would be no text any more: %w", name, errors.Join(err, toolkit.ErrNotUTF8))
+			return fmt.Errorf("%s would no longer be text: %w", name, errors.Join(err, toolkit.ErrNotUTF8))
 		}
 		if text == file.Text {
 			continue
 		}
 		if texts += len(text) + len(file.Text); texts > maxASTTexts {
-			return fmt.Errorf("the files to change have over %s together; narrow the paths", toolkit.Size(maxASTTexts))
+			return fmt.Errorf("the files to change are larger than %s in total; narrow the paths", toolkit.Size(maxASTTexts))
 		}
 		s.ops = append(s.ops, lsp.FileOperation{Kind: lsp.WriteFile, Path: path, Old: file.Text, New: text, Edits: len(changes)})
 		s.count += len(changes)

@@ -167,7 +167,7 @@ func newASTRun(call *agent.Call, search astSearch) (*astRun, error) {
 	}
 	path, err := call.Programs.LookPath(astProgram)
 	if err != nil {
-		return nil, fmt.Errorf("ast-grep is not there any more: %w", err)
+		return nil, fmt.Errorf("ast-grep has been removed: %w", err)
 	}
 	return &astRun{call: call, path: path, search: search, complaints: make(map[string]string), tried: make(map[string]bool)}, nil
 }
@@ -320,7 +320,7 @@ func (r *astRun) read(out []byte) ([]astMatch, error) {
 		}
 		var m astMatch
 		if err := jsonx.Unmarshal(line, &m); err != nil {
-			return nil, fmt.Errorf("ast-grep's output makes no sense: %w", err)
+			return nil, fmt.Errorf("cannot parse ast-grep's output: %w", err)
 		}
 		m.File = filepath.Clean(m.File)
 		all = append(all, m)

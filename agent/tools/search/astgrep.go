@@ -67,13 +67,13 @@ func astScopes(ctx context.Context, call *agent.Call, tool, pattern string, path
 	case len(pattern) > maxASTPattern:
 		return nil, "", fmt.Errorf("%w for %s: the pattern has %s; at most %s are taken", agent.ErrBadInput, tool, toolkit.Size(int64(len(pattern))), toolkit.Size(maxASTPattern))
 	case strings.ContainsRune(pattern, 0):
-		return nil, "", fmt.Errorf("%w for %s: the pattern holds a zero byte", agent.ErrBadInput, tool)
+		return nil, "", fmt.Errorf("%w for %s: the pattern contains a NUL byte", agent.ErrBadInput, tool)
 	case len(paths) == 0:
 		return nil, "", fmt.Errorf("%w for %s: paths is empty; give files, directories or globs", agent.ErrBadInput, tool)
 	}
 	if lang != "" {
 		if language = astLanguage(lang); language == "" {
-			return nil, "", fmt.Errorf("%w for %s: %q is no language that it knows; it knows %s", agent.ErrBadInput, tool, toolkit.CutLine(lang, toolkit.MaxCommandTitle), strings.Join(astLanguages(), ", "))
+			return nil, "", fmt.Errorf("%w for %s: unknown language %q; the languages are %s", agent.ErrBadInput, tool, toolkit.CutLine(lang, toolkit.MaxCommandTitle), strings.Join(astLanguages(), ", "))
 		}
 	}
 	scopes, err = pathScopes(ctx, call, tool, paths)

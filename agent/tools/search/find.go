@@ -89,7 +89,7 @@ func findGlobs(ctx context.Context, call *agent.Call, in *findInput) ([]walk.Glo
 		case errors.Is(err, agent.ErrBadInput):
 			return nil, err
 		case err != nil && g.Pattern == "":
-			return nil, fmt.Errorf("%s: %w; find takes globs such as **/%s", p, toolkit.Reason(err), filepath.Base(p))
+			return nil, fmt.Errorf("%s: %w; use a glob such as **/%s", p, toolkit.Reason(err), filepath.Base(p))
 		case err != nil:
 			return nil, fmt.Errorf("%s: the directory %s cannot be searched: %w", p, toolkit.Display(&call.Workspace, g.Base), toolkit.Reason(err))
 		}
@@ -99,7 +99,7 @@ func findGlobs(ctx context.Context, call *agent.Call, in *findInput) ([]walk.Glo
 }
 
 // errFindTimeout ends a walk that takes too long.
-var errFindTimeout = errors.New("the time for find is over")
+var errFindTimeout = errors.New("find timed out")
 
 func runFind(ctx context.Context, call *agent.Call, in *findInput, globalIgnore string) (*agent.Result, error) {
 	globs, err := findGlobs(ctx, call, in)

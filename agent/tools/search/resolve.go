@@ -94,7 +94,7 @@ var errNothingPending = errors.New("there is no preview to apply or discard; cal
 
 func planResolve(_ context.Context, call *agent.Call, in *resolveInput) (*agent.CallPlan, error) {
 	if in.Action != "apply" && in.Action != "discard" {
-		return nil, fmt.Errorf("%w for resolve: action is %q; it is apply or discard", agent.ErrBadInput, toolkit.CutLine(in.Action, toolkit.MaxCommandTitle))
+		return nil, fmt.Errorf("%w for resolve: action is %q; it must be apply or discard", agent.ErrBadInput, toolkit.CutLine(in.Action, toolkit.MaxCommandTitle))
 	}
 	if strings.TrimSpace(in.Reason) == "" {
 		return nil, fmt.Errorf("%w for resolve: reason is empty", agent.ErrBadInput)
@@ -121,7 +121,7 @@ func runResolve(ctx context.Context, call *agent.Call, in *resolveInput) (*agent
 	}
 	done, err := edits.ApplyOperations(ctx, call, e.ops, nil)
 	if err != nil {
-		return nil, fmt.Errorf("the edit was not applied and is pending no longer: %w", err)
+		return nil, fmt.Errorf("the edit was not applied and is no longer pending: %w", err)
 	}
 	changes := &edits.Operations{Call: call, Ops: e.ops}
 	var list strings.Builder

@@ -31,14 +31,14 @@ var _ searchEngine = (*ripgrep)(nil)
 const maxOutput = 4 << 20
 
 // errMuch reports a run with too much output.
-var errMuch = errors.New("ripgrep finds more than is read")
+var errMuch = errors.New("ripgrep's output is too long")
 
 // errAnchored reports patterns whose directory cannot be given to ripgrep: --ignore-file has none.
 var errAnchored = errors.New("the user's global ignore file has patterns for paths")
 
 // errEmpty reports a pattern that ripgrep must not search for: at an empty match before a carriage return at the end of a line, a thread of
 // ripgrep 13 panics and the program hangs.
-var errEmpty = errors.New("the pattern matches where no text is")
+var errEmpty = errors.New("the pattern matches outside of the text")
 
 // anchored reports whether an ignore file has patterns that are relative to a directory.
 func anchored(ignoreFile string) bool {
@@ -203,7 +203,7 @@ func (r *ripgrepReader) read(out []byte) error {
 		out = rest
 		var e ripgrepEvent
 		if err := jsonx.Unmarshal(line, &e); err != nil {
-			return fmt.Errorf("ripgrep's output makes no sense: %w", err)
+			return fmt.Errorf("cannot parse ripgrep's output: %w", err)
 		}
 		switch e.Type {
 		case "begin":

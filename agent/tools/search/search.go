@@ -50,8 +50,8 @@ const (
 
 // errPattern is wrapped by errors about a pattern. errSearchTime ends a search that takes too long.
 var (
-	errPattern    = errors.New("the pattern is no valid regular expression")
-	errSearchTime = fmt.Errorf("the search was given up after %g seconds; narrow the pattern or the paths", maxSearchTime.Seconds())
+	errPattern    = errors.New("invalid regular expression")
+	errSearchTime = fmt.Errorf("the search was stopped after %g seconds; narrow the pattern or the paths", maxSearchTime.Seconds())
 )
 
 type searchInput struct {
@@ -135,7 +135,7 @@ func pathScopes(ctx context.Context, call *agent.Call, tool string, paths []stri
 		case strings.Contains(p, ",") && !walk.HasMeta(p):
 			return nil, fmt.Errorf("%w for %s: %q does not exist; give several paths as several elements of paths, not joined by commas", agent.ErrBadInput, tool, p)
 		case g.Pattern == "" && errors.Is(err, fs.ErrNotExist) && walk.Exists(g.Base):
-			return nil, fmt.Errorf("%s is a link to something that is not there", toolkit.Display(&call.Workspace, g.Base))
+			return nil, fmt.Errorf("%s is a broken link", toolkit.Display(&call.Workspace, g.Base))
 		case g.Pattern == "" && errors.Is(err, fs.ErrNotExist):
 			return nil, toolkit.Missing(ctx, call, g.Base)
 		case g.Pattern == "":
@@ -154,7 +154,7 @@ func searchableFile(ctx context.Context, call *agent.Call, path string) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", toolkit.Display(&call.Workspace, path), toolkit.Reason(err))
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is a device, a pipe or a socket, not a file that can be searched", toolkit.Display(&call.Workspace, path))
+		return fmt.Errorf("%s is a device, a pipe or a socket, not a regular file", toolkit.Display(&call.Workspace, path))
 	case info.Size() > toolkit.MaxReadFile:
 		return fmt.Errorf("%s has %s, too much to search with this tool; use a command", toolkit.Display(&call.Workspace, path), toolkit.Size(info.Size()))
 	default:
@@ -169,7 +169,7 @@ func searchPattern(in *searchInput) (*pattern, error) {
 	}
 	p, err := compilePattern(in.Pattern, in.IgnoreCase)
 	if se, ok := errors.AsType[*syntax.Error](err); ok {
-		return nil, fmt.Errorf("%w: %w (%s: %s). Put a backslash before characters that stand for themselves, as in \\( or \\[",
+		return nil, fmt.Errorf("%w: %w (%s: %s). Escape literal characters with a backslash, as in \\( or \\[",
 			agent.ErrBadInput, errPattern, se.Code, toolkit.CutLine(se.Expr, toolkit.MaxCommandTitle))
 	}
 	if errors.Is(err, errLineFeed) {

@@ -154,7 +154,7 @@ type bashCommand struct {
 func (s *BashSettings) command(ctx context.Context, call *agent.Call, in *bashInput) (*bashCommand, error) {
 	c := &bashCommand{line: strings.TrimSpace(in.Command), timeout: toolkit.BashTimeout, head: in.Head, tail: in.Tail}
 	if in.Head < 0 || in.Tail < 0 {
-		return nil, fmt.Errorf("%w for bash: head and tail are numbers of lines, from 1 on", agent.ErrBadInput)
+		return nil, fmt.Errorf("%w for bash: head and tail are numbers of lines and must be positive", agent.ErrBadInput)
 	}
 	if in.Async {
 		c.timeout = 0
@@ -168,7 +168,7 @@ func (s *BashSettings) command(ctx context.Context, call *agent.Call, in *bashIn
 		return nil, fmt.Errorf("%w for bash: command is empty", agent.ErrBadInput)
 	}
 	if strings.ContainsRune(c.line, 0) {
-		return nil, fmt.Errorf("%w for bash: the command has a zero byte", agent.ErrBadInput)
+		return nil, fmt.Errorf("%w for bash: the command contains a NUL byte", agent.ErrBadInput)
 	}
 	if in.Cwd != "" {
 		c.dir = call.Workspace.Resolve(in.Cwd)
@@ -180,10 +180,10 @@ func (s *BashSettings) command(ctx context.Context, call *agent.Call, in *bashIn
 	}
 	for name, value := range in.Env {
 		if !toolkit.VariableName(name) {
-			return nil, fmt.Errorf("%w for bash: %q is no name for an environment variable (letters, digits and _, no digit first)", agent.ErrBadInput, name)
+			return nil, fmt.Errorf("%w for bash: %q is not a valid name of an environment variable (letters, digits and _, no digit first)", agent.ErrBadInput, name)
 		}
 		if strings.ContainsRune(value, 0) {
-			return nil, fmt.Errorf("%w for bash: the environment variable %s has a zero byte", agent.ErrBadInput, name)
+			return nil, fmt.Errorf("%w for bash: the environment variable %s contains a NUL byte", agent.ErrBadInput, name)
 		}
 		c.env = append(c.env, name+"="+value)
 	}
@@ -262,7 +262,7 @@ func (c *bashCommand) shown(call *agent.Call, in *bashInput) []agent.Content {
 }
 
 // errBashTimeout ends the wait for a command.
-var errBashTimeout = errors.New("the command's time is over")
+var errBashTimeout = errors.New("the command timed out")
 
 func (s *BashSettings) run(ctx context.Context, call *agent.Call, in *bashInput) (*agent.Result, error) {
 	c, err := s.command(ctx, call, in)
@@ -384,7 +384,7 @@ func (r *bashRun) close(ctx, waitCtx context.Context, status agent.ExitStatus, w
 		}
 		return r.ended(ctx, status)
 	case waitCtx.Err() == nil:
-		return nil, fmt.Errorf("how the command ended is not known: %w", werr)
+		return nil, fmt.Errorf("the command's exit status is unknown: %w", werr)
 	default:
 		return r.stopped(after, ctx.Err() != nil)
 	}

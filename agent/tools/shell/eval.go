@@ -122,7 +122,7 @@ type evalRun struct {
 }
 
 // errCellTimeout ends a cell.
-var errCellTimeout = errors.New("the cell's time is over")
+var errCellTimeout = errors.New("the cell timed out")
 
 func (e *evalRun) run(ctx context.Context) (*agent.Result, error) {
 	shown := e.in.plan().Content

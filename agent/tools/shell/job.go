@@ -30,7 +30,7 @@ func Job() agent.Tool {
 		Plan: func(_ context.Context, _ *agent.Call, in *jobInput) (*agent.CallPlan, error) {
 			switch {
 			case !in.List && len(in.Poll) == 0 && len(in.Cancel) == 0:
-				return nil, fmt.Errorf("%w for job: say what to do: list, poll or cancel", agent.ErrBadInput)
+				return nil, fmt.Errorf("%w for job: give an action: list, poll or cancel", agent.ErrBadInput)
 			case in.Wait < 0 || in.Wait > maxJobWait:
 				return nil, fmt.Errorf("%w for job: wait is %g; it can be 0 to %g seconds", agent.ErrBadInput, in.Wait, maxJobWait)
 			case len(in.Cancel) > 0:
@@ -103,7 +103,7 @@ func waitForOne(ctx context.Context, polled []*job, d time.Duration) error {
 }
 
 // errJobWait ends the wait of a poll.
-var errJobWait = errors.New("the time to wait is over")
+var errJobWait = errors.New("the wait has timed out")
 
 // listing returns one line for each job.
 func (j *jobs) listing() string {

@@ -50,7 +50,7 @@ type job struct {
 
 var (
 	errJobCancelled = errors.New("the job was cancelled")
-	errTooManyJobs  = fmt.Errorf("there are %d jobs already; cancel one with the tool job, or wait for one to end", maxJobs)
+	errTooManyJobs  = fmt.Errorf("%d jobs are running already; cancel one with the job tool, or wait for one to end", maxJobs)
 )
 
 func jobsOf(call *agent.Call) *jobs { return keptJobs(call.Values) }

@@ -57,7 +57,7 @@ func Ask() agent.Tool {
 func planAsk(_ context.Context, _ *agent.Call, in *askInput) (*agent.CallPlan, error) {
 	switch n := len(in.Questions); {
 	case n == 0:
-		return nil, fmt.Errorf("%w for ask: there is no question", agent.ErrBadInput)
+		return nil, fmt.Errorf("%w for ask: questions is empty", agent.ErrBadInput)
 	case n > maxQuestions:
 		return nil, fmt.Errorf("%w for ask: %d questions are too many; ask the %d that matter most", agent.ErrBadInput, n, maxQuestions)
 	}
@@ -74,7 +74,7 @@ func planAsk(_ context.Context, _ *agent.Call, in *askInput) (*agent.CallPlan, e
 		seen := make(map[string]bool)
 		for _, o := range q.Options {
 			if strings.TrimSpace(o.Label) == "" || seen[o.Label] {
-				return nil, fmt.Errorf("%w for ask: question %d has an option that is empty or there twice", agent.ErrBadInput, i+1)
+				return nil, fmt.Errorf("%w for ask: question %d has an empty or repeated option", agent.ErrBadInput, i+1)
 			}
 			seen[o.Label] = true
 		}
@@ -184,10 +184,10 @@ func askOther(call *agent.Call, in *askInput) *agent.Result {
 const labelOther = "Something else (type it as your next message)"
 
 var (
-	errAskOther    = errors.New("the user answers in own words")
+	errAskOther    = errors.New("the user answers in their own words")
 	errAskSecret   = errors.New("a secret must not be asked for: what the user types here is sent to the model and kept in the session. Say what is needed and where it belongs, let the user set it (with gjc login, in an environment variable, in a file that you do not read), and have them say when that is done")
-	errAskDeclined = errors.New("the user does not want to answer this; go on without it, or stop and say what you need")
-	errAskClosed   = errors.New("the user closed the question without an answer; do not ask it again, go on without it or stop")
+	errAskDeclined = errors.New("the user declined to answer; continue without it, or stop and say what you need")
+	errAskClosed   = errors.New("the user closed the question without an answer; do not ask it again; continue without it or stop")
 )
 
 func askChoice(ctx context.Context, call *agent.Call, q *askQuestion) ([]string, error) {

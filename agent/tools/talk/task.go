@@ -183,7 +183,7 @@ type taskRun struct {
 
 func runTask(ctx context.Context, call *agent.Call, in *taskInput) (*agent.Result, error) {
 	if call.Task == nil {
-		return nil, errors.New("there are no helpers here; do the work yourself")
+		return nil, errors.New("no helper agents are available here; do the work yourself")
 	}
 	run := &taskRun{call: call, in: in, states: make([]taskState, len(in.Tasks))}
 	reports := make([]taskReport, len(in.Tasks))

@@ -53,7 +53,7 @@ var ErrFailed = errors.New("failed")
 
 // Run runs the demonstration with this program as the agent, and prints its transcript.
 func Run(ctx context.Context, opts Options) (err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errors.New("the demo takes too long"))
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errors.New("the demo timed out"))
 	defer cancel()
 	root, err := os.MkdirTemp("", "gjc-demo-")
 	if err != nil {
