@@ -78,7 +78,7 @@ func (o *ConnOptions) rpc(h jsonrpc.Handler) jsonrpc.Options {
 		CancelMethod: MethodCancelRequest.Name, CancelParam: "requestId",
 		Dropped: o.Dropped, Panicked: o.Panicked, MapError: o.wireError,
 		// A turn ends at once if the editor is gone, so that it does not run on for minutes without a user.
-		Unheard: func(method string) bool { return method == MethodSessionPrompt.Name },
+		AnswerOptional: func(method string) bool { return method == MethodSessionPrompt.Name },
 	}
 	if trace := o.Trace; trace != nil {
 		opts.Trace = func(dir jsonrpc.Direction, line []byte) { trace(dir == jsonrpc.Sent, line) }

@@ -175,8 +175,8 @@ type lineage struct {
 	parent *Turn
 	depth  int
 	helper *Helper
-	// kept is the parent's record of the session.
-	kept *child
+	// record is the parent's record of the session.
+	record *child
 	// readOnly keeps it in plan mode.
 	readOnly bool
 	slot     *taskSlot

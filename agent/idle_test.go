@@ -96,7 +96,7 @@ func TestIdle_Not(t *testing.T) {
 }
 
 // The wait restarts with each turn.
-func TestIdle_WaitsAnew(t *testing.T) {
+func TestIdle_WaitsAgain(t *testing.T) {
 	run(t, idleSettings(t), func(w *world) {
 		w.script.Else(func(*providers.Request) providertest.Step {
 			return providertest.Step{providertest.Text("ok"), full(30_000)}
@@ -118,7 +118,7 @@ func TestIdle_WaitsAnew(t *testing.T) {
 }
 
 // A prompt does not wait for an idle compaction, and finds everything unchanged.
-func TestIdle_GivesWay(t *testing.T) {
+func TestIdle_Yields(t *testing.T) {
 	run(t, idleSettings(t), func(w *world) {
 		gate := providertest.NewGate()
 		w.speak(providertest.Step{providertest.Text("ok"), full(30_000)}, providertest.Step{providertest.Text("SU"), gate.Hold()},

@@ -138,7 +138,7 @@ func TestNavigate_AfterAnAnswerAndBeforeAPrompt(t *testing.T) {
 	}
 }
 
-func TestNavigate_ToWhereItStandsOrNowhere(t *testing.T) {
+func TestNavigate_ToTheCurrentEntryOrAnUnknownOne(t *testing.T) {
 	with, store := realLog(t, nil)
 	run(t, with, func(w *world) {
 		w.prompt("one")
@@ -188,7 +188,7 @@ func TestNavigate_SummaryFails(t *testing.T) {
 		providertest.Step{providertest.Fail(&providers.Error{Kind: providers.KindAuth, Message: "no"})}, providertest.Step{providertest.Text("six")})
 }
 
-func TestUnsaved_IsToldOnce(t *testing.T) {
+func TestUnsaved_IsReportedOnce(t *testing.T) {
 	with, _ := realLog(t, fillingDisk{sessions.Disk(), new(20)})
 	run(t, with, func(w *world) {
 		w.script.Else(func(*providers.Request) providertest.Step { return providertest.Step{providertest.Text("fine")} })

@@ -142,7 +142,7 @@ func TestTrace_OfCommands(t *testing.T) {
 }
 
 // A refused prompt is taken back with the plan that it has made.
-func TestTurn_RefusalTakesThePlanBack(t *testing.T) {
+func TestTurn_RefusalRestoresThePlan(t *testing.T) {
 	todo := agent.NewTool(agent.ToolFuncs[agent.PlanInput]{
 		Name: "todo_write", Kind: agent.KindThink,
 		Run: func(_ context.Context, call *agent.Call, in *agent.PlanInput) (*agent.Result, error) {

@@ -404,7 +404,7 @@ func TestIncomplete(t *testing.T) {
 }
 
 // A refused prompt takes back what was compacted for it.
-func TestRefusal_TakesBackACompaction(t *testing.T) {
+func TestRefusal_RevertsACompaction(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		window(o, 100_000)
 		set(o).Compaction.KeepRecentTokens = 17_000

@@ -146,7 +146,7 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) { 
 		kept.session = New(opts)
 		kept.session.asking, kept.session.grants, kept.session.child = s.asking, s.grants, true
 		kept.session.lineage = lineage{
-			tree: s.tree, parent: t.Turn, depth: s.depth + 1, helper: helper, kept: kept, readOnly: readOnly, slot: slot,
+			tree: s.tree, parent: t.Turn, depth: s.depth + 1, helper: helper, record: kept, readOnly: readOnly, slot: slot,
 		}
 		kept.session.hooked = s.hooked
 		st.children = append(st.children, kept)
@@ -249,15 +249,15 @@ func (st *state) emitChild(c *child, ev SubagentChanged, why string) {
 			c.end(why)
 		}
 		switch {
-		case s.kept == nil:
+		case s.record == nil:
 			st.emit(ev)
 			return
 		case ev.Running:
-			s.kept.below = append(s.kept.below, c)
+			s.record.below = append(s.record.below, c)
 		default:
-			s.kept.below = remove(s.kept.below, c)
+			s.record.below = remove(s.record.below, c)
 		}
-		s.kept.record(ev)
+		s.record.record(ev)
 	})
 }
 

@@ -217,7 +217,7 @@ func TestClientFS_BuffersWin(t *testing.T) {
 }
 
 // Unsaved text moves with its file.
-func TestClientFS_RenameTakesUnsavedText(t *testing.T) {
+func TestClientFS_RenameMovesUnsavedText(t *testing.T) {
 	e := start(t, acptest.AllCapabilities())
 	open := e.put("dir/open.txt", "disk\n")
 	e.put("dir/other.txt", "other\n")

@@ -71,7 +71,7 @@ var cancelChecks = []Check{
 	{"cancel.silence", TierMust, "Nothing of a cancelled turn comes after its response.", pageCancellation, inSession(func(s *scene) {
 		u := s.long()
 		u.cancels()
-		s.settle()
+		s.awaitQuiet()
 		s.saysNothing(s.messages(u.answer().index), "a %s comes after the response")
 	})},
 	{"cancel.tools", TierMust, "The tool calls of a cancelled turn are over when it is answered.", pageCancellation, func(t *trial) {
@@ -125,7 +125,7 @@ var cancelChecks = []Check{
 	{"cancel.terminal.killed", TierMust, "A cancelled turn kills, or releases, its command.", pageCancellation, func(t *trial) {
 		u := t.slowCommand()
 		u.cancels()
-		u.settle()
+		u.awaitQuiet()
 		if !u.called("terminal/kill") && !u.called("terminal/release") {
 			t.failf("the command was left running")
 		}
@@ -147,7 +147,7 @@ var cancelChecks = []Check{
 		u.cancel()
 		s.createTerminal(m)
 		u.endsCancelled()
-		s.settle()
+		s.awaitQuiet()
 		s.wantsReleased()
 	})},
 }

@@ -122,7 +122,7 @@ func (s *configured) mode() string {
 	if mode == "" {
 		s.lacks("two modes")
 	}
-	s.settle()
+	s.awaitQuiet()
 	return mode
 }
 
@@ -145,7 +145,7 @@ func (s *configured) optionFor(what string, o *option) *option {
 	if o == nil {
 		s.lacks(what)
 	}
-	s.settle()
+	s.awaitQuiet()
 	return o
 }
 
@@ -258,7 +258,7 @@ var modeChecks = []Check{
 		o := s.modeOption()
 		from := s.now()
 		s.setMode(mode)
-		s.settle()
+		s.awaitQuiet()
 		sent := updates(s.messages(from), "config_option_update")
 		if len(sent) == 0 || !hasValue(sent[len(sent)-1], o, mode) {
 			s.failf("the mode was set to %q, and no config_option_update says so", mode)
@@ -268,7 +268,7 @@ var modeChecks = []Check{
 		o := s.modeOption()
 		from := s.now()
 		s.set(o, mode)
-		s.settle()
+		s.awaitQuiet()
 		sent := updates(s.messages(from), "current_mode_update")
 		if len(sent) == 0 || str(sent[len(sent)-1], "currentModeId") != mode {
 			s.failf("the mode was set to %q by its option, and no current_mode_update says so", mode)
@@ -387,10 +387,10 @@ var configChecks = []Check{
 	})},
 	{"config.set.refused-changes-nothing", TierCapability, "A refused change changes nothing.", pageConfig, withOption(func(s *configured, o *option) {
 		s.set(o, o.other())
-		s.settle()
+		s.awaitQuiet()
 		from := s.now()
 		s.fails(setOption, o.set(s.session, "no-such-value"))
-		s.settle()
+		s.awaitQuiet()
 		if len(updates(s.messages(from), "config_option_update", "current_mode_update")) > 0 {
 			s.failf("an update reports the refused change")
 		}
@@ -398,7 +398,7 @@ var configChecks = []Check{
 	{"config.set.no-echo", TierShould, "The client's own change is not sent back as an update as well.", pageConfig, withOption(func(s *configured, o *option) {
 		from := s.now()
 		s.set(o, o.other())
-		s.settle()
+		s.awaitQuiet()
 		if len(updates(s.messages(from), "config_option_update")) > 0 {
 			s.failf("the change was answered with all options, and config_option_update repeats them")
 		}

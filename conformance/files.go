@@ -107,7 +107,7 @@ func (p *peer) wantsReleased() {
 // released returns a check that the terminal of a command is released.
 func released(prepare func(*scene)) func(*trial) {
 	return commanding(prepare, func(u *turn, _ *message) {
-		u.settle()
+		u.awaitQuiet()
 		u.wantsReleased()
 	})
 }
@@ -182,7 +182,7 @@ var terminalChecks = []Check{
 	{"terminal.released.cancel", TierMust, "A terminal is released when its turn is cancelled.", pageTerminals, func(t *trial) {
 		u := t.slowCommand()
 		u.cancels()
-		u.settle()
+		u.awaitQuiet()
 		u.wantsReleased()
 	}},
 	{"terminal.exit-code", TierShould, "A command that fails makes a failed tool call.", pageTerminals, commanding(func(s *scene) {

@@ -62,7 +62,7 @@ func unanswered(lines ...string) func(*trial) {
 	return onAgent(func(p *peer) {
 		from := p.now()
 		p.send(lines...)
-		p.settle()
+		p.awaitQuiet()
 		for _, m := range p.fromAgent(from) {
 			n, err := strconv.ParseInt(m.id, 10, 64)
 			if asked := err == nil && n > 0 && n <= p.next.Load(); m.isResponse() && !asked {
@@ -283,7 +283,7 @@ var jsonrpcChecks = []Check{
 		from := p.now()
 		p.send(`[{"jsonrpc":"2.0","id":"b1","method":"_conformance/ping"}]`)
 		p.lives()
-		p.settle()
+		p.awaitQuiet()
 		if p.find(from, func(m *message) bool {
 			return m.id == "null" || m.id == `"b1"` || strings.HasPrefix(string(m.line), "[")
 		}) == nil {

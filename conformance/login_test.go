@@ -7,7 +7,7 @@ import (
 
 // An agent that requires a login for every session fails no check: checks that need a session are skipped with this
 // reason.
-func TestRun_WantsLogin(t *testing.T) {
+func TestRun_NeedsLogin(t *testing.T) {
 	wants := &defect{name: "wants-login", in: func(f *fake, m *message) bool {
 		if !strings.HasPrefix(m.method, "session/") || m.id == "" {
 			return false

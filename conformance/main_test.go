@@ -90,7 +90,7 @@ func fakeInside(defect *defect) startFunc {
 		inR, inW := io.Pipe()
 		outR, outW := io.Pipe()
 		c := &insider{in: inW, out: outR, done: make(chan struct{}), gone: make(chan struct{})}
-		f := newFake(defect, outW, &c.told, env)
+		f := newFake(defect, outW, &c.stderr, env)
 		f.command = func(ctx context.Context) error {
 			<-ctx.Done()
 			return context.Cause(ctx)
@@ -113,7 +113,7 @@ type insider struct {
 	f          *fake
 	in         *io.PipeWriter
 	out        *io.PipeReader
-	told       tailWriter
+	stderr       tailWriter
 	done, gone chan struct{}
 	code       int
 }
@@ -121,7 +121,7 @@ type insider struct {
 func (c *insider) Write(b []byte) (int, error) { return c.in.Write(b) }
 func (c *insider) CloseStdin() error           { return c.in.Close() }
 func (c *insider) Stdout() io.ReadCloser       { return c.out }
-func (c *insider) Stderr() string              { return c.told.String() }
+func (c *insider) Stderr() string              { return c.stderr.String() }
 func (c *insider) PID() int                    { return 0 }
 func (c *insider) Done() <-chan struct{}       { return c.done }
 func (c *insider) State() proc.ExitState       { return proc.ExitState{Code: c.code} }

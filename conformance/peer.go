@@ -159,8 +159,8 @@ func (p *peer) lives() *message {
 	return p.respond("_conformance/ping", object{})
 }
 
-// settle waits until the agent has sent what it had to send: a round trip, followed by silence.
-func (p *peer) settle() {
+// awaitQuiet waits until the agent has sent what it had to send: a round trip, followed by silence.
+func (p *peer) awaitQuiet() {
 	p.lives()
 	limit := time.NewTimer(10 * p.quiet) // an agent that never falls silent is inspected as it is
 	defer limit.Stop()

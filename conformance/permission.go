@@ -62,7 +62,7 @@ var permissionChecks = []Check{
 		}
 	})},
 	{"permission.waits", TierMust, "Nothing is done before the user has answered.", pageTools, asking(func(u *turn, m *message) {
-		u.settle()
+		u.awaitQuiet()
 		if u.ran() || u.answered(u.call) {
 			u.failAt(m, "the agent did not wait for the answer")
 		}
@@ -97,13 +97,13 @@ var permissionChecks = []Check{
 		u.reject(m)
 		u.allow(m)
 		u.answer()
-		u.settle()
+		u.awaitQuiet()
 		if u.ran() {
 			u.failAt(m, "the second answer was taken")
 		}
 	})},
 	{"permission.one-at-a-time", TierShould, "There is one open permission request for a session at a time.", pageTools, asking(func(u *turn, first *message) {
-		u.settle()
+		u.awaitQuiet()
 		if m := u.find(first.index+1, calls(permission)); m != nil {
 			u.failAt(m, "there are two open permission requests for the session")
 		}

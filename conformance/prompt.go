@@ -101,7 +101,7 @@ var promptChecks = []Check{
 			}
 			return n == 2
 		})
-		u.settle()
+		u.awaitQuiet()
 		if u.answered(u.call) {
 			u.failf("the answer came only at the end of the turn")
 		}

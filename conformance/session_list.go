@@ -180,7 +180,7 @@ var closeChecks = []Check{
 		u.seesCall("terminal/create")
 		s.close()
 		u.answer()
-		s.settle()
+		s.awaitQuiet()
 		s.wantsReleased()
 	}},
 	{"session.close.others", TierCapability, "The other sessions go on.", pageClose, needing(canClose, func(s *scene) {
@@ -269,7 +269,7 @@ var isolationChecks = []Check{
 		a.running()
 		b.running()
 		a.cancels()
-		s.settle()
+		s.awaitQuiet()
 		if m := s.find(b.index, b.answeredBy); m != nil && str(m.result, "stopReason") == "cancelled" {
 			s.failAt(m, "the turn of the other session is cancelled too")
 		}
@@ -277,7 +277,7 @@ var isolationChecks = []Check{
 	})},
 	{"isolation.updates", TierMust, "Updates of a turn carry the session's own id.", pageSession, inSession(func(s *scene) {
 		other := s.newSession()
-		s.settle()
+		s.awaitQuiet()
 		from := s.now()
 		s.ask(PurposeSay, "text", "mine").stop()
 		for _, m := range s.messages(from) {
@@ -292,7 +292,7 @@ var isolationChecks = []Check{
 		other := s.newSession()
 		from := s.now()
 		s.setMode(mode)
-		s.settle()
+		s.awaitQuiet()
 		if m := s.find(from, func(m *message) bool {
 			kind, _ := m.update()
 			return kind == "current_mode_update" && m.session() == other
@@ -306,7 +306,7 @@ var isolationChecks = []Check{
 		other := s.newSession()
 		from := s.now()
 		s.set(o, o.other())
-		s.settle()
+		s.awaitQuiet()
 		for _, m := range s.fromAgent(from) {
 			if kind, body := m.update(); kind == "config_option_update" && m.session() == other {
 				if now := findOption(body, o.id); now != nil && now.current != o.current {

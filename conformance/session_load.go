@@ -110,7 +110,7 @@ var loadChecks = []Check{
 		}
 	})},
 	{"session.load.before-response", TierCapability, "The replay is over when session/load is answered.", pageSession, loaded(func(s *story) {
-		s.settle()
+		s.awaitQuiet()
 		s.saysNothing(s.messages(s.reply.index+1), "a %s of the replay comes after the response")
 	})},
 	{"session.load.tools", TierCapability, "session/load replays tool calls with their ids.", pageSession, loaded(func(s *story) {
@@ -180,7 +180,7 @@ func (s *story) firstWords() string {
 var resumeChecks = []Check{
 	{"session.resume.as-advertised", TierMust, "session/resume is there if advertised, and else refused with -32601.", pageResume, asAdvertised("session/resume", again(noSession, "/"), canResume...)},
 	{"session.resume.no-replay", TierCapability, "session/resume replays nothing.", pageResume, resumed(func(s *story) {
-		s.settle()
+		s.awaitQuiet()
 		s.saysNothing(s.messages(0), "session/resume replays a %s")
 	})},
 	{"session.resume.goes-on", TierCapability, "A resumed session takes prompts.", pageResume, resumed(func(s *story) { s.alive() })},

@@ -86,7 +86,7 @@ var newChecks = []Check{
 		}
 	})},
 	{"session.new.silent", TierMust, "A new session says nothing of a turn before there is a prompt.", pageSession, inSessionFor(full, func(s *scene) {
-		s.settle()
+		s.awaitQuiet()
 		s.saysNothing(s.messages(0), "a %s comes before any prompt")
 	})},
 	{"session.new.directories", TierCapability, "additionalDirectories are taken if advertised.", pageSession, withDirectories(func(p *peer, params object) {

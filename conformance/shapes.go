@@ -169,12 +169,12 @@ func (s schema) oneOf(alternatives []*shape, v any, at string) (map[string]bool,
 			maps.Copy(seen, more)
 			continue
 		}
-		if first == nil || s.meant(a, v) {
+		if first == nil || s.discriminates(a, v) {
 			first = err
 		}
 	}
 	if !fits {
-		if len(alternatives) > 1 && !slices.ContainsFunc(alternatives, func(a *shape) bool { return s.meant(a, v) }) {
+		if len(alternatives) > 1 && !slices.ContainsFunc(alternatives, func(a *shape) bool { return s.discriminates(a, v) }) {
 			return nil, fmt.Errorf("%s: %s matches none of the alternatives", place(at), excerpt(v))
 		}
 		return nil, first
@@ -182,8 +182,8 @@ func (s schema) oneOf(alternatives []*shape, v any, at string) (map[string]bool,
 	return seen, nil
 }
 
-// meant reports whether a value has an alternative's discriminator.
-func (s schema) meant(d *shape, v any) bool {
+// discriminates reports whether a value has an alternative's discriminator.
+func (s schema) discriminates(d *shape, v any) bool {
 	members, ok := v.(map[string]any)
 	if !ok {
 		return false

@@ -60,13 +60,13 @@ func (tr *tour) run(t *trial) {
 	p.lives()
 	s := &scene{p, p.newSession()}
 	tr.began = true
-	p.settle()
+	p.awaitQuiet()
 	tr.work(s)
 	tr.options(s)
 	tr.cancel(s)
 	tr.errors(s)
 	tr.reopen(s)
-	p.settle()
+	p.awaitQuiet()
 	p.closeStdin()
 	_, _ = p.await(p.now(), func(*message) bool { return false })
 }
@@ -164,12 +164,12 @@ func (tr *tour) reopen(s *scene) {
 	if s.advertises("loadSession") {
 		tr.loaded = s.request("session/load", again(s.session, s.work))
 		s.response(tr.loaded)
-		s.settle()
+		s.awaitQuiet()
 		try("session/close", ref(s.session), canClose...)
 	}
 	if s.advertises(canResume...) {
 		s.respond("session/resume", again(s.session, s.work))
-		s.settle()
+		s.awaitQuiet()
 	}
 	try("session/delete", ref(s.session), canDelete...)
 	try("logout", object{}, "auth", "logout")

@@ -59,7 +59,7 @@ func TestGopls(t *testing.T) {
 		}
 	}
 	check("package m\n\nfunc A() int { return \"ä\" }\n", "cannot use")
-	if !s.Settled(ctx, timeout) {
+	if !s.WaitIdle(ctx, timeout) {
 		t.Errorf("busy with %q", s.Status().Progress)
 	}
 	check("package m\n\nfunc A() int { return 2 }\n", "")

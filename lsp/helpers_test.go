@@ -29,7 +29,7 @@ type server struct {
 
 	mu      sync.Mutex
 	notices []string
-	told    chan struct{}
+	noticed    chan struct{}
 }
 
 // start returns a server that runs a script. It is closed at the end of the test, which must leave no goroutine and no child.
@@ -49,7 +49,7 @@ func start(t testing.TB, s script, change func(*lsp.ServerOptions)) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sv := &server{t: t, root: root, children: proc.NewGroup(nil), told: make(chan struct{}, 1)}
+	sv := &server{t: t, root: root, children: proc.NewGroup(nil), noticed: make(chan struct{}, 1)}
 	opts := lsp.ServerOptions{
 		Spec: &lsp.Spec{Name: "fake", Path: self}, Root: root, Children: sv.children, Version: "0.1",
 		Env:     fakeEnv(raw),
@@ -59,7 +59,7 @@ func start(t testing.TB, s script, change func(*lsp.ServerOptions)) *server {
 			sv.notices = append(sv.notices, text+"\n"+detail)
 			sv.mu.Unlock()
 			select {
-			case sv.told <- struct{}{}:
+			case sv.noticed <- struct{}{}:
 			default:
 			}
 		},
@@ -163,7 +163,7 @@ func (s *server) until(text string) {
 		}
 		s.mu.Unlock()
 		select {
-		case <-s.told:
+		case <-s.noticed:
 		case <-timeout:
 			s.t.Fatalf("no notice with %q in %q", text, s.notices)
 		}

@@ -73,7 +73,7 @@ func TestIsolation_ManyDocuments(t *testing.T) {
 
 // A caller that uses a document can use another one while the user types in the first, and no session waits for the work of
 // another one on other documents.
-func TestIsolation_NobodyWaitsForOtherFiles(t *testing.T) {
+func TestIsolation_WaitsForNoOtherFile(t *testing.T) {
 	k := newKitchen(t, script{Publish: "versioned"})
 	a, b := k.write("a.txt", "a\n"), k.write("b.txt", "b\n")
 	one, two := k.session(), k.session()
@@ -409,7 +409,7 @@ func TestEdit_LateElsewhere(t *testing.T) {
 }
 
 // They are not lost either if the server has not answered in time about the changed file.
-func TestEdit_LateElsewhereBehindSilence(t *testing.T) {
+func TestEdit_LateElsewhereAfterSilence(t *testing.T) {
 	k := newKitchen(t, script{Publish: "versioned", Late: true})
 	a, b := k.write("a.txt", "fine\n"), k.write("b.txt", "b\n")
 	e := k.session()

@@ -186,15 +186,15 @@ func TestExecute_Edits(t *testing.T) {
 	}
 }
 
-func TestSettled(t *testing.T) {
+func TestWaitIdle(t *testing.T) {
 	s := start(t, script{Busy: true}, nil)
-	if s.Settled(in(t), time.Second) {
+	if s.WaitIdle(in(t), time.Second) {
 		t.Error("settled before the start")
 	}
 	if err := s.Start(in(t)); err != nil {
 		t.Fatal(err)
 	}
-	if s.Settled(in(t), 30*time.Millisecond) {
+	if s.WaitIdle(in(t), 30*time.Millisecond) {
 		t.Error("settled while it is busy, or was not waited for")
 	}
 	for len(s.Status().Progress) == 0 {
@@ -204,17 +204,17 @@ func TestSettled(t *testing.T) {
 		t.Error(diff)
 	}
 	settled := make(chan bool)
-	go func() { settled <- s.Settled(in(t), timeout) }()
+	go func() { settled <- s.WaitIdle(in(t), timeout) }()
 	ask[any](s, "test/release", nil)
 	if !<-settled || len(s.Status().Progress) != 0 {
 		t.Errorf("not settled: %q", s.Status().Progress)
 	}
 	s.notifies("experimental/serverStatus", `{"health":"ok","quiescent":false}`)
-	if s.Settled(in(t), 10*time.Millisecond) {
+	if s.WaitIdle(in(t), 10*time.Millisecond) {
 		t.Error("settled while the server says it is not")
 	}
 	s.notifies("experimental/serverStatus", `{"health":"warning","quiescent":true,"message":"no sysroot"}`)
-	if !s.Settled(in(t), timeout) || !strings.Contains(s.Status().Log, "no sysroot") {
+	if !s.WaitIdle(in(t), timeout) || !strings.Contains(s.Status().Log, "no sysroot") {
 		t.Error("not settled")
 	}
 }

@@ -241,9 +241,9 @@ func (p *progress) idle() (ok bool, changed <-chan struct{}, wait time.Duration)
 	return left <= 0, p.changed, left
 }
 
-// Settled waits until the server has ended the tasks that it has reported with progress tokens, such as loading the project,
+// WaitIdle waits until the server has ended the tasks that it has reported with progress tokens, such as loading the project,
 // and returns true. It returns false after timeout, when ctx ends, or if the server is not ready.
-func (s *Server) Settled(ctx context.Context, timeout time.Duration) bool {
+func (s *Server) WaitIdle(ctx context.Context, timeout time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for {

@@ -109,11 +109,11 @@ func TestElicit_Unasked(t *testing.T) {
 		return mcp.ElicitResult{}, errors.New("no")
 	}}, fake(t, "puppet", puppetLists+"="+asks("q1", aForm))).connected()
 	set.until("it is told", func() bool { return set.countNotices("while no call is under way") == 1 })
-	waitHeard(t, set, `"id":"q1","result":{"action":"cancel"}`)
+	waitReceived(t, set, `"id":"q1","result":{"action":"cancel"}`)
 }
 
-// waitHeard waits until the puppet has heard what holds part, and returns that.
-func waitHeard(t *testing.T, set *watched, part string) string {
+// waitReceived waits until the puppet has heard what holds part, and returns that.
+func waitReceived(t *testing.T, set *watched, part string) string {
 	t.Helper()
 	for limit := time.Now().Add(patience); time.Now().Before(limit); {
 		for line := range strings.Lines(set.says("puppet", "heard", "{}")) {
@@ -148,13 +148,13 @@ func TestElicit_URLs(t *testing.T) {
 		if _, err := set.say(says{Lines: []string{asks(id, fmt.Sprintf(`"mode":"url","elicitationId":"x","url":%q`, url))}}); err != nil {
 			t.Fatal(err)
 		}
-		heardError(t, set, id, -32602)
+		receivedError(t, set, id, -32602)
 	}
 	if len(seen) != 0 {
 		t.Fatalf("the user was sent to %q", seen)
 	}
 	done := `{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":%q}}`
-	wait := func(id string) { waitHeard(t, set, `"id":"`+id+`","result"`) } // for the list of what was asked
+	wait := func(id string) { waitReceived(t, set, `"id":"`+id+`","result"`) } // for the list of what was asked
 	for _, id := range []string{"u1", "u2"} {
 		input := says{Mute: true, Lines: []string{asks(id, aURL), fmt.Sprintf(done, "unknown")}}
 		go func() { _, _ = set.say(input) }()
@@ -181,10 +181,10 @@ func TestElicit_URLs(t *testing.T) {
 	}
 }
 
-// heardError waits for the answer to the server's request id, which must be an error with the given code.
-func heardError(t *testing.T, set *watched, id string, code int) {
+// receivedError waits for the answer to the server's request id, which must be an error with the given code.
+func receivedError(t *testing.T, set *watched, id string, code int) {
 	t.Helper()
-	if line := waitHeard(t, set, fmt.Sprintf(`"id":%q`, id)); !strings.Contains(line, fmt.Sprintf(`"code":%d`, code)) {
+	if line := waitReceived(t, set, fmt.Sprintf(`"id":%q`, id)); !strings.Contains(line, fmt.Sprintf(`"code":%d`, code)) {
 		t.Errorf("%s was answered with %s", id, line)
 	}
 }
@@ -193,7 +193,7 @@ func TestElicit_Modes(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
 		forms, urls bool
-		told        string
+		shown        string
 		refused     []string
 	}{
 		{"forms", true, false, `"elicitation":{"form":{}}`, []string{aURL}},
@@ -208,7 +208,7 @@ func TestElicit_Modes(t *testing.T) {
 					return mcp.ElicitResult{Action: "accept"}, nil
 				},
 			}, fake(t, "puppet")).connected()
-			if got := set.says("puppet", "heard", "{}"); !strings.Contains(got, tt.told) {
+			if got := set.says("puppet", "heard", "{}"); !strings.Contains(got, tt.shown) {
 				t.Errorf("the server was told %s", got)
 			}
 			for i, params := range tt.refused {
@@ -216,7 +216,7 @@ func TestElicit_Modes(t *testing.T) {
 				if _, err := set.say(says{Lines: []string{asks(id, params)}}); err != nil {
 					t.Fatal(err)
 				}
-				heardError(t, set, id, -32602)
+				receivedError(t, set, id, -32602)
 			}
 		})
 	}

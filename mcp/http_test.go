@@ -62,7 +62,7 @@ func TestHTTP_RefusedForWantOfAKey(t *testing.T) {
 	}
 }
 
-func TestHTTP_NobodyThere(t *testing.T) {
+func TestHTTP_NoServer(t *testing.T) {
 	// The local end of a connection has a port without a listener, which no other process receives.
 	conn, err := net.Dial("tcp", serve(t, http.NotFound).Listener.Addr().String())
 	if err != nil {
@@ -165,8 +165,8 @@ func TestHTTP_SessionIsDeleted(t *testing.T) {
 	}
 }
 
-// TestHTTP_SessionIsGone lets the server forget its session, as a restart does. The call is made again on a new one.
-func TestHTTP_SessionIsGone(t *testing.T) {
+// TestHTTP_SessionHasExpired lets the server forget its session, as a restart does. The call is made again on a new one.
+func TestHTTP_SessionHasExpired(t *testing.T) {
 	var mu sync.Mutex
 	old := newKit("kit", handshake)
 	kit := http.Handler(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return old.server }, nil))

@@ -119,7 +119,7 @@ func TestSet_ServerThatAnswersTooMuch(t *testing.T) {
 	}
 }
 
-func TestSet_ServerThatLies(t *testing.T) {
+func TestSet_ServerWithInvalidTools(t *testing.T) {
 	set := start(t, mcp.Options{}, fake(t, "liar")).connected()
 	const open = `{"properties":{},"type":"object"}`
 	want := map[string]string{

@@ -54,7 +54,7 @@ type puppet struct {
 	tools []any
 	lists []string
 	mu    sync.Mutex
-	heard []string
+	log []string
 	// listed is how often the tools were listed.
 	listed int
 }
@@ -78,16 +78,16 @@ func (p *puppet) answer(m *puppetMessage) []string {
 	switch {
 	case m.ID == nil:
 		if m.Method == "notifications/cancelled" {
-			p.heard = append(p.heard, string(m.raw))
+			p.log = append(p.log, string(m.raw))
 		}
 		return nil
 	case m.Method == "":
-		p.heard = append(p.heard, string(m.raw))
+		p.log = append(p.log, string(m.raw))
 		return nil
 	}
 	switch m.Method {
 	case "initialize":
-		p.heard = append(p.heard, string(m.raw))
+		p.log = append(p.log, string(m.raw))
 		return []string{result(map[string]any{
 			"protocolVersion": m.Params.ProtocolVersion, "serverInfo": map[string]any{"name": "puppet", "version": "0"},
 			"capabilities": map[string]any{"tools": map[string]any{"listChanged": true}},
@@ -114,7 +114,7 @@ func (p *puppet) answer(m *puppetMessage) []string {
 			}
 			return append(lines, result(textResult("said")))
 		case "heard":
-			return []string{result(textResult(strings.Join(p.heard, "\n")))}
+			return []string{result(textResult(strings.Join(p.log, "\n")))}
 		default:
 			return []string{result(map[string]any{
 				"content": []any{}, "structuredContent": map[string]any{"x": "y", "n": 1},

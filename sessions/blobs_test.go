@@ -46,7 +46,7 @@ func imageMessage(data []byte) providers.Message {
 	return m
 }
 
-func TestBlobs_LargeImagesStandBesideTheFile(t *testing.T) {
+func TestBlobs_LargeImagesAreFilesOfTheirOwn(t *testing.T) {
 	s := newStore(t)
 	l := create(t, s)
 	// 765 bytes have 1020 characters in base64, 768 have 1024.
@@ -177,7 +177,7 @@ func TestPersist_LongTextsAreCut(t *testing.T) {
 	}
 }
 
-func TestBlobs_OldOneIsWrittenAnew(t *testing.T) {
+func TestBlobs_OldOneIsRewritten(t *testing.T) {
 	s := newStore(t, func(o *sessions.StoreOptions) { o.Clock = nil })
 	l := create(t, s)
 	data := bytes.Repeat([]byte{7}, 2000)

@@ -58,7 +58,7 @@ func TestMessages_ActiveBranchOnly(t *testing.T) {
 	}
 }
 
-func TestMessages_ClearedContextBeginsAnew(t *testing.T) {
+func TestMessages_ClearedContextStartsEmpty(t *testing.T) {
 	s := newStore(t)
 	place(t, s, "x", header3+entryLine("a1", "", "before")+
 		`{"type":"custom","id":"a2","parentId":null,"timestamp":"","customType":"context_clear"}`+"\n"+

@@ -213,7 +213,7 @@ func TestCrash_HeaderCutOffIsRefused(t *testing.T) {
 	}
 }
 
-func TestCrash_KilledWriterLosesNothingThatItTold(t *testing.T) {
+func TestCrash_KilledWriterLosesNothingAcknowledged(t *testing.T) {
 	s := newStore(t)
 	l := create(t, s)
 	id := l.ID()

@@ -26,7 +26,7 @@ func fork(t testing.TB, s *sessions.Store, id string, o sessions.ForkOptions) *s
 	return l
 }
 
-func TestFork_TakesOverAllAndLeavesTheSource(t *testing.T) {
+func TestFork_CopiesAllAndKeepsTheSource(t *testing.T) {
 	s := newStore(t)
 	l, err := s.Create(t.Context(), sessions.Header{Cwd: "/w/demo", Title: "T", AdditionalDirectories: []string{"/w/lib"}})
 	if err != nil {
@@ -317,9 +317,9 @@ func TestFork_BetweenProcesses(t *testing.T) {
 	}
 }
 
-// TestForkAtKeepsWhatHolds checks that state that applies to all branches also applies in a fork of one of them, and so
+// TestForkAt_KeepsValidState checks that state that applies to all branches also applies in a fork of one of them, and so
 // do choices made before the conversation was cleared.
-func TestForkAtKeepsWhatHolds(t *testing.T) {
+func TestForkAt_KeepsValidState(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, unsynced)
 	l := create(t, s)

@@ -80,8 +80,8 @@ func TestGC_WhileASessionChangesItsPlace(t *testing.T) {
 	}
 }
 
-// TestGC_DirectoryThatIsAway checks that images of sessions on an unmounted disk are kept.
-func TestGC_DirectoryThatIsAway(t *testing.T) {
+// TestGC_UnmountedDirectory checks that images of sessions on an unmounted disk are kept.
+func TestGC_UnmountedDirectory(t *testing.T) {
 	s := newStore(t, realClock)
 	l := create(t, s)
 	image := bytes.Repeat([]byte{1}, 2000)

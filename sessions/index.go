@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// listSettled is the minimum age of a directory's mtime, when the directory is read, for the mtime to be usable: a
+	// listStable is the minimum age of a directory's mtime, when the directory is read, for the mtime to be usable: a
 	// change within the same tick of the file system's clock can leave the mtime unchanged.
-	listSettled = 2 * time.Second
+	listStable = 2 * time.Second
 	// listTrust is how long an unchanged directory mtime is relied on. Programs that write to a session without a lock
 	// file do not change the directory; List notices their changes after this time.
 	listTrust = 30 * time.Second
@@ -33,7 +33,7 @@ const (
 //
 // Checking all files takes too long. But gjc creates a lock file next to a session that it opens, which changes the
 // directory's mtime. So in a directory with an unchanged mtime only files that had a lock file are checked; see
-// listSettled and listTrust.
+// listStable and listTrust.
 type index struct {
 	mu     sync.Mutex // guards all fields; held while the disk is read
 	loaded bool       // the index file was read or does not exist
@@ -292,7 +292,7 @@ func isSessionFile(e fs.DirEntry) bool {
 // believed reports whether the directory is unchanged since it was read.
 func (d *indexDir) believed(mtime, now int64) bool {
 	age := now - d.ReadAt // negative if the clock was set back
-	return d.Mtime == mtime && d.ReadAt > mtime && d.ReadAt-mtime >= int64(listSettled) && age >= 0 && age <= int64(listTrust)
+	return d.Mtime == mtime && d.ReadAt > mtime && d.ReadAt-mtime >= int64(listStable) && age >= 0 && age <= int64(listTrust)
 }
 
 // file returns the index's entry for a file in d.

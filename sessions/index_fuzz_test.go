@@ -129,7 +129,7 @@ func TestScan_LongLines(t *testing.T) {
 	}
 }
 
-func TestScan_AnotherFileIsNoContinuation(t *testing.T) {
+func TestScan_ReadsAReplacedFile(t *testing.T) {
 	known := header3 + entryLine("a", "", "first") +
 		`{"type":"custom","id":"b","parentId":"a","timestamp":"2026-02-16T10:20:31.000Z","customType":"gjc.title","data":{"title":"second"}}` + "\n"
 	for name, now := range map[string]string{

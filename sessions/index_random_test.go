@@ -271,8 +271,8 @@ func (h *listHistory) do(what string) time.Duration {
 	return 0
 }
 
-// settle sets the times of changed directories to the time of the history.
-func (h *listHistory) settle() {
+// waitStable sets the times of changed directories to the time of the history.
+func (h *listHistory) waitStable() {
 	h.now = h.now.Add(time.Nanosecond) // all changes have different times
 	entries, err := os.ReadDir(h.root)
 	h.check("settle", err)
@@ -394,7 +394,7 @@ func TestIndex_RandomHistories(t *testing.T) {
 				what := actions[h.rand.IntN(len(actions))]
 				h.did = append(h.did, what)
 				unseen := h.do(what)
-				h.settle()
+				h.waitStable()
 				h.pass(unseen)
 				h.compare()
 			}

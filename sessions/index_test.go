@@ -53,8 +53,8 @@ func (w *watchedFS) counts() string {
 	return fmt.Sprintf("%d opened, %d looked at, %d directories read", w.opens.Swap(0), w.looks.Swap(0), w.reads.Swap(0))
 }
 
-// settle sets the times of all directories of a store to an hour ago.
-func settle(t testing.TB, s *sessions.Store) {
+// waitStable sets the times of all directories of a store to an hour ago.
+func waitStable(t testing.TB, s *sessions.Store) {
 	t.Helper()
 	dirs, err := filepath.Glob(filepath.Join(s.Dir(), "*"))
 	if err != nil {
@@ -93,7 +93,7 @@ func TestIndex_LooksOnlyAtWhatMayHaveChanged(t *testing.T) {
 	for i := range 6 {
 		addSession(t, s, sessions.Header{Cwd: fmt.Sprint("/w/", i%2)}, i, user("x"))
 	}
-	settle(t, s)
+	waitStable(t, s)
 	step := func(what string, s *sessions.Store, w *watchedFS, want string) sessions.Page {
 		t.Helper()
 		page := list(t, s, sessions.ListOptions{})
@@ -115,7 +115,7 @@ func TestIndex_LooksOnlyAtWhatMayHaveChanged(t *testing.T) {
 
 	l := open(t, s, "s1")
 	step("a session was opened", first, w, "0 opened, 3 looked at, 2 directories read")
-	settle(t, s)
+	waitStable(t, s)
 	step("it has settled", first, w, "0 opened, 3 looked at, 2 directories read")
 	step("it is open", first, w, "0 opened, 1 looked at, 1 directories read")
 	appendMessage(t, l, user("more"))
@@ -137,7 +137,7 @@ func TestIndex_LooksOnlyAtWhatMayHaveChanged(t *testing.T) {
 	step("it was written and closed", first, w, "1 opened, 3 looked at, 2 directories read")
 
 	// A program without a lock.
-	settle(t, s)
+	waitStable(t, s)
 	list(t, first, sessions.ListOptions{})
 	w.counts()
 	appendRaw(t, page.Sessions[0].Path, entryLine("z", "", "foreign"))
@@ -199,7 +199,7 @@ func TestIndex_NoSessionsAreRemembered(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(nested, "b.jsonl"), []byte(strings.Replace(header3, `"x"`, `"a/b"`, 1)+entryLine("a", "", "x")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	settle(t, s)
+	waitStable(t, s)
 	for _, store := range []string{"new", "with an index"} {
 		other, w, now := watched(s)
 		for range 2 {
@@ -245,7 +245,7 @@ func TestIndex_DamagedAnywhere(t *testing.T) {
 	if err := s.Archive(t.Context(), "s2"); err != nil {
 		t.Fatal(err)
 	}
-	settle(t, s)
+	waitStable(t, s)
 	first, _, _ := watched(s)
 	o := sessions.ListOptions{Archived: sessions.ArchivedInclude}
 	want := list(t, first, o)
@@ -291,13 +291,13 @@ func TestIndex_DamagedAnywhere(t *testing.T) {
 	}
 }
 
-func TestIndex_DiskThatTakesNothing(t *testing.T) {
+func TestIndex_UnwritableDisk(t *testing.T) {
 	for _, writeErr := range []error{syscall.EROFS, syscall.ENOSPC} {
 		s := newStore(t, unsynced)
 		for i := range 3 {
 			addSession(t, s, sessions.Header{Cwd: "/w"}, i, user("x"))
 		}
-		settle(t, s)
+		waitStable(t, s)
 		other, w, _ := watched(s)
 		w.writeErr = writeErr
 		for i, want := range []string{"3 opened, 0 looked at, 2 directories read", "0 opened, 0 looked at, 1 directories read"} {

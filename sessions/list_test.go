@@ -87,7 +87,7 @@ func TestList_WhatIsKnownOfASession(t *testing.T) {
 	}
 }
 
-func TestList_LeavesOutWhatIsNoConversation(t *testing.T) {
+func TestList_OmitsFilesWithoutConversation(t *testing.T) {
 	s := newStore(t)
 	if got := list(t, s, sessions.ListOptions{}); len(got.Sessions) != 0 || got.Next != "" {
 		t.Errorf("a store that is not there: %+v", got)

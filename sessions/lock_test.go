@@ -136,7 +136,7 @@ func TestStore_CreateErrors(t *testing.T) {
 	}
 }
 
-func TestStore_DeleteTakesAllThatBelongs(t *testing.T) {
+func TestStore_DeleteRemovesAllFiles(t *testing.T) {
 	s := newStore(t)
 	id, path := fixture(t, s, "v1")
 	l := open(t, s, id) // makes a backup

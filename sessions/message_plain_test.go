@@ -10,7 +10,7 @@ import (
 )
 
 // Every message that this program writes is decoded in one pass, with the same result as with its envelope first.
-func TestPlainMessage_TakesWhatIsWritten(t *testing.T) {
+func TestPlainMessage_AcceptsWhatIsWritten(t *testing.T) {
 	s := newStore(t)
 	l := create(t, s)
 	for _, m := range everyPart() {

@@ -9,8 +9,8 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// TestAppend_FileIsGone checks that a write to an unlinked file is not acknowledged.
-func TestAppend_FileIsGone(t *testing.T) {
+// TestAppend_FileWasRemoved checks that a write to an unlinked file is not acknowledged.
+func TestAppend_FileWasRemoved(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("an open file keeps its name there")
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-func TestRewind_TheConversationGoesOnFromThere(t *testing.T) {
+func TestRewind_TheConversationContinues(t *testing.T) {
 	s := newStore(t)
 	l := create(t, s)
 	if got := l.Leaf(); got != "" {

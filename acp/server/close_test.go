@@ -32,7 +32,7 @@ func TestSession_CloseHurries(t *testing.T) {
 			NewID:        func() string { return "id" },
 			CancelGrace:  time.Hour,
 		})}
-		s.settle(o, nil)
+		s.finish(o, nil)
 		deaf := make(chan struct{})
 		o.Prompt(agent.Prompt{Answer: func(context.Context, *agent.RunningTurn) error {
 			<-deaf

@@ -14,13 +14,13 @@ import (
 
 // The user sees the jobs that the model has started and ends them, and the model is notified.
 func TestCommandJobs(t *testing.T) {
-	var told strings.Builder
+	var reports strings.Builder
 	e := start(t, scripted(
 		providertest.Step{providertest.Call("c1", "bash", `{"command":"sleep 600","async":true}`)},
 		providertest.Step{providertest.Text("It runs.")},
 		providertest.Step{providertest.Check(func(req *providers.Request) {
 			for _, m := range req.Messages {
-				told.WriteString(m.Text() + "\n")
+				reports.WriteString(m.Text() + "\n")
 			}
 		}), providertest.Text("I see.")},
 	))
@@ -42,7 +42,7 @@ func TestCommandJobs(t *testing.T) {
 		}
 	}
 	e.say(id, "and now?", acp.StopReasonEndTurn)
-	if !strings.Contains(told.String(), "job-1") || !strings.Contains(told.String(), "cancelled") {
-		t.Errorf("the model received:\n%s", told.String())
+	if !strings.Contains(reports.String(), "job-1") || !strings.Contains(reports.String(), "cancelled") {
+		t.Errorf("the model received:\n%s", reports.String())
 	}
 }

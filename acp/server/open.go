@@ -119,7 +119,7 @@ func (h *openHandlers) begin(ctx context.Context, log *sessions.Log, params *ses
 	o, notices, err := h.builder.build(s, log, params, opts)
 	if err != nil {
 		h.sessions.forget(s)
-		s.settle(nil, err)
+		s.finish(nil, err)
 		_ = log.Close() // the client has seen nothing of the session
 		return nil, nil, err
 	}
@@ -150,7 +150,7 @@ func (h *openHandlers) begun(s *session, o *opened, connect func()) {
 		s.out.release(s.firstUpdates(o, &snap)...)
 	}
 	connect()
-	s.settle(o, nil)
+	s.finish(o, nil)
 	s.refreshCommands(o, h.tasks)
 }
 
@@ -222,14 +222,14 @@ func (h *openHandlers) reopen(ctx context.Context, id acp.SessionID, params *ses
 		if err != nil {
 			// Forgotten before it settles, so that the next attempt opens the session again.
 			h.sessions.forget(s)
-			s.settle(nil, err)
+			s.finish(nil, err)
 			return nil, err
 		}
 		resp, err := s.show(ctx, o, replay)
 		if err != nil {
-			h.sessions.leave(s) // before the client can try again
+			h.sessions.remove(s) // before the client can try again
 			acp.AfterResponse(ctx, func() {
-				s.settle(o, nil)
+				s.finish(o, nil)
 				_ = s.close(context.Background()) // no turn has begun; the client has received the error
 			})
 			return nil, err

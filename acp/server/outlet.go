@@ -24,7 +24,7 @@ type outlet struct {
 
 	mu   sync.Mutex // guards the fields below
 	open bool
-	kept []acp.SessionUpdate
+	held []acp.SessionUpdate
 	// turns counts the prompts without a response. Outside of a turn a client accepts no message of the agent: a notice that
 	// has to be sent as a message waits in later.
 	turns int
@@ -136,7 +136,7 @@ func (o *outlet) takeLater() []acp.SessionUpdate {
 func (o *outlet) send(u acp.SessionUpdate) {
 	o.mu.Lock()
 	if !o.open {
-		o.kept = append(o.kept, u)
+		o.held = append(o.held, u)
 		o.mu.Unlock()
 		return
 	}
@@ -161,10 +161,10 @@ func (o *outlet) release(first ...acp.SessionUpdate) {
 	if o.open {
 		return
 	}
-	for _, u := range append(first, o.kept...) {
+	for _, u := range append(first, o.held...) {
 		o.write(u)
 	}
-	o.kept, o.open = nil, true
+	o.held, o.open = nil, true
 }
 
 // flushTimeout bounds how long flush waits for a client that does not read.

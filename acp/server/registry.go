@@ -76,8 +76,8 @@ func (r *registry) forget(s *session) {
 	}
 }
 
-// leave removes a session that the caller closes. Another session with its ID opens only after it is closed.
-func (r *registry) leave(s *session) {
+// remove removes a session that the caller closes. Another session with its ID opens only after it is closed.
+func (r *registry) remove(s *session) {
 	r.mu.Lock()
 	if r.open[s.id] == s {
 		delete(r.open, s.id)
@@ -103,7 +103,7 @@ func (r *registry) retire(id acp.SessionID) *session {
 	if open == nil {
 		return leaving
 	}
-	r.leave(open)
+	r.remove(open)
 	return open
 }
 

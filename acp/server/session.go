@@ -54,7 +54,7 @@ type opening struct {
 	done chan struct{} // closed when the session is open, or cannot be opened
 
 	mu      sync.Mutex // guards the fields below
-	settled bool
+	finished bool
 	opened  *opened // nil if the session could not be opened
 	err     error   // why it could not be opened
 	waiting []func(*opened, error)
@@ -64,7 +64,7 @@ type opening struct {
 // at once.
 func (q *opening) then(fn func(*opened, error)) {
 	q.mu.Lock()
-	if !q.settled {
+	if !q.finished {
 		q.waiting = append(q.waiting, fn)
 		q.mu.Unlock()
 		return
@@ -74,8 +74,8 @@ func (q *opening) then(fn func(*opened, error)) {
 	fn(o, err)
 }
 
-// settle ends the opening. It is called once.
-func (q *opening) settle(o *opened, err error) {
+// finish ends the opening. It is called once.
+func (q *opening) finish(o *opened, err error) {
 	for first := true; ; first = false {
 		q.mu.Lock()
 		if first {
@@ -85,7 +85,7 @@ func (q *opening) settle(o *opened, err error) {
 		q.waiting = nil
 		if len(waiting) == 0 {
 			// Only now may calls bypass the queue.
-			q.settled = true
+			q.finished = true
 			q.mu.Unlock()
 			close(q.done)
 			return

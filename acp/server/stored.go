@@ -74,7 +74,7 @@ func (h *storedHandlers) CloseSession(ctx context.Context, p *acp.CloseSessionRe
 		}
 		return acp.Done[acp.CloseSessionResponse](nil), nil
 	}
-	h.sessions.leave(s)
+	h.sessions.remove(s)
 	return func() (*acp.CloseSessionResponse, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sessionCloseTimeout)
 		defer cancel()

@@ -15,8 +15,8 @@ import (
 
 // The user undoes a change by the model. The mode asks for no permission, and the model is notified.
 func TestCommandUndo(t *testing.T) {
-	var told []string
-	tell := providertest.Check(func(req *providers.Request) { told = append(told, req.Messages[len(req.Messages)-1].Text()) })
+	var reported []string
+	tell := providertest.Check(func(req *providers.Request) { reported = append(reported, req.Messages[len(req.Messages)-1].Text()) })
 	e := start(t, scripted(
 		providertest.Step{
 			providertest.Call("c1", "write", `{"path":"a.txt","content":"one\n"}`),
@@ -66,8 +66,8 @@ func TestCommandUndo(t *testing.T) {
 	}
 	e.say(id, "and now?", acp.StopReasonEndTurn)
 	e.say(id, "and now?", acp.StopReasonEndTurn)
-	if len(told) != 2 || !containsAll(told[0], "and now?", "The user has called the tool undo:", "b.txt") || strings.Contains(told[1], "undo") {
-		t.Errorf("the model received %q", told)
+	if len(reported) != 2 || !containsAll(reported[0], "and now?", "The user has called the tool undo:", "b.txt") || strings.Contains(reported[1], "undo") {
+		t.Errorf("the model received %q", reported)
 	}
 	if got, _ := e.after(id, "/undo"); !strings.Contains(got, "Undone: ") || read("a.txt") != "" {
 		t.Errorf("%q; a.txt has %q", got, read("a.txt"))

@@ -16,7 +16,7 @@ type Cut struct {
 	// first is the ID of the first entry that stays; empty for none.
 	first string
 	// saved and kept are the estimated sizes of the two parts, in tokens.
-	saved, kept int
+	saved, remaining int
 }
 
 // cutRule says how much a cut keeps.
@@ -97,7 +97,7 @@ func CutAll(branch []sessions.Entry, unanswered *providers.Message) *Cut {
 	}
 	for _, e := range slices.Backward(branch) {
 		if m, ok := e.(sessions.MessageEntry); ok && m.Message.ID == unanswered.ID {
-			c.first, c.kept = e.Ref().ID, messageTokens(unanswered)
+			c.first, c.remaining = e.Ref().ID, messageTokens(unanswered)
 			break
 		}
 	}
@@ -165,7 +165,7 @@ func findCut(branch []sessions.Entry, rule cutRule) *Cut {
 		if i < at {
 			c.saved += entryTokens(e, pruned)
 		} else {
-			c.kept += entryTokens(e, pruned)
+			c.remaining += entryTokens(e, pruned)
 		}
 	}
 	return c
@@ -238,7 +238,7 @@ func cutIndex(entries []sessions.Entry, lower int, pruned map[string]bool, rule 
 }
 
 // inContext returns the entries of the conversation that a model sees, without the summary before them. The last compaction
-// kept entries[:lower].
+// remaining entries[:lower].
 func inContext(branch []sessions.Entry) (entries []sessions.Entry, lower int, previous *sessions.Compaction) {
 	at := -1
 	for i, e := range slices.Backward(branch) {

@@ -121,7 +121,7 @@ func (w *Window) Pruned(model *providers.ModelInfo, messages []providers.Message
 
 // AfterCompaction estimates the size of the window when a summary replaces what a cut removes.
 func (w *Window) AfterCompaction(c *Cut, summary string) int {
-	return w.scaled(w.overhead + c.kept + Tokens(len(summary)))
+	return w.scaled(w.overhead + c.remaining + Tokens(len(summary)))
 }
 
 // Overhead returns the estimated size of a request without its messages; zero if it is unknown.

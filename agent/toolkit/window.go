@@ -15,7 +15,7 @@ import (
 // Lines shown around a requested range.
 const (
 	linesBefore = 1
-	linesBehind = 3
+	linesAfter = 3
 )
 
 // lineSource returns the lines of a text one by one, without their line ends.
@@ -101,7 +101,7 @@ func (w *Window) Show(ranges []LineRange) error {
 		for i, r := range around {
 			around[i].First = max(1, r.First-linesBefore)
 			if r.Last > 0 {
-				around[i].Last += linesBehind
+				around[i].Last += linesAfter
 			}
 		}
 	}

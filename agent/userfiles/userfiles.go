@@ -117,7 +117,7 @@ func (r *Reader) Problem(name string, line int, format string, args ...any) {
 
 // UnknownField reports a field of front matter that gjc does not know.
 func (r *Reader) UnknownField(name string, line int, field string, known []string) {
-	r.Problem(name, line, "unknown field %q%s; it is ignored", field, configfile.Meant(field, known))
+	r.Problem(name, line, "unknown field %q%s; it is ignored", field, configfile.Suggestion(field, known))
 }
 
 // unreadable reports a file that cannot be read, unless it does not exist.

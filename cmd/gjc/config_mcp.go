@@ -97,7 +97,7 @@ func (r *mcpReader) read(data []byte) {
 		switch {
 		case m.Name == "$schema":
 		case m.Name != "mcpServers":
-			r.mistake(m.Line, m.Name, "there is no such field%s", configfile.Meant(m.Name, []string{"mcpServers"}))
+			r.mistake(m.Line, m.Name, "there is no such field%s", configfile.Suggestion(m.Name, []string{"mcpServers"}))
 		case m.Value.Kind != configfile.Object:
 			r.mistake(m.Line, m.Name, "must be an object with a server for each name")
 		default:
@@ -128,7 +128,7 @@ func (r *mcpReader) server(m *configfile.Member) {
 		field := at + "." + f.Name
 		switch {
 		case !slices.Contains(mcpFields, f.Name):
-			r.mistake(f.Line, field, "there is no such field%s; there are %s", configfile.Meant(f.Name, mcpFields), strings.Join(mcpFields, ", "))
+			r.mistake(f.Line, field, "there is no such field%s; there are %s", configfile.Suggestion(f.Name, mcpFields), strings.Join(mcpFields, ", "))
 		case f.Value.Kind == configfile.Null:
 		case f.Name == "auth":
 			r.mistake(f.Line, field, "gjc does not sign in to MCP servers; put a token into headers or env")
@@ -168,7 +168,7 @@ func (r *mcpReader) kind(at string, line int, fields map[string]*configfile.Node
 	kind := ""
 	if n := fields["type"]; n != nil {
 		if kind = n.Text; n.Kind != configfile.Text || !slices.Contains(mcpTypes, kind) {
-			r.mistake(n.Line, at+".type", "must be one of: %s%s", strings.Join(mcpTypes, ", "), configfile.Meant(n.Text, mcpTypes))
+			r.mistake(n.Line, at+".type", "must be one of: %s%s", strings.Join(mcpTypes, ", "), configfile.Suggestion(n.Text, mcpTypes))
 			return ""
 		}
 	}

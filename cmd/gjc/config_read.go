@@ -418,7 +418,7 @@ func (r *configReader) unknown(m *configfile.Member) {
 		r.mistakes = append(r.mistakes, e)
 		return
 	}
-	meant := r.meant(m.Name)
+	meant := r.nearest(m.Name)
 	if meant == "" {
 		if r.source.kind == fromProject {
 			r.mistakes = append(r.mistakes, e)
@@ -444,9 +444,9 @@ func (r *configReader) unknown(m *configfile.Member) {
 // foreignSetting is another program's setting that resembles one of gjc's.
 const foreignSetting = "ask"
 
-// meant returns the setting that the name probably misspells, or "" for another program's. Short names must be closer,
+// nearest returns the setting that the name probably misspells, or "" for another program's. Short names must be closer,
 // because many are.
-func (r *configReader) meant(name string) string {
+func (r *configReader) nearest(name string) string {
 	known := append(sortedKeys(r.sections), sortedKeys(r.lists)...)
 	k := text.Near(name, known)
 	if name == foreignSetting || len(k) < 5 && text.Distance(strings.ToLower(name), k) > 1 {

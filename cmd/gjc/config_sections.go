@@ -113,7 +113,7 @@ func scopedItem(item *configfile.Node, what, dir string) (one registry.Scoped, r
 		case what, "values":
 			one.Values = append(one.Values, values...)
 		default:
-			return one, "unknown field; the fields are path and " + what + configfile.Meant(m.Name, []string{"path", what})
+			return one, "unknown field; the fields are path and " + what + configfile.Suggestion(m.Name, []string{"path", what})
 		}
 	}
 	if len(one.Paths) == 0 || len(one.Values) == 0 {
@@ -289,7 +289,7 @@ func (c *config) permissionSettings() map[string]setting {
 			if names := tools.Names(); !r.Known(names) {
 				names = slices.Compact(slices.Sorted(slices.Values(append(names, approval.Actions()...))))
 				return fmt.Sprintf("%s: there is no tool or action %s%s; there are %s, and mcp__SERVER_TOOL", configfile.Quote(n.Text), configfile.Quote(r.Name()),
-					strings.TrimSuffix(configfile.Meant(r.Name(), names), ";"), strings.Join(names, ", "))
+					strings.TrimSuffix(configfile.Suggestion(r.Name(), names), ";"), strings.Join(names, ", "))
 			}
 			c.permissions = append(c.permissions, r)
 			return ""

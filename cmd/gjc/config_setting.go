@@ -113,7 +113,7 @@ func oneOf[T ~string](to *T, values []T) setting {
 			}
 			reason := "must be one of: " + strings.Join(all, ", ")
 			if n.Kind == configfile.Text {
-				reason += configfile.Meant(n.Text, all)
+				reason += configfile.Suggestion(n.Text, all)
 			}
 			return reason
 		}
@@ -293,7 +293,7 @@ func interceptRules(to *[]shell.InterceptRule) setting {
 				case "message":
 					r.Message = m.Value.Text
 				default:
-					return "may have only pattern, tool and message" + configfile.Meant(m.Name, []string{"pattern", "tool", "message"})
+					return "may have only pattern, tool and message" + configfile.Suggestion(m.Name, []string{"pattern", "tool", "message"})
 				}
 			}
 			if r.Pattern == nil || r.Tool == "" || r.Message == "" {

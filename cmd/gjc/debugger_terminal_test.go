@@ -167,7 +167,7 @@ func TestDebugger_Locations(t *testing.T) {
 }
 
 // The program's output is shown while the call runs, with a real adapter too.
-func TestDebugger_OutputComesLive(t *testing.T) {
+func TestDebugger_OutputIsStreamed(t *testing.T) {
 	t.Parallel()
 	a := goAdapter()
 	env := a.env(t)

@@ -191,7 +191,7 @@ func TestMCP_ServerIsKilled(t *testing.T) {
 }
 
 // The editor closes stdin while servers start, wait, and work: no process is left.
-func TestMCP_EditorIsGone(t *testing.T) {
+func TestMCP_EditorHasExited(t *testing.T) {
 	t.Parallel()
 	program, script := mcpServer(t, "server-everything")
 	files, filesystem := mcpServer(t, "server-filesystem")

@@ -157,7 +157,7 @@ func TestTitles_Failing(t *testing.T) {
 
 // The directory of a session is deleted. The session is listed, shown and exported as before, and continues in another
 // directory.
-func TestSessions_DirectoryIsGone(t *testing.T) {
+func TestSessions_DirectoryWasRemoved(t *testing.T) {
 	t.Parallel()
 	l := startLife(t, lifeOptions{})
 	id := l.begin()

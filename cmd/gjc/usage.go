@@ -140,7 +140,7 @@ func newCompletion(h *host) *cobra.Command {
 			}
 			meant := ""
 			if len(args) == 1 {
-				meant = configfile.Meant(args[0], shells)
+				meant = configfile.Suggestion(args[0], shells)
 			}
 			return fmt.Errorf("%w: name one shell: %s%s", errUsage, strings.Join(shells, ", "), meant)
 		},

@@ -18,7 +18,7 @@ func merge(files []*configfile.File, goos string) (defs []*definition, problems 
 		d := &definition{merged}
 		if len(d.Lacking("command")) > 0 {
 			if !d.disabled() {
-				problems = append(problems, fmt.Sprintf("%s: unknown adapter %s needs a command%s", d.At, configfile.Quote(d.Name), configfile.Meant(d.Name, kinds())))
+				problems = append(problems, fmt.Sprintf("%s: unknown adapter %s needs a command%s", d.At, configfile.Quote(d.Name), configfile.Suggestion(d.Name, kinds())))
 			}
 			continue
 		}

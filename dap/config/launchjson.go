@@ -208,7 +208,7 @@ func (s *snapshot) launches() (all []launchEntry, problems []string) {
 		problems = append(problems, wrong...)
 		for _, e := range entries {
 			if e.Why == "" && len(ofType(adapterType(e), ws.Defs)) == 0 && len(named(e.Type, ws.Defs)) == 0 {
-				e.Why = "no debug adapter for the type " + configfile.Quote(e.Type) + configfile.Meant(e.Type, types(ws.Defs))
+				e.Why = "no debug adapter for the type " + configfile.Quote(e.Type) + configfile.Suggestion(e.Type, types(ws.Defs))
 			}
 			all = append(all, e)
 		}

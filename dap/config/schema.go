@@ -62,7 +62,7 @@ func oneOf(text string, known []string) string {
 	if slices.Contains(known, text) {
 		return ""
 	}
-	return "one of " + strings.Join(known, ", ") + ", not " + configfile.Quote(text) + configfile.Meant(text, known)
+	return "one of " + strings.Join(known, ", ") + ", not " + configfile.Quote(text) + configfile.Suggestion(text, known)
 }
 
 // runs implements the function of the schema. Arguments of requests can run something because many adapters take commands in them. Fields

@@ -158,14 +158,14 @@ func (r *resolver) variable(ctx context.Context, name string) (string, error) {
 	case "selectedText", "lineNumber", "columnNumber", "execPath", "defaultBuildTask", "extensionInstallFolder":
 		return "", fmt.Errorf("${%s} depends on the editor's window and is unknown to gjc; write its value into launch.json, or launch with explicit arguments", name)
 	default:
-		return "", fmt.Errorf("unknown variable ${%s} in launch.json%s", configfile.Quote(name), configfile.Meant(kind, plainVariables()))
+		return "", fmt.Errorf("unknown variable ${%s} in launch.json%s", configfile.Quote(name), configfile.Suggestion(kind, plainVariables()))
 	}
 }
 
 // fileVariable returns the value of a variable that depends on the file.
 func (r *resolver) fileVariable(kind, name string) (string, error) {
 	if !slices.Contains(plainVariables(), kind) {
-		return "", fmt.Errorf("unknown variable ${%s} in launch.json%s", configfile.Quote(name), configfile.Meant(kind, plainVariables()))
+		return "", fmt.Errorf("unknown variable ${%s} in launch.json%s", configfile.Quote(name), configfile.Suggestion(kind, plainVariables()))
 	}
 	if r.File == "" {
 		return "", fmt.Errorf("${%s} depends on the file that is open in the editor: pass it as file", name)
@@ -243,7 +243,7 @@ func (r *resolver) question(id string) (Input, error) {
 			return in, nil
 		}
 	}
-	return Input{}, fmt.Errorf("${input:%s} is not among the inputs of launch.json%s", id, configfile.Meant(id, ids))
+	return Input{}, fmt.Errorf("${input:%s} is not among the inputs of launch.json%s", id, configfile.Suggestion(id, ids))
 }
 
 func inputOptions(n *configfile.Node) []InputOption {

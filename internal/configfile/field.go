@@ -75,8 +75,8 @@ func Milliseconds(n *Node) (time.Duration, bool) {
 // Quote quotes s with the escapes of [trust.Printable].
 func Quote(s string) string { return `"` + trust.Printable(s) + `"` }
 
-// Meant returns a suggestion for the end of a message about an unknown name, or "".
-func Meant(name string, known []string) string {
+// Suggestion returns a suggestion for the end of a message about an unknown name, or "".
+func Suggestion(name string, known []string) string {
 	if k := text.Near(name, known); k != "" {
 		return fmt.Sprintf("; did you mean %q?", k)
 	}

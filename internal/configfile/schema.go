@@ -55,11 +55,11 @@ func (s *Schema) Parse(f *File) {
 				s.entry(f, noun, e)
 			}
 		case wrapped:
-			f.Problem(m.Line, "unknown field %s%s; %s belong below %q", Quote(m.Name), Meant(m.Name, append(settings, keySchema)), s.Section, s.Section)
+			f.Problem(m.Line, "unknown field %s%s; %s belong below %q", Quote(m.Name), Suggestion(m.Name, append(settings, keySchema)), s.Section, s.Section)
 		case m.Value.Kind == Object && text.Near(m.Name, []string{s.Section}) != "" && onlyObjects(m.Value):
 			f.Problem(m.Line, "unknown field %s; did you mean %q?", Quote(m.Name), s.Section)
 		case m.Value.Kind != Object && text.Near(m.Name, settings) != "":
-			f.Problem(m.Line, "unknown field %s%s", Quote(m.Name), Meant(m.Name, settings))
+			f.Problem(m.Line, "unknown field %s%s", Quote(m.Name), Suggestion(m.Name, settings))
 		default:
 			s.entry(f, noun, m)
 		}
@@ -97,7 +97,7 @@ func (s *Schema) entry(f *File, noun string, m Member) {
 			continue
 		}
 		if !known {
-			f.Problem(field.Line, "unknown field %s of %s %s%s", Quote(field.Name), noun, Quote(m.Name), Meant(field.Name, slices.Sorted(maps.Keys(s.Fields))))
+			f.Problem(field.Line, "unknown field %s of %s %s%s", Quote(field.Name), noun, Quote(m.Name), Suggestion(field.Name, slices.Sorted(maps.Keys(s.Fields))))
 			continue
 		}
 		reason := want.Check(field.Value)

@@ -191,7 +191,7 @@ func TestConn_JunkIsAParseError(t *testing.T) {
 }
 
 // Bug class 4: a handler that gives a result and an error, or neither.
-func TestConn_HandlerGivesBothOrNeither(t *testing.T) {
+func TestConn_HandlerReturnsBothOrNeither(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bug.Handle(func(bug.Report) {})
 		defer bug.Handle(nil)
@@ -433,25 +433,25 @@ func TestConn_CallOfAnEndedContext(t *testing.T) {
 
 // What a peer asks before it closes its side is answered, if that does not take long; what does is cancelled, and at once where
 // the peer can have no use for the answer.
-func TestConn_AnswersBehindTheEndOfInput(t *testing.T) {
+func TestConn_AnswersAfterTheEndOfInput(t *testing.T) {
 	for name, c := range map[string]struct {
-		unheard func(string) bool
+		optional func(string) bool
 		took    time.Duration
 	}{
 		"heard":   {nil, 100 * time.Millisecond},
 		"unheard": {func(method string) bool { return method == "wait" }, 0},
 	} {
-		t.Run(name, func(t *testing.T) { answersBehindTheEnd(t, c.unheard, c.took) })
+		t.Run(name, func(t *testing.T) { answersAfterTheEnd(t, c.optional, c.took) })
 	}
 }
 
-func answersBehindTheEnd(t *testing.T, unheard func(string) bool, took time.Duration) {
+func answersAfterTheEnd(t *testing.T, optional func(string) bool, took time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{locks: make(map[string]chan struct{})}
 		in, toConn := io.Pipe()
 		fromConn, out := io.Pipe()
 		opts := options(frame.Lines, m, out)
-		opts.Unheard = unheard
+		opts.AnswerOptional = optional
 		conn := jsonrpc.NewConn(t.Context(), in, out, opts)
 		got := make(chan []byte, 1)
 		go func() {

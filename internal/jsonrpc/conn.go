@@ -63,9 +63,9 @@ type Options struct {
 	Dropped func(reason error)
 	// Panicked, if set, is called after a panic in a handler. The peer receives -32603 in any case.
 	Panicked func(method string, value any, stack []byte)
-	// Unheard, if set, reports whether a peer that has closed its side does not need the answer to a method. If only such requests are
+	// AnswerOptional, if set, reports whether a peer that has closed its side does not need the answer to a method. If only such requests are
 	// left, the connection ends at once; other requests may go on for a bounded time.
-	Unheard func(method string) bool
+	AnswerOptional func(method string) bool
 	// HighWater is the number of queued bytes above which Notify blocks. If zero, 4 MiB.
 	HighWater int
 	// CloseGrace bounds the time that Close waits for handlers, and then for queued messages to be written. If zero, one second.
@@ -204,7 +204,7 @@ func (c *Conn) update(change func(*connState)) {
 	}
 	switch {
 	case s.cause != nil:
-	case s.inputOver && c.unheardLocked():
+	case s.inputOver && c.answersOptionalLocked():
 		c.endLocked(ErrPeerGone)
 	case s.draining && s.handlers == 0:
 		c.endLocked(ErrClosed)
@@ -228,12 +228,12 @@ func (c *Conn) update(change func(*connState)) {
 	}
 }
 
-// unheardLocked reports whether a peer that has closed its side needs none of the open answers. c.mu is held.
-func (c *Conn) unheardLocked() bool {
+// answersOptionalLocked reports whether a peer that has closed its side needs none of the open answers. c.mu is held.
+func (c *Conn) answersOptionalLocked() bool {
 	n := 0
-	if c.opts.Unheard != nil {
+	if c.opts.AnswerOptional != nil {
 		for _, in := range c.state.incoming {
-			if c.opts.Unheard(in.req.Method) {
+			if c.opts.AnswerOptional(in.req.Method) {
 				n++
 			}
 		}

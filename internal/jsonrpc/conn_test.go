@@ -54,10 +54,10 @@ func TestConn_CancelReachesTheHandlerAndOnlyIt(t *testing.T) {
 		t,
 		async{"a", "wait", arg{Name: "a"}},
 		async{"b", "wait", arg{Name: "b"}},
-		settle{},
+		waitIdle{},
 		cancel{"a"},
 		collect{name: "a", fails: "context canceled"},
-		settle{},
+		waitIdle{},
 		causes{"cancelled by the peer"},
 		notify{"free", arg{Name: "b"}},
 		collect{name: "b", want: "free"},
@@ -96,7 +96,7 @@ func TestConn_CloseFailsPendingCalls(t *testing.T) {
 	runSteps(
 		t,
 		async{"a", "wait", arg{Name: "a"}},
-		settle{},
+		waitIdle{},
 		closeSide{"client"},
 		collect{name: "a", fails: "connection closed"},
 		call{method: "get", fails: "connection closed"},
@@ -107,7 +107,7 @@ func TestConn_PeerCloseCancelsHandlersAndFailsCalls(t *testing.T) {
 	runSteps(
 		t,
 		async{"a", "wait", arg{Name: "a"}},
-		settle{},
+		waitIdle{},
 		closeSide{"cut"},
 		collect{name: "a", fails: "peer is gone"},
 		pass{time.Second},
@@ -119,7 +119,7 @@ func TestConn_ServerCloseAnswersWhatRuns(t *testing.T) {
 	runSteps(
 		t,
 		async{"a", "wait", arg{Name: "a"}},
-		settle{},
+		waitIdle{},
 		closeSide{"server"},
 		collect{name: "a", fails: "waiting for a: connection closed"},
 	)
@@ -136,7 +136,7 @@ func TestConn_ShutdownDrains(t *testing.T) {
 		collect{name: "b", want: "echoed"},
 		notify{"free", arg{Name: "a"}},
 		collect{name: "a", want: "free"},
-		settle{},
+		waitIdle{},
 		serverDone{},
 	)
 }

@@ -74,8 +74,8 @@ type collect struct {
 	fails string
 }
 
-// settle lets everything run until nothing moves.
-type settle struct{}
+// waitIdle lets everything run until nothing moves.
+type waitIdle struct{}
 
 // closeBoth ends one side: "client", "server", "cut" (the wire).
 type closeSide struct{ side string }
@@ -111,7 +111,7 @@ func (s collect) run(t *testing.T, e *env) {
 	check(t, "collect "+s.name, r.result, r.err, s.want, s.fails)
 }
 
-func (settle) run(*testing.T, *env) { synctest.Wait() }
+func (waitIdle) run(*testing.T, *env) { synctest.Wait() }
 
 func (s closeSide) run(_ *testing.T, e *env) {
 	switch s.side {

@@ -32,7 +32,7 @@ func (c *chunk) Merge(next jsonrpc.Mergeable) bool {
 }
 
 // Chunks go out at once while the peer keeps up, and merge by id, in order, while it does not.
-func TestConn_MergesWhileThePeerIsBehind(t *testing.T) {
+func TestConn_MergesWhileThePeerIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := net.Pipe()
 		conn := jsonrpc.NewConn(t.Context(), b, b, options(frame.Lines, nil, b))

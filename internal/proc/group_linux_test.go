@@ -135,7 +135,7 @@ func TestWait_BackgroundChildThatWritesOnIsCutOff(t *testing.T) {
 	untilGroupGone(t, p.PID())
 }
 
-func TestWait_OutputBehindTheLeadersEndIsKept(t *testing.T) {
+func TestWait_KeepsOutputAfterTheLeadersEnd(t *testing.T) {
 	noLeaks(t)
 	out := new(sink)
 	p := start(t, "parent", proc.Options{

@@ -46,10 +46,10 @@ func (r testRun) Run() int { return r() }
 
 var runs = map[string]testRun{
 	"passes": func() int { return 0 },
-	"fails":  func() int { leave(); return 5 },
-	"leaves": func() int { leave(); return 0 },
-	"panics": func() int { leave(); panic("as a timeout does") },
-	"hangs":  func() int { leave(); select {} },
+	"fails":  func() int { startOrphan(); return 5 },
+	"leaves": func() int { startOrphan(); return 0 },
+	"panics": func() int { startOrphan(); panic("as a timeout does") },
+	"hangs":  func() int { startOrphan(); select {} },
 	// Its environment is hidden from all but root.
 	"hides": func() int {
 		cmd := exec.Command("/proc/self/exe")
@@ -68,8 +68,8 @@ var runs = map[string]testRun{
 	},
 }
 
-// leave starts a process in a session of its own and prints its id.
-func leave() {
+// startOrphan starts a process in a session of its own and prints its id.
+func startOrphan() {
 	cmd := exec.Command("setsid", "sleep", "600")
 	cmd.Env = append(testenv.RunEnv(), "PATH="+os.Getenv("PATH"))
 	if err := cmd.Start(); err != nil {

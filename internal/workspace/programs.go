@@ -176,29 +176,29 @@ func (v *View) Environ() []string {
 
 // PathDirs returns the directories of that PATH.
 func (v *View) PathDirs() []string {
-	var kept []string
+	var dirs []string
 	for _, entry := range filepath.SplitList(Variable(v.Env, "PATH", v.GOOS)) {
 		if !filepath.IsAbs(entry) {
 			continue
 		}
 		if of := v.Owner(entry); of == "" || v.Trusts(of) {
-			kept = append(kept, entry)
+			dirs = append(dirs, entry)
 		}
 	}
-	return kept
+	return dirs
 }
 
 // withoutDir returns an environment without a directory on its PATH, and whether PATH had it.
 func withoutDir(env []string, dir, goos string) (rest []string, less bool) {
-	var kept []string
+	var dirs []string
 	for _, entry := range filepath.SplitList(Variable(env, "PATH", goos)) {
 		if rel, in := Within(dir, entry, goos); in && rel == "" {
 			less = true
 		} else {
-			kept = append(kept, entry)
+			dirs = append(dirs, entry)
 		}
 	}
-	return withPath(env, kept), less
+	return withPath(env, dirs), less
 }
 
 func withPath(env, entries []string) []string {

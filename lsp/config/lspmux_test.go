@@ -149,9 +149,9 @@ func muxMachine(t *testing.T, missing string, env func() []string) (m *machine, 
 	return m, c, log, children
 }
 
-// TestLspmux_ComesAndGoes checks that an lspmux that starts later does not start a second rust-analyzer, and that one that has ended
+// TestLspmux_StartsAndStops checks that an lspmux that starts later does not start a second rust-analyzer, and that one that has ended
 // is not used again.
-func TestLspmux_ComesAndGoes(t *testing.T) {
+func TestLspmux_StartsAndStops(t *testing.T) {
 	does := "fails"
 	synctest.Test(t, func(t *testing.T) {
 		m, c, _, _ := muxMachine(t, "", func() []string { return []string{asLspmux + "=" + does} })

@@ -37,7 +37,7 @@ func merge(files []*configfile.File) (defs []*definition, problems []string) {
 		missing := d.Lacking("command", "fileTypes", "rootMarkers")
 		if len(missing) > 0 && !d.disabled() {
 			problems = append(problems, fmt.Sprintf("%s: unknown server %s needs command, fileTypes and rootMarkers; it lacks %s%s",
-				d.At, configfile.Quote(d.Name), strings.Join(missing, " and "), configfile.Meant(d.Name, builtin)))
+				d.At, configfile.Quote(d.Name), strings.Join(missing, " and "), configfile.Suggestion(d.Name, builtin)))
 		}
 		return len(missing) > 0
 	})

@@ -261,7 +261,7 @@ func TestCatalog_TypeScriptOutside(t *testing.T) {
 		t.Skip("npm has other places on Windows")
 	}
 	const (
-		beside = "~/npm/node_modules/typescript/lib/tsserver.js"
+		remaining = "~/npm/node_modules/typescript/lib/tsserver.js"
 		global = "~/global/node_modules/typescript/lib/tsserver.js"
 	)
 	for _, tt := range []struct {
@@ -271,14 +271,14 @@ func TestCatalog_TypeScriptOutside(t *testing.T) {
 		links      map[string]string
 		want       string
 	}{
-		{"beside the server", "", []string{beside}, nil, beside},
-		{"below the server", "", []string{beside, "~/npm/node_modules/typescript-language-server/node_modules/typescript/lib/tsserver.js"}, nil, "~/npm/node_modules/typescript-language-server/node_modules/typescript/lib/tsserver.js"},
+		{"beside the server", "", []string{remaining}, nil, remaining},
+		{"below the server", "", []string{remaining, "~/npm/node_modules/typescript-language-server/node_modules/typescript/lib/tsserver.js"}, nil, "~/npm/node_modules/typescript-language-server/node_modules/typescript/lib/tsserver.js"},
 		{"with tsc", "", []string{global, "~/global/node_modules/typescript/bin/tsc"}, map[string]string{"~/bin/tsc": "~/global/node_modules/typescript/bin/tsc"}, global},
-		{"configured", "~/mine/lib/tsserver.js", []string{beside, "~/mine/lib/tsserver.js"}, nil, "~/mine/lib/tsserver.js"},
-		{"configured as a directory", "~/mine/lib", []string{beside, "~/mine/lib/tsserver.js"}, nil, "~/mine/lib/tsserver.js"},
-		{"configured in the project", "node_modules/typescript/lib/tsserver.js", []string{beside}, nil, beside},
-		{"configured and not there", "~/mine/lib/tsserver.js", []string{beside}, nil, beside},
-		{"a link into the project", "", nil, map[string]string{beside: "node_modules/typescript/lib/tsserver.js"}, ""},
+		{"configured", "~/mine/lib/tsserver.js", []string{remaining, "~/mine/lib/tsserver.js"}, nil, "~/mine/lib/tsserver.js"},
+		{"configured as a directory", "~/mine/lib", []string{remaining, "~/mine/lib/tsserver.js"}, nil, "~/mine/lib/tsserver.js"},
+		{"configured in the project", "node_modules/typescript/lib/tsserver.js", []string{remaining}, nil, remaining},
+		{"configured and not there", "~/mine/lib/tsserver.js", []string{remaining}, nil, remaining},
+		{"a link into the project", "", nil, map[string]string{remaining: "node_modules/typescript/lib/tsserver.js"}, ""},
 		{"none", "", nil, nil, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

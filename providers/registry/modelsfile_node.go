@@ -88,7 +88,7 @@ func (r *fileReader) object(n *configfile.Node, path string, fields map[string]f
 			for name := range fields {
 				names = append(names, name)
 			}
-			r.fault(m.Line, join(path, m.Name), "unknown field%s", configfile.Meant(m.Name, names))
+			r.fault(m.Line, join(path, m.Name), "unknown field%s", configfile.Suggestion(m.Name, names))
 			continue
 		}
 		if m.Value.Kind != configfile.Null {

@@ -14,14 +14,14 @@ import (
 func TestRegistry_RotationAfterBegin(t *testing.T) {
 	limited := providertest.Fail(&providers.Error{Kind: providers.KindRateLimit, Status: 429})
 	for _, tt := range []struct {
-		told providers.Usage
+		usage providers.Usage
 		keys []string
 	}{
 		{providers.Usage{}, []string{"a", "b"}},
 		{providers.Usage{Input: 3}, []string{"a"}},
 	} {
 		r, used := rotationWorld(t, time.Now, map[string]func() providertest.Step{
-			"a": func() providertest.Step { return providertest.Step{providertest.ReportUsage(tt.told), limited} },
+			"a": func() providertest.Step { return providertest.Step{providertest.ReportUsage(tt.usage), limited} },
 			"b": func() providertest.Step { return providertest.Step{providertest.Text("ok")} },
 		})
 		info, _, err := r.Find("anthropic/claude-opus-5-5")
@@ -39,7 +39,7 @@ func TestRegistry_RotationAfterBegin(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff(tt.keys, *used); diff != "" || answered != (len(tt.keys) > 1) {
-			t.Errorf("%+v: answered %t, keys (-want +got):\n%s", tt.told, answered, diff)
+			t.Errorf("%+v: answered %t, keys (-want +got):\n%s", tt.usage, answered, diff)
 		}
 	}
 }

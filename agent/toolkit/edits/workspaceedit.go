@@ -43,8 +43,8 @@ type WorkspaceChange struct {
 	Raw     map[string][]byte
 	Modes   map[string]fs.FileMode
 	Undoing bool
-	// aside are removed files and directories: they are renamed until everything is done.
-	aside []string
+	// renamed are removed files and directories: they are renamed until everything is done.
+	renamed []string
 
 	// Content, Locations and Notes are parts of the result.
 	Content   []agent.Content
@@ -432,7 +432,7 @@ func (w *WorkspaceChange) remove(ctx context.Context, o *lsp.FileOperation) erro
 	if err := w.Call.FS.Rename(ctx, o.Path, aside); err != nil {
 		return fmt.Errorf("%s cannot be deleted: %w", w.name(o.Path), linkReason(err))
 	}
-	w.aside = append(w.aside, aside)
+	w.renamed = append(w.renamed, aside)
 	w.later(w.name(o.Path)+", which lies at "+w.name(aside)+" now", func(ctx context.Context) error {
 		return w.Call.FS.Rename(ctx, aside, o.Path)
 	})
@@ -457,7 +457,7 @@ func (w *WorkspaceChange) remove(ctx context.Context, o *lsp.FileOperation) erro
 func (w *WorkspaceChange) sweep(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer cancel()
-	for _, path := range w.aside {
+	for _, path := range w.renamed {
 		if err := w.Call.FS.Remove(ctx, path); err != nil {
 			w.Notes = append(w.Notes, fmt.Sprintf("What was deleted is still there as %s, because it could not be removed: %v", w.name(path), toolkit.Reason(err)))
 		}

@@ -69,7 +69,7 @@ type Final int
 const (
 	Keep Final = iota
 	Close
-	Leave
+	Strip
 )
 
 // Splice replaces the lines from Start up to, but without, End; both count from zero.
@@ -115,7 +115,7 @@ func (t *Text) Apply(splices []Splice) (string, error) {
 		}
 		done = s.End
 		if s.End == len(t.parts) && s.Final != Keep {
-			open = s.Final == Leave
+			open = s.Final == Strip
 		}
 	}
 	for _, p := range t.parts[done:] {

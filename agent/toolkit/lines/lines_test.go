@@ -65,7 +65,7 @@ func FuzzApply(f *testing.F) {
 			if tail := strings.Join(parts[end:], ""); !strings.HasSuffix(got, tail) {
 				t.Errorf("%q: %q does not end with %q", text, got, tail)
 			}
-		} else if open := !strings.HasSuffix(got, "\n"); got != "" && with != "" && open != (lines.Final(final) == lines.Leave || lines.Final(final) == lines.Keep && parsed.Open()) {
+		} else if open := !strings.HasSuffix(got, "\n"); got != "" && with != "" && open != (lines.Final(final) == lines.Strip || lines.Final(final) == lines.Keep && parsed.Open()) {
 			t.Errorf("%q: %q ends in the wrong way", text, got)
 		}
 	})

@@ -199,14 +199,14 @@ func (l *locator) places(h *Hunk, want []string, starts []int, level lines.Level
 		all = slices.DeleteFunc(all, func(at int) bool { return at+len(want) != len(l.all) })
 	}
 	if starts != nil {
-		var behind []int
+		var after []int
 		for _, s := range starts {
 			// The anchor itself may be the first line of the context.
 			if i, _ := slices.BinarySearch(all, s); i < len(all) {
-				behind = append(behind, all[i])
+				after = append(after, all[i])
 			}
 		}
-		all = slices.Compact(behind) // in order, as starts are
+		all = slices.Compact(after) // in order, as starts are
 	}
 	if len(all) > 1 && h.OldLine > 0 {
 		if at := h.OldLine - 1 + l.drift + skip; slices.Contains(all, at) {
@@ -272,7 +272,7 @@ func (l *locator) splices(h *Hunk, p *place) []lines.Splice {
 	if n := len(out); n > 0 && out[n-1].End == len(l.all) {
 		switch {
 		case h.NewOpen:
-			out[n-1].Final = lines.Leave
+			out[n-1].Final = lines.Strip
 		case h.OldOpen:
 			out[n-1].Final = lines.Close
 		}

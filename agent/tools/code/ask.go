@@ -135,7 +135,7 @@ func (c *lspCall) askOne(ctx context.Context, s *lsp.Server, method string, fn a
 		return false, c.holdError(err)
 	}
 	defer doc.Release()
-	c.settle(ctx, s)
+	c.awaitLoading(ctx, s)
 	enough, err = fn(ctx, s, doc)
 	return enough, lacking(err)
 }
@@ -156,13 +156,13 @@ func (c *lspCall) holdError(err error) error {
 	return err
 }
 
-// settle waits for a server that loads the project, but leaves time of the call for its requests.
-func (c *lspCall) settle(ctx context.Context, s *lsp.Server) {
-	most := settleTime
+// awaitLoading waits for a server that loads the project, but leaves time of the call for its requests.
+func (c *lspCall) awaitLoading(ctx context.Context, s *lsp.Server) {
+	most := loadTime
 	if end, ok := ctx.Deadline(); ok {
 		most = min(most, time.Until(end)*3/4)
 	}
-	if !s.Settled(ctx, most) {
+	if !s.WaitIdle(ctx, most) {
 		c.note(s.Name() + " is still loading the project; this may not be all that it knows.")
 	}
 }

@@ -93,7 +93,7 @@ func isKind(query string) bool {
 // diagnosed returns a server's diagnostics of a document, because actions are fixes for them. It waits up to half of the call's timeout;
 // without an answer it adds a note.
 func (c *lspCall) diagnosed(ctx context.Context, doc *lsp.Document) []protocol.Diagnostic {
-	most := settleTime
+	most := loadTime
 	if end, ok := ctx.Deadline(); ok {
 		most = min(most, time.Until(end)/2)
 	}

@@ -89,7 +89,7 @@ func runDiagnostics(ctx context.Context, c *lspCall) (*agent.Result, error) {
 			return nil, c.noServer(ctx, "No language server found for "+c.name(paths[0]))
 		}
 	}
-	var told []*lsp.Report
+	var reported []*lsp.Report
 	for i, path := range paths {
 		switch r := reports[i]; {
 		case errs[i] != nil:
@@ -97,10 +97,10 @@ func runDiagnostics(ctx context.Context, c *lspCall) (*agent.Result, error) {
 		case len(r.Servers) == 0:
 			c.notes = append(c.notes, c.name(path)+": No language server found; nothing is known about it.")
 		default:
-			told = append(told, r)
+			reported = append(reported, r)
 		}
 	}
-	return c.reportResult(ctx, told), nil
+	return c.reportResult(ctx, reported), nil
 }
 
 // diagnosedPaths returns the files that the call names; note says what is left out.
@@ -210,7 +210,7 @@ func (c *lspCall) workspaceReports(ctx context.Context, servers []*lsp.Server) [
 	for _, s := range servers {
 		c.asked = s.Name()
 		if s.Supports("workspace/diagnostic", "") {
-			c.settle(ctx, s)
+			c.awaitLoading(ctx, s)
 			c.w.Refresh(ctx)
 			found, ok, err := s.PullWorkspace(ctx)
 			if err != nil {

@@ -62,8 +62,8 @@ type serverScript struct {
 	Answers map[string][]any `json:"answers"`
 	// Applies are the edits that it sends to the client during workspace/executeCommand.
 	Applies []any `json:"applies"`
-	// Heard is the file to which it appends each message that it receives, one a line.
-	Heard string `json:"heard"`
+	// Log is the file to which it appends each message that it receives, one a line.
+	Log string `json:"heard"`
 	// Silent keeps it from publishing an empty list of diagnostics for each text that it gets.
 	Silent bool `json:"silent"`
 }
@@ -71,7 +71,7 @@ type serverScript struct {
 type fakeServer struct {
 	script serverScript
 	out    io.Writer
-	heard  *os.File
+	log  *os.File
 	calls  map[string]int
 }
 
@@ -96,7 +96,7 @@ func runFakeServer(path string, in io.Reader, out io.Writer) error {
 	if err := jsonx.Unmarshal(data, &f.script); err != nil {
 		return err
 	}
-	if f.heard, err = os.OpenFile(f.script.Heard, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666); err != nil {
+	if f.log, err = os.OpenFile(f.script.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666); err != nil {
 		return err
 	}
 	r := bufio.NewReader(in)
@@ -105,7 +105,7 @@ func runFakeServer(path string, in io.Reader, out io.Writer) error {
 		if err != nil {
 			return nil // the client has gone
 		}
-		if _, err := fmt.Fprintf(f.heard, "%s\n", raw); err != nil {
+		if _, err := fmt.Fprintf(f.log, "%s\n", raw); err != nil {
 			return err
 		}
 		if done, err := f.take(r, raw); done || err != nil {
@@ -156,7 +156,7 @@ func (f *fakeServer) take(r *bufio.Reader, raw []byte) (done bool, err error) {
 				if err != nil {
 					return true, nil
 				}
-				if _, err := fmt.Fprintf(f.heard, "%s\n", raw); err != nil {
+				if _, err := fmt.Fprintf(f.log, "%s\n", raw); err != nil {
 					return true, err
 				}
 				var answer fakeMessage
@@ -225,7 +225,7 @@ func readFramed(r *bufio.Reader) ([]byte, error) {
 func serverSpec(t testing.TB, w *toolstest.World, name string, script serverScript) *lsp.Spec {
 	t.Helper()
 	dir := t.TempDir()
-	script.Heard = filepath.Join(dir, "heard")
+	script.Log = filepath.Join(dir, "heard")
 	raw, err := jsonx.Marshal(script)
 	if err != nil {
 		t.Fatal(err)

@@ -57,7 +57,7 @@ func runSignature(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	err := c.askAt(ctx, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document, at *spot) (bool, error) {
 		c.follow(&place{path: c.path, at: lsp.Place{Line: at.line + 1}})
 		// Servers answer for the call around a position: after the parenthesis, for the name of a function.
-		for _, offset := range []int{behindParenthesis(doc.Text, at), at.offset} {
+		for _, offset := range []int{afterParenthesis(doc.Text, at), at.offset} {
 			if offset < 0 {
 				continue
 			}
@@ -78,8 +78,8 @@ func runSignature(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	return c.result(ctx, cmp.Or(b.String(), "No signature here. Give line and symbol of a function where it is called; hover describes it elsewhere.")), nil
 }
 
-// behindParenthesis returns the offset after the parenthesis that follows a symbol, or -1.
-func behindParenthesis(text *lsp.Text, at *spot) int {
+// afterParenthesis returns the offset after the parenthesis that follows a symbol, or -1.
+func afterParenthesis(text *lsp.Text, at *spot) int {
 	rest := text.String()[at.end:]
 	trimmed := strings.TrimLeft(rest, " \t")
 	if strings.HasPrefix(trimmed, "(") {

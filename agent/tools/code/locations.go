@@ -70,7 +70,7 @@ func locations(ctx context.Context, c *lspCall, method string, tries int) ([]pla
 			if err := pause(ctx, referencePause); err != nil {
 				return false, err
 			}
-			c.settle(ctx, s)
+			c.awaitLoading(ctx, s)
 		}
 	})
 	if err != nil {

@@ -28,8 +28,8 @@ const (
 	lspTimeout    = 20.0 // seconds
 	minLSPTimeout = 5.0
 	maxLSPTimeout = 60.0
-	// settleTime bounds the wait for a server that loads the project.
-	settleTime = 15 * time.Second
+	// loadTime bounds the wait for a server that loads the project.
+	loadTime = 15 * time.Second
 )
 
 type lspInput struct {

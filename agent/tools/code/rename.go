@@ -242,7 +242,7 @@ func (r *fileRename) ask(ctx context.Context, s *lsp.Server) (*lsp.WorkspaceEdit
 		return nil, nil
 	}
 	r.call.w.Refresh(ctx)
-	r.call.settle(ctx, s)
+	r.call.awaitLoading(ctx, s)
 	edit, _, err := r.call.workOut(ctx, s, nil, func(ctx context.Context) (*lsp.WorkspaceEdit, error) {
 		return r.call.callEdit(ctx, s, "workspace/willRenameFiles", map[string]any{"files": files})
 	})

@@ -240,7 +240,7 @@ func runRequest(ctx context.Context, c *lspCall) (*agent.Result, error) {
 			return nil, c.holdError(err)
 		}
 		defer doc.Release()
-		c.settle(ctx, s)
+		c.awaitLoading(ctx, s)
 	}
 	switch {
 	case c.in.Payload != "":

@@ -158,7 +158,7 @@ func workspaceSymbols(ctx context.Context, c *lspCall, s *lsp.Server) ([]lspSymb
 		return nil, &lackError{s.Name(), method}
 	}
 	c.w.Refresh(ctx)
-	c.settle(ctx, s)
+	c.awaitLoading(ctx, s)
 	return requestList[lspSymbol](ctx, c, s, method, map[string]any{"query": c.in.Query})
 }
 

@@ -32,7 +32,7 @@ func (c *debugCall) worded(ctx context.Context, err error) error {
 	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), errDebugTimeout):
 		return context.Cause(ctx)
 	case ctx.Err() != nil || errors.Is(err, dap.ErrTimeout):
-		return &debugError{err, fmt.Sprintf("debug %s timed out after %ss.%s", c.in.Action, toolkit.Seconds(c.seconds), c.kept())}
+		return &debugError{err, fmt.Sprintf("debug %s timed out after %ss.%s", c.in.Action, toolkit.Seconds(c.seconds), c.sessionState())}
 	case errors.Is(err, dap.ErrRunning):
 		if !strings.Contains(text, "ause") {
 			text += ". Use pause first, or continue to wait for the next stop"
@@ -77,8 +77,8 @@ type debugError struct {
 func (e *debugError) Error() string { return e.text }
 func (e *debugError) Unwrap() error { return e.err }
 
-// kept returns a sentence on the session after a timeout.
-func (c *debugCall) kept() string {
+// sessionState returns a sentence on the session after a timeout.
+func (c *debugCall) sessionState() string {
 	if c.session == nil || c.session.State() == dap.StateTerminated {
 		return " Try again with a longer timeout."
 	}

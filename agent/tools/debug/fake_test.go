@@ -436,7 +436,7 @@ func TestDebug_Actions(t *testing.T) {
 }
 
 // The location of every stop is reported while the call runs and with its result; the program's output as it arrives.
-func TestDebug_ToldWhileItRuns(t *testing.T) {
+func TestDebug_ReportedWhileItRuns(t *testing.T) {
 	p := play(t)
 	p.Handle("continue", func(r *daptest.Request) {
 		r.Respond(map[string]any{"allThreadsContinued": true})

@@ -100,7 +100,7 @@ func TestDebug_NamesOfVariablesAreLookedAt(t *testing.T) {
 }
 
 // The debugger does not attach to gjc and its ancestors, wherever their number is given.
-func TestDebug_AttachLooksAtAllProcesses(t *testing.T) {
+func TestDebug_AttachChecksAllProcesses(t *testing.T) {
 	p := play(t)
 	for _, in := range []toolstest.Input{
 		{"pid": os.Getpid()},

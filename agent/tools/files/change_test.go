@@ -110,7 +110,7 @@ func TestChangeFailures(t *testing.T) {
 	}
 }
 
-func TestChangeRefusesWhatIsNoText(t *testing.T) {
+func TestChange_RefusesBinaryFiles(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"zero": "a\x00b", "latin": "caf\xE9 a", "halves": "\xFF\xFEa\x00\n\x00\x00\xD8\n\x00"})
 	for name, want := range map[string]string{
 		"zero":   "zero cannot be changed with this tool: the file is binary, not text",

@@ -68,7 +68,7 @@ func TestReadLimits(t *testing.T) {
 	}
 }
 
-func TestReadWhatIsNoText(t *testing.T) {
+func TestRead_BinaryFiles(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"latin.txt": "caf\xE9\n", "halves.txt": "\xFF\xFEa\x00\x00\xD8", "noise": "\x01\x02\x03\xFF\xFE\xFD\x04\x05", "zero": "text\x00text"})
 	toolstest.Same(t, "latin1", toolstest.Run(t, w, "read", toolstest.Input{"path": "latin.txt"}).Text,
 		"    1|caf\uFFFD\n\n[The file is not UTF-8; characters that could not be read are shown as \uFFFD.]")

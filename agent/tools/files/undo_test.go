@@ -9,7 +9,7 @@ import (
 )
 
 // A change that cannot be undone does not block the others.
-func TestUndo_GoesOn(t *testing.T) {
+func TestUndo_Continues(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		// change is made by the tools after that of a, and meanwhile by another program.
@@ -41,15 +41,15 @@ func TestUndo_GoesOn(t *testing.T) {
 			toolstest.Run(t, w, "write", toolstest.Input{"path": "a", "content": "first"})
 			test.change(t, w)
 			test.meanwhile(t, w)
-			var told string
+			var reported string
 			if test.fails {
-				told = toolstest.Fails(t, w, "undo", toolstest.Input{}).Error()
+				reported = toolstest.Fails(t, w, "undo", toolstest.Input{}).Error()
 			} else {
-				told = toolstest.Run(t, w, "undo", toolstest.Input{}).Text
+				reported = toolstest.Run(t, w, "undo", toolstest.Input{}).Text
 			}
 			for _, want := range test.want {
-				if !strings.Contains(told, want) {
-					t.Errorf("told: %s; want %q", told, want)
+				if !strings.Contains(reported, want) {
+					t.Errorf("told: %s; want %q", reported, want)
 				}
 			}
 			toolstest.Run(t, w, "undo", toolstest.Input{})

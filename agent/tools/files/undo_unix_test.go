@@ -61,7 +61,7 @@ func TestUndo_Permissions(t *testing.T) {
 }
 
 // A file that was created through a link is removed, and the link stays.
-func TestUndo_BehindALink(t *testing.T) {
+func TestUndo_ThroughALink(t *testing.T) {
 	w := toolstest.NewWorld(t, nil)
 	if err := os.Symlink("there", w.Path("link")); err != nil {
 		t.Fatal(err)

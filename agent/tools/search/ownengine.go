@@ -151,7 +151,7 @@ func searchFile(ctx context.Context, lines *scanner, req *searchRequest, path st
 		matched, hits.more = matched[:req.perFile], true
 	}
 	hits.matches = len(matched)
-	hits.lines = linesAround(text, matched, req.before, req.behind)
+	hits.lines = linesAround(text, matched, req.before, req.after)
 	return hits
 }
 
@@ -205,7 +205,7 @@ func (s *scanner) matching(ctx context.Context, most int) []lineSpan {
 }
 
 // linesAround returns the matches with the lines around them.
-func linesAround(text []byte, matched []lineSpan, before, behind int) []hitLine {
+func linesAround(text []byte, matched []lineSpan, before, after int) []hitLine {
 	var out []hitLine
 	last := 0 // the number of the line written last
 	for i, span := range matched {
@@ -221,7 +221,7 @@ func linesAround(text []byte, matched []lineSpan, before, behind int) []hitLine 
 		out = append(out, hitLine{number: span.number, text: shownLine(text[span.start:span.end]), match: true})
 		last = span.number
 		at = span.end + 1
-		for range behind {
+		for range after {
 			if at >= len(text) || i+1 < len(matched) && last+1 == matched[i+1].number {
 				break
 			}

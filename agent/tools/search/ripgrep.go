@@ -84,7 +84,7 @@ func (r *ripgrep) scope(ctx context.Context, req *searchRequest, g *walk.Glob) (
 	if len(out) >= maxOutput {
 		return nil, errMuch
 	}
-	reader := ripgrepReader{perFile: req.perFile, behind: req.behind, hidden: req.hidden, scope: g, match: g.Matcher()}
+	reader := ripgrepReader{perFile: req.perFile, after: req.after, hidden: req.hidden, scope: g, match: g.Matcher()}
 	if err := reader.read(out); err != nil {
 		return nil, err
 	}
@@ -93,13 +93,13 @@ func (r *ripgrep) scope(ctx context.Context, req *searchRequest, g *walk.Glob) (
 }
 
 // maxCount is how many matching lines rg is asked for: lines after the last wanted match may match too.
-func maxCount(perFile, behind int) int { return perFile + behind + 1 }
+func maxCount(perFile, after int) int { return perFile + after + 1 }
 
 func (r *ripgrep) args(req *searchRequest, g *walk.Glob, repository string) []string {
 	args := []string{
 		"--no-config", "--json", "--no-messages", "--crlf", "--no-ignore-global", "--no-mmap", "--case-sensitive",
-		"--before-context=" + strconv.Itoa(req.before), "--after-context=" + strconv.Itoa(req.behind),
-		"--max-count=" + strconv.Itoa(maxCount(req.perFile, req.behind)),
+		"--before-context=" + strconv.Itoa(req.before), "--after-context=" + strconv.Itoa(req.after),
+		"--max-count=" + strconv.Itoa(maxCount(req.perFile, req.after)),
 	}
 	if req.hidden {
 		args = append(args, "--hidden", "--glob=!.git")
@@ -184,7 +184,7 @@ func (t *ripgrepText) bytes() []byte {
 // ripgrepReader parses rg's output.
 type ripgrepReader struct {
 	perFile int
-	behind  int
+	after  int
 	hidden  bool
 	scope   *walk.Glob
 	match   func(path string) bool
@@ -223,11 +223,11 @@ func (r *ripgrepReader) end(e *ripgrepEvent) {
 	if e.Data.BinaryOffset != nil || !r.scope.File && (!r.hidden && hiddenBelow(r.scope.Base, path) || !r.match(path)) {
 		return
 	}
-	hits := pickLines(r.lines, r.perFile, r.behind)
+	hits := pickLines(r.lines, r.perFile, r.after)
 	if hits == nil {
 		return
 	}
-	if hits.seen >= maxCount(r.perFile, r.behind) { // rg has read no further, and the rest may be binary
+	if hits.seen >= maxCount(r.perFile, r.after) { // rg has read no further, and the rest may be binary
 		data, err := walk.ReadFile(path, toolkit.MaxReadFile)
 		if _, isText := searchable(data); err != nil || !isText {
 			return
@@ -244,7 +244,7 @@ type pickedHits struct {
 }
 
 // pickLines selects the first perFile matches and the lines around them.
-func pickLines(lines []hitLine, perFile, behind int) *pickedHits {
+func pickLines(lines []hitLine, perFile, after int) *pickedHits {
 	hits := pickedHits{fileHits: new(fileHits)}
 	var matches []int
 	for i := range lines {
@@ -265,7 +265,7 @@ func pickLines(lines []hitLine, perFile, behind int) *pickedHits {
 	hits.matches = len(matches)
 	last := matches[len(matches)-1]
 	for _, l := range lines {
-		if l.number <= last+behind {
+		if l.number <= last+after {
 			hits.lines = append(hits.lines, l)
 		}
 	}

@@ -193,7 +193,7 @@ type searchRequest struct {
 	// perFile bounds the matches of one file.
 	perFile int
 	// before and behind are the numbers of lines shown around a match.
-	before, behind int
+	before, after int
 }
 
 // fileHits holds the matches in one file.
@@ -241,10 +241,10 @@ func runSearch(ctx context.Context, call *agent.Call, in *searchInput, globalIgn
 	defer cancel()
 	req := &searchRequest{
 		pattern: pattern, hidden: in.Hidden, ignore: in.Gitignore == nil || *in.Gitignore, globalIgnore: globalIgnore,
-		scopes: scopes, perFile: fileMatches, before: matchBefore, behind: matchAfter,
+		scopes: scopes, perFile: fileMatches, before: matchBefore, after: matchAfter,
 	}
 	if in.Context != nil {
-		req.before, req.behind = *in.Context, *in.Context
+		req.before, req.after = *in.Context, *in.Context
 	}
 	if len(scopes) == 1 && scopes[0].File {
 		req.perFile = oneFileMatches

@@ -278,7 +278,7 @@ func (s *BashSettings) run(ctx context.Context, call *agent.Call, in *bashInput)
 		return nil, fmt.Errorf("working directory is not a directory: %s", c.dir)
 	}
 	if c.gone {
-		shellStateOf(call).leave()
+		shellStateOf(call).reset()
 	}
 	box, temp := s.sandbox(call)
 	r := &bashRun{call: call, command: c, shown: c.shown(call, in), sandbox: box, temp: temp, name: toolkit.CommandTitle(c.assignments(" ") + in.Command)}

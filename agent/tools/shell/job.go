@@ -60,7 +60,7 @@ func runJob(ctx context.Context, call *agent.Call, in *jobInput) (*agent.Result,
 		return nil, err
 	}
 	for _, b := range ending {
-		texts = append(texts, all.describe(ctx, b, maxTold))
+		texts = append(texts, all.describe(ctx, b, maxReported))
 	}
 	if err := waitForOne(ctx, polled, time.Duration(in.Wait*float64(time.Second))); err != nil {
 		return nil, err

@@ -18,8 +18,8 @@ const (
 	maxJobs = 15 // running ones
 	// maxEndedJobs bounds the ended jobs that are kept.
 	maxEndedJobs = 30
-	// maxTold bounds the output in the report on an ended job, in bytes.
-	maxTold = 2 << 10
+	// maxReported bounds the output in the report on an ended job, in bytes.
+	maxReported = 2 << 10
 	// maxJobWait bounds how long a poll waits, in seconds.
 	maxJobWait = 300.0
 )
@@ -45,7 +45,7 @@ type job struct {
 	// Guarded by jobs.mu.
 	result *agent.Result
 	took   time.Duration
-	told   bool
+	reported   bool
 }
 
 var (
@@ -171,12 +171,12 @@ func (j *jobs) Report() agent.Report {
 	defer j.mu.Unlock()
 	var titles, texts []string
 	for _, b := range j.list {
-		if b.result == nil || b.told {
+		if b.result == nil || b.reported {
 			continue
 		}
-		b.told = true
+		b.reported = true
 		titles = append(titles, fmt.Sprintf("%s has ended: %s", b.id, b.title))
-		texts = append(texts, b.describeLocked(maxTold))
+		texts = append(texts, b.describeLocked(maxReported))
 	}
 	return agent.Report{Title: strings.Join(titles, "; "), Text: strings.Join(texts, "\n\n")}
 }
@@ -207,7 +207,7 @@ func (j *jobs) find(ids []string) ([]*job, error) {
 func (j *jobs) describe(ctx context.Context, b *job, most int) string {
 	j.mu.Lock()
 	if b.result != nil {
-		b.told = true
+		b.reported = true
 		defer j.mu.Unlock()
 		return b.describeLocked(most)
 	}

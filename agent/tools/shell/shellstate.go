@@ -67,8 +67,8 @@ func (s *shellState) directory(ctx context.Context, call *agent.Call) (dir, gone
 	return cwd, ""
 }
 
-// leave makes the next command begin in the session's own directory.
-func (s *shellState) leave() {
+// reset makes the next command begin in the session's own directory.
+func (s *shellState) reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cwd = ""

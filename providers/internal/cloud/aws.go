@@ -134,7 +134,7 @@ type AWSSigner struct {
 	account AWS
 	service string
 	region  func() string
-	kept    kept[aws.Credentials]
+	cache    cached[aws.Credentials]
 	now     func() time.Time
 }
 
@@ -145,7 +145,7 @@ func (a AWS) Signer(service string, region func() string) *AWSSigner {
 
 // Sign signs req and its body in the header. It suits wire.Endpoint.Sign.
 func (s *AWSSigner) Sign(req *http.Request, body []byte) error {
-	credentials, err := s.kept.get(req.Context(), s.account.next)
+	credentials, err := s.cache.get(req.Context(), s.account.next)
 	if err != nil {
 		return err
 	}

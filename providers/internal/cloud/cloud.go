@@ -42,8 +42,8 @@ func readFile(read func(string) ([]byte, error), path string) ([]byte, error) {
 // early is the time before its expiry from which a credential is no longer used.
 const early = time.Minute
 
-// kept caches a credential until shortly before its expiry. One caller at a time gets the next one; the others wait for it.
-type kept[T any] struct {
+// cached caches a credential until shortly before its expiry. One caller at a time gets the next one; the others wait for it.
+type cached[T any] struct {
 	init sync.Once
 	turn chan struct{} // holds a token while no caller gets the next credential
 	// value is valid until the time until; forever if until is zero.
@@ -53,7 +53,7 @@ type kept[T any] struct {
 }
 
 // get returns the credential, calling next if necessary. A credential that never expires has the zero time.
-func (k *kept[T]) get(ctx context.Context, next func(context.Context) (T, time.Time, error)) (T, error) {
+func (k *cached[T]) get(ctx context.Context, next func(context.Context) (T, time.Time, error)) (T, error) {
 	k.init.Do(func() {
 		k.turn = make(chan struct{}, 1)
 		k.turn <- struct{}{}

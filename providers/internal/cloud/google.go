@@ -105,7 +105,7 @@ func (v Vertex) Credentials() string {
 type GoogleTokens struct {
 	account Vertex
 	client  *http.Client
-	kept    kept[googleToken]
+	cache    cached[googleToken]
 }
 
 type googleToken struct{ value, quotaProject string }
@@ -120,7 +120,7 @@ func (t *GoogleTokens) Sign(req *http.Request, _ []byte) error {
 	if req.Header.Get("Authorization") != "" || req.Header.Get("X-Goog-Api-Key") != "" {
 		return nil
 	}
-	token, err := t.kept.get(req.Context(), t.next)
+	token, err := t.cache.get(req.Context(), t.next)
 	if err != nil {
 		return err
 	}

@@ -96,11 +96,11 @@ func (o *Object[T]) UnmarshalJSONFrom(dec *jsonx.Decoder) error {
 }
 
 // IsError reports whether the "error" member of an event is an error. Some servers send an empty one with every event.
-func IsError(raw jsonx.Raw, beside bool) bool {
+func IsError(raw jsonx.Raw, withOthers bool) bool {
 	if jsonx.IsNull(raw) {
 		return false
 	}
-	if !beside {
+	if !withOthers {
 		return true
 	}
 	switch raw.Kind() {

@@ -135,10 +135,10 @@ func (s *Stream) Close() {
 const drainTimeout = 100 * time.Millisecond
 
 // Hasten reports that the answer is complete: the stream waits only seconds for what follows.
-func (s *Stream) Hasten() { s.stall.limit = min(s.stall.limit, behindAnswer) }
+func (s *Stream) Hasten() { s.stall.limit = min(s.stall.limit, afterAnswer) }
 
-// behindAnswer bounds the wait for the numbers after an answer, which servers send at once.
-const behindAnswer = 10 * time.Second
+// afterAnswer bounds the wait for the numbers after an answer, which servers send at once.
+const afterAnswer = 10 * time.Second
 
 // cancelled reports whether the caller's context has ended.
 func (s *Stream) cancelled() bool { return s.parent.Err() != nil }
