@@ -28,11 +28,7 @@ func IndexRoundTrip(body []byte) (read, same bool) {
 	if err != nil {
 		return false, false
 	}
-	encoded, err := encodeIndex(dirs)
-	if err != nil {
-		return true, false
-	}
-	again, err := decodeIndex(encoded, "/root")
+	again, err := decodeIndex(encodeIndex(dirs), "/root")
 	return true, err == nil && reflect.DeepEqual(dirs, again)
 }
 
@@ -72,7 +68,7 @@ func ScanReplaced(files ...[]byte) (Scan, error) {
 		}
 	}
 	s := Scan{
-		ID: r.ID, Title: r.shownTitle(), Messages: r.Messages, Updated: r.updated(), Directories: r.Directories, record: r,
+		ID: r.id, Title: r.shownTitle(), Messages: r.messages, Updated: r.updated(), Directories: r.directories, record: r,
 	}
 	if reason != nil {
 		s.Reason = reason.Error()

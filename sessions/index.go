@@ -62,17 +62,17 @@ const (
 // indexDir is a directory of session files.
 type indexDir struct {
 	name, path string
-	// Mtime (nanoseconds) is the directory's Mtime before it was read, and ReadAt (nanoseconds of the store's clock)
-	// the time of that read. A ReadAt of zero forces a read.
-	Mtime, ReadAt int64
-	Files         map[string]*indexFile
+	// mtime (nanoseconds) is the directory's mtime before it was read, and readAt (nanoseconds of the store's clock)
+	// the time of that read. A readAt of zero forces a read.
+	mtime, readAt int64
+	files         map[string]*indexFile
 }
 
 // indexFile is a file that may be a session file.
 type indexFile struct {
 	name, dir string // dir is the path of the directory
-	Locked    bool   // a lock file exists next to it
-	Archived  bool
+	locked    bool   // a lock file exists next to it
+	archived  bool
 	listed    bool // it is in the list's rows
 	record
 }
@@ -134,7 +134,7 @@ func (x *index) refreshLocked(ctx context.Context, s *Store) error {
 	for i := range dirs {
 		d := x.dirs[dirs[i].name]
 		if d == nil {
-			d = &indexDir{name: dirs[i].name, path: dirs[i].path, Files: make(map[string]*indexFile)}
+			d = &indexDir{name: dirs[i].name, path: dirs[i].path, files: make(map[string]*indexFile)}
 			x.dirs[d.name] = d
 		}
 		looks[i] = dirLook{dir: d, mtime: dirs[i].info.ModTime().UnixNano()}
@@ -156,7 +156,7 @@ func (x *index) refreshLocked(ctx context.Context, s *Store) error {
 	x.takeLocked(files)
 	if ctx.Err() != nil {
 		for i := range looks {
-			looks[i].dir.ReadAt = 0
+			looks[i].dir.readAt = 0
 		}
 		return context.Cause(ctx)
 	}
@@ -174,8 +174,8 @@ func (x *index) forgetDirs(dirs []projectDir) {
 	for name, d := range x.dirs {
 		if !there[name] {
 			delete(x.dirs, name)
-			x.noteLocked(otherRows, len(d.Files))
-			x.forget = x.forget || len(d.Files) > 0
+			x.noteLocked(otherRows, len(d.files))
+			x.forget = x.forget || len(d.files) > 0
 		}
 	}
 }
@@ -189,7 +189,7 @@ func (x *index) noteLocked(rows rowsChange, changes int) {
 // setLocked stores the result of reading a file.
 func (x *index) setLocked(f *indexFile, r record) {
 	rows := otherRows
-	if f.listed && r.ID == f.ID && r.begun() && !x.copies {
+	if f.listed && r.id == f.id && r.begun() && !x.copies {
 		rows = sameFiles
 	}
 	f.record = r
@@ -238,8 +238,8 @@ type dirLook struct {
 func (l *dirLook) look(s *Store, now int64) {
 	d := l.dir
 	if d.believed(l.mtime, now) {
-		for _, f := range d.Files {
-			if f.Locked {
+		for _, f := range d.files {
+			if f.locked {
 				l.files = append(l.files, fileLook{dir: d, file: f})
 			}
 		}
@@ -247,12 +247,12 @@ func (l *dirLook) look(s *Store, now int64) {
 	}
 	entries, err := s.fs.ReadDir(d.path)
 	if err != nil {
-		l.changes, l.rows = len(d.Files), otherRows
-		clear(d.Files) // removed meanwhile, or not readable
-		d.ReadAt = 0
+		l.changes, l.rows = len(d.files), otherRows
+		clear(d.files) // removed meanwhile, or not readable
+		d.readAt = 0
 		return
 	}
-	d.Mtime, d.ReadAt = l.mtime, now
+	d.mtime, d.readAt = l.mtime, now
 	there := make(map[string]bool, len(entries)) // what may stand next to a session file
 	sessions := 0
 	for _, e := range entries {
@@ -264,9 +264,9 @@ func (l *dirLook) look(s *Store, now int64) {
 			there[e.Name()] = true
 		}
 	}
-	for name := range d.Files {
+	for name := range d.files {
 		if !there[name] {
-			delete(d.Files, name)
+			delete(d.files, name)
 			l.changes, l.rows = l.changes+1, otherRows
 		}
 	}
@@ -277,8 +277,8 @@ func (l *dirLook) look(s *Store, now int64) {
 		}
 		f := d.file(e.Name())
 		locked, archived := there[f.name+lockSuffix], there[archivedMark(f.name)]
-		if f.Locked != locked || f.Archived != archived {
-			f.Locked, f.Archived = locked, archived
+		if f.locked != locked || f.archived != archived {
+			f.locked, f.archived = locked, archived
 			l.changes++
 		}
 		l.files = append(l.files, fileLook{dir: d, file: f})
@@ -291,16 +291,16 @@ func isSessionFile(e fs.DirEntry) bool {
 
 // believed reports whether the directory is unchanged since it was read.
 func (d *indexDir) believed(mtime, now int64) bool {
-	age := now - d.ReadAt // negative if the clock was set back
-	return d.Mtime == mtime && d.ReadAt > mtime && d.ReadAt-mtime >= int64(listStable) && age >= 0 && age <= int64(listTrust)
+	age := now - d.readAt // negative if the clock was set back
+	return d.mtime == mtime && d.readAt > mtime && d.readAt-mtime >= int64(listStable) && age >= 0 && age <= int64(listTrust)
 }
 
 // file returns the index's entry for a file in d.
 func (d *indexDir) file(name string) *indexFile {
-	f := d.Files[name]
+	f := d.files[name]
 	if f == nil {
-		f = &indexFile{name: name, dir: d.path, record: record{Size: -1, Bad: true}}
-		d.Files[name] = f
+		f = &indexFile{name: name, dir: d.path, record: record{size: -1, bad: true}}
+		d.files[name] = f
 	}
 	return f
 }
@@ -317,22 +317,22 @@ type fileLook struct {
 
 func (l *fileLook) look(s *Store, sc *scanner) {
 	known := &l.file.record
-	if known.Size >= 0 {
+	if known.size >= 0 {
 		info, err := s.fs.Lstat(l.file.path())
-		if err == nil && info.Size() == known.Size && info.ModTime().UnixNano() == known.Mtime {
+		if err == nil && info.Size() == known.size && info.ModTime().UnixNano() == known.mtime {
 			return
 		}
 	}
 	r, _, _, err := sc.file(s.fs, l.file.path(), known)
 	switch {
 	case err == nil:
-		l.changed, l.record, l.read = true, r, r.Size
-		if r.Offset > 0 && known.Offset > 0 && r.Offset >= known.Offset {
-			l.read -= known.Offset
+		l.changed, l.record, l.read = true, r, r.size
+		if r.offset > 0 && known.offset > 0 && r.offset >= known.offset {
+			l.read -= known.offset
 		}
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
 		// The file is unreadable now. Do not reuse the record when it becomes readable again.
-		l.changed, l.record = known.Size >= 0, record{Size: -1, Bad: true}
+		l.changed, l.record = known.size >= 0, record{size: -1, bad: true}
 	default:
 		l.again = true
 	}
@@ -343,7 +343,7 @@ func (x *index) takeLocked(files []fileLook) {
 	for i := range files {
 		l := &files[i]
 		if l.again {
-			l.dir.ReadAt = 0
+			l.dir.readAt = 0
 		}
 		if !l.changed {
 			continue
@@ -384,25 +384,25 @@ func (x *index) orderLocked() {
 func (x *index) collectLocked(rows []*indexFile) []*indexFile {
 	n := 0
 	for _, d := range x.dirs {
-		n += len(d.Files)
+		n += len(d.files)
 	}
 	x.byID, x.copies = make(map[string]*indexFile, n), false
 	for _, d := range x.dirs {
-		for _, f := range d.Files {
-			if f.Bad || !f.named() {
+		for _, f := range d.files {
+			if f.bad || !f.named() {
 				continue
 			}
-			other := x.byID[f.ID]
+			other := x.byID[f.id]
 			x.copies = x.copies || other != nil
-			if other == nil || f.Mtime > other.Mtime || f.Mtime == other.Mtime && f.path() < other.path() {
-				x.byID[f.ID] = f
+			if other == nil || f.mtime > other.mtime || f.mtime == other.mtime && f.path() < other.path() {
+				x.byID[f.id] = f
 			}
 		}
 	}
 	maps.DeleteFunc(x.byID, func(_ string, f *indexFile) bool { return !f.begun() })
 	for _, f := range x.rows {
 		f.listed = false
-		if x.byID[f.ID] == f {
+		if x.byID[f.id] == f {
 			rows, f.listed = append(rows, f), true
 		}
 	}
@@ -419,7 +419,7 @@ func (f *indexFile) path() string { return f.dir + string(filepath.Separator) + 
 // named reports whether the file's name has the session's ID, so that [Store.Open] finds it.
 func (f *indexFile) named() bool {
 	base := strings.TrimSuffix(f.name, fileSuffix)
-	return strings.HasSuffix(base, f.ID) && strings.HasSuffix(base[:len(base)-len(f.ID)], "_") && checkID(f.ID) == nil
+	return strings.HasSuffix(base, f.id) && strings.HasSuffix(base[:len(base)-len(f.id)], "_") && checkID(f.id) == nil
 }
 
 // listPlace is the position of a session in the list.
@@ -442,8 +442,8 @@ func (p listPlace) compare(other listPlace) int {
 // info returns the list's information about a session.
 func (f *indexFile) info() Info {
 	return Info{
-		ID: f.ID, Cwd: f.Cwd, AdditionalDirectories: slices.Clone(f.Directories), ParentSession: f.Parent,
-		Archived: f.Archived, Title: f.shownTitle(), UpdatedAt: f.updated(), CreatedAt: f.Created, Messages: f.Messages,
-		Size: f.Size, Path: f.path(),
+		ID: f.id, Cwd: f.cwd, AdditionalDirectories: slices.Clone(f.directories), ParentSession: f.parent,
+		Archived: f.archived, Title: f.shownTitle(), UpdatedAt: f.updated(), CreatedAt: f.created, Messages: f.messages,
+		Size: f.size, Path: f.path(),
 	}
 }

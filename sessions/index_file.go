@@ -1,17 +1,13 @@
 package sessions
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/base64"
-	"encoding/binary"
 	"errors"
-	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
 	"sort"
-	"strings"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
@@ -21,7 +17,7 @@ const (
 	indexName = "index"
 	indexTemp = ".index.tmp" // a leftover of a crash is overwritten
 	// indexMagic ends with the version of the format. Files of other versions are rebuilt.
-	indexMagic = "gjc index\x00\x02"
+	indexMagic = "gjc index\x00\x03"
 	// maxIndexSize is the maximum size of the index file, enough for a few million sessions.
 	maxIndexSize = 1 << 30
 )
@@ -57,7 +53,7 @@ func (x *index) loadLocked(s *Store) {
 func (x *index) saveLocked(s *Store) {
 	files := 0
 	for _, d := range x.dirs {
-		files += len(d.Files)
+		files += len(d.files)
 	}
 	// A process can afford to find a few changes again.
 	if few := x.unsaved*64 < files && x.unsavedBytes < 1<<20; x.unsaved == 0 || few && !x.forget {
@@ -75,11 +71,8 @@ func (x *index) saveLocked(s *Store) {
 	if err != nil {
 		return
 	}
-	data, err := encodeIndex(x.dirs)
-	n := 0
-	if err == nil {
-		n, err = f.Write(data)
-	}
+	data := encodeIndex(x.dirs)
+	n, err := f.Write(data)
 	if closeErr := f.Close(); err != nil || closeErr != nil || n < len(data) {
 		_ = s.fs.Remove(temp)
 		return
@@ -87,48 +80,6 @@ func (x *index) saveLocked(s *Store) {
 	if err := s.fs.Rename(temp, name); err != nil {
 		_ = s.fs.Remove(temp)
 	}
-}
-
-// encodeIndex encodes an index file: the magic, the directories in JSON, and a CRC-32C of both.
-func encodeIndex(dirs map[string]*indexDir) ([]byte, error) {
-	b, err := jsonx.Append([]byte(indexMagic), dirs)
-	return appendSum(b), err
-}
-
-func appendSum(b []byte) []byte {
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli()))
-}
-
-// cutSum returns data without the checksum at its end, if that is right.
-func cutSum(data []byte) (body []byte, ok bool) {
-	if len(data) < 4 {
-		return nil, false
-	}
-	body = data[:len(data)-4]
-	return body, crc32.Checksum(body, castagnoli()) == binary.LittleEndian.Uint32(data[len(body):])
-}
-
-// decodeIndex reads an index file of the store in root.
-func decodeIndex(data []byte, root string) (map[string]*indexDir, error) {
-	body, ok := cutSum(data)
-	body, magic := bytes.CutPrefix(body, []byte(indexMagic))
-	dirs := make(map[string]*indexDir)
-	if !ok || !magic || jsonx.Unmarshal(body, &dirs) != nil || dirs == nil {
-		return nil, errBadIndex
-	}
-	for name, d := range dirs {
-		if d == nil || d.Files == nil {
-			return nil, errBadIndex
-		}
-		d.name, d.path = name, filepath.Join(root, name)
-		for name, f := range d.Files {
-			if f == nil || name == "" || strings.ContainsAny(name, `/\`) {
-				return nil, errBadIndex
-			}
-			f.name, f.dir = name, d.path
-		}
-	}
-	return dirs, nil
 }
 
 // maxSnapshots is the number of lists that are kept for cursors.
@@ -207,7 +158,7 @@ func (x *index) snapshotLocked() *snapshot {
 	}
 	s := snapshot{ids: make([]string, len(x.rows)), rows: x.rows}
 	for i, f := range x.rows {
-		s.ids[i] = f.ID
+		s.ids[i] = f.id
 	}
 	_, _ = rand.Read(s.token[:]) // never fails
 	x.snapshots = append(x.snapshots, s)

@@ -27,41 +27,41 @@ const (
 	titleRunes = 80
 )
 
-// record is the list's information about one session file, from its lines up to Offset. The index file holds it as JSON.
+// record is the list's information about one session file, from its lines up to offset. The index file holds it; see [indexCodec].
 type record struct {
-	// Size and Mtime (nanoseconds) are those of the file when it was read. A negative Size stands for an unread file.
-	Size, Mtime int64
-	// Offset is where the next scan of a grown file continues; zero if it cannot. HeadLen, HeadSum and TailSum identify
-	// the file's content: the sums are of the lines up to the header, and of the bytes before Offset.
-	Offset, HeadLen  int64
-	HeadSum, TailSum uint32
-	// Bad marks a file that is not a session file. The other fields are empty then.
-	Bad bool
+	// size and mtime (nanoseconds) are those of the file when it was read. A negative size stands for an unread file.
+	size, mtime int64
+	// offset is where the next scan of a grown file continues; zero if it cannot. headLen, headSum and tailSum identify
+	// the file's content: the sums are of the lines up to the header, and of the bytes before offset.
+	offset, headLen  int64
+	headSum, tailSum uint32
+	// bad marks a file that is not a session file. The other fields are empty then.
+	bad bool
 
-	ID, Cwd, Parent string
-	Created         time.Time
-	Title           titleData `json:",omitzero"`
-	Directories     []string  `json:",omitzero"`
-	Prompt          string    // the first line of the first prompt
-	Summary         string    // the first line of the last compaction's short summary
-	Messages        int
-	Said            bool      // the program added a message to the conversation
-	Last            time.Time // of the last entry with a time
+	id, cwd, parent string
+	created         time.Time
+	title           titleData
+	directories     []string
+	prompt          string // the first line of the first prompt
+	summary         string // the first line of the last compaction's short summary
+	messages        int
+	said            bool      // the program added a message to the conversation
+	last            time.Time // of the last entry with a time
 }
 
 // updated is the time of the last write.
 func (r *record) updated() time.Time {
-	if r.Last.IsZero() {
-		return time.Unix(0, r.Mtime).UTC()
+	if r.last.IsZero() {
+		return time.Unix(0, r.mtime).UTC()
 	}
-	return r.Last
+	return r.last
 }
 
 // begun reports whether the session has a message.
-func (r *record) begun() bool { return r.Messages > 0 || r.Said }
+func (r *record) begun() bool { return r.messages > 0 || r.said }
 
 // shownTitle returns the title for the list.
-func (r *record) shownTitle() string { return cmp.Or(r.Title.Title, r.Prompt, r.Summary) }
+func (r *record) shownTitle() string { return cmp.Or(r.title.Title, r.prompt, r.summary) }
 
 // castagnoli is made on first use, which takes 0.1 ms.
 var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
@@ -85,7 +85,7 @@ func (sc *scanner) file(fsys FileSystem, path string, known *record) (r record, 
 }
 
 func (sc *scanner) scan(f io.ReaderAt, info fs.FileInfo, known *record) (_ record, no int, reason, err error) {
-	if !known.Bad && known.Size == info.Size() && known.Mtime == info.ModTime().UnixNano() {
+	if !known.bad && known.size == info.Size() && known.mtime == info.ModTime().UnixNano() {
 		return *known, 0, nil, nil
 	}
 	fold := scanFold{}
@@ -95,31 +95,31 @@ func (sc *scanner) scan(f io.ReaderAt, info fs.FileInfo, known *record) (_ recor
 	if err := sc.lines(f, info.Size(), &fold); err != nil {
 		return record{}, 0, nil, err
 	}
-	if fold.reason == nil && fold.HeadLen == 0 {
+	if fold.reason == nil && fold.headLen == 0 {
 		fold.reason = errors.New("the session header is cut off")
 		if info.Size() == 0 {
 			fold.reason = errors.New("the file is empty")
 		}
 	}
 	if fold.reason != nil {
-		fold.record = record{Bad: true}
+		fold.record = record{bad: true}
 	}
-	fold.Size, fold.Mtime = info.Size(), info.ModTime().UnixNano()
+	fold.size, fold.mtime = info.Size(), info.ModTime().UnixNano()
 	return fold.record, fold.no, fold.reason, nil
 }
 
 // continues reports whether the file of known has only grown since. A file with a new mtime and the same size was
 // rewritten.
 func (sc *scanner) continues(f io.ReaderAt, size int64, known *record) bool {
-	if known.Bad || size <= known.Size || known.Offset <= 0 || known.Offset > known.Size || known.HeadLen <= 0 || known.HeadLen > maxScanLine {
+	if known.bad || size <= known.size || known.offset <= 0 || known.offset > known.size || known.headLen <= 0 || known.headLen > maxScanLine {
 		return false
 	}
-	head, err := sc.sum(f, 0, known.HeadLen)
-	if err != nil || head != known.HeadSum {
+	head, err := sc.sum(f, 0, known.headLen)
+	if err != nil || head != known.headSum {
 		return false
 	}
-	tail, err := sc.tailSum(f, known.Offset)
-	return err == nil && tail == known.TailSum
+	tail, err := sc.tailSum(f, known.offset)
+	return err == nil && tail == known.tailSum
 }
 
 // tailSum returns the checksum of the bytes before offset. It returns an error if no line ends at that offset.
@@ -151,7 +151,7 @@ func (sc *scanner) lines(f io.ReaderAt, size int64, fold *scanFold) error {
 	sc.grow(scanBuffer)
 	var (
 		n    int // the number of bytes in buf; buf[0] is at fold.offset or, in a long line, later
-		read = fold.Offset
+		read = fold.offset
 		long []byte // the start of a line that is too long
 		// fold.tailSum is that of fold.offset, computed without another read.
 		summed bool
@@ -178,15 +178,15 @@ func (sc *scanner) lines(f io.ReaderAt, size int64, fold *scanFold) error {
 			case long != nil:
 				fold.longLine(long)
 				long = nil
-				fold.Offset = read - int64(len(rest)-end-1)
+				fold.offset = read - int64(len(rest)-end-1)
 			default:
-				fold.Offset += int64(end + 1)
+				fold.offset += int64(end + 1)
 				fold.line(rest[:end])
 			}
 			rest, searched = rest[end+1:], 0
 		}
-		if end, tail := n-len(rest), int(min(fold.Offset, scanTail)); read >= size && tail > 0 && end >= tail {
-			fold.TailSum, summed = crc32.Checksum(sc.buf[end-tail:end], castagnoli()), true
+		if end, tail := n-len(rest), int(min(fold.offset, scanTail)); read >= size && tail > 0 && end >= tail {
+			fold.tailSum, summed = crc32.Checksum(sc.buf[end-tail:end], castagnoli()), true
 		}
 		switch {
 		case long != nil:
@@ -203,9 +203,9 @@ func (sc *scanner) lines(f io.ReaderAt, size int64, fold *scanFold) error {
 		return nil
 	}
 	var err error
-	if fold.Offset > 0 && !summed {
+	if fold.offset > 0 && !summed {
 		tail := bytes.Clone(sc.buf[:n])
-		fold.TailSum, err = sc.tailSum(f, fold.Offset)
+		fold.tailSum, err = sc.tailSum(f, fold.offset)
 		n = copy(sc.buf, tail)
 	}
 	if long == nil && n > 0 {
@@ -223,14 +223,14 @@ type scanFold struct {
 
 // line processes a line without its newline.
 func (d *scanFold) line(text []byte) {
-	if d.HeadLen == 0 {
-		d.HeadSum = crc32.Update(crc32.Update(d.HeadSum, castagnoli(), text), castagnoli(), []byte{'\n'})
+	if d.headLen == 0 {
+		d.headSum = crc32.Update(crc32.Update(d.headSum, castagnoli(), text), castagnoli(), []byte{'\n'})
 		d.no++
 	}
 	text = bytes.TrimSpace(text)
 	switch {
 	case len(text) == 0:
-	case d.HeadLen == 0:
+	case d.headLen == 0:
 		d.header(text)
 	default:
 		d.entry(text)
@@ -239,7 +239,7 @@ func (d *scanFold) line(text []byte) {
 
 // longLine processes the start of a long line.
 func (d *scanFold) longLine(head []byte) {
-	if d.HeadLen == 0 {
+	if d.headLen == 0 {
 		d.no++
 		d.reason = errors.New("this is not a session header: the line is too long")
 		return
@@ -257,7 +257,7 @@ func (d *scanFold) unended(text []byte) {
 		return
 	}
 	d.line(text)
-	d.Offset = 0
+	d.offset = 0
 }
 
 func (d *scanFold) header(text []byte) {
@@ -266,10 +266,10 @@ func (d *scanFold) header(text []byte) {
 		d.reason = err
 		return
 	}
-	d.HeadLen = max(d.Offset, 1) // the last line does not count yet
+	d.headLen = max(d.offset, 1) // the last line does not count yet
 	a := aboutHeader(&h)
-	d.ID, d.Cwd, d.Parent, d.Created = h.ID, h.Cwd, h.ParentSession, h.Time
-	d.Title, d.Directories = a.title, a.directories
+	d.id, d.cwd, d.parent, d.created = h.ID, h.Cwd, h.ParentSession, h.Time
+	d.title, d.directories = a.title, a.directories
 }
 
 func (d *scanFold) entry(text []byte) {
@@ -287,8 +287,8 @@ func (d *scanFold) entry(text []byte) {
 	d.count(Kind(kind), at)
 	switch Kind(kind) {
 	case KindMessage:
-		if d.Prompt == "" && mayBeOf(roleUser, rest) {
-			d.Prompt = firstLine(promptText(text))
+		if d.prompt == "" && mayBeOf(roleUser, rest) {
+			d.prompt = firstLine(promptText(text))
 		}
 	case KindCustom:
 		d.custom(text)
@@ -297,7 +297,7 @@ func (d *scanFold) entry(text []byte) {
 			ShortSummary string `json:"shortSummary"`
 		}
 		if jsonx.Unmarshal(text, &c) == nil && c.ShortSummary != "" {
-			d.Summary = firstLine(c.ShortSummary)
+			d.summary = firstLine(c.ShortSummary)
 		}
 	default:
 	}
@@ -306,13 +306,13 @@ func (d *scanFold) entry(text []byte) {
 func (d *scanFold) count(kind Kind, at time.Time) {
 	switch kind {
 	case KindMessage:
-		d.Messages++
+		d.messages++
 	case KindCustomMessage:
-		d.Said = true
+		d.said = true
 	default:
 	}
 	if !at.IsZero() {
-		d.Last = at
+		d.last = at
 	}
 }
 
@@ -328,9 +328,9 @@ func (d *scanFold) custom(text []byte) {
 	if jsonx.Unmarshal(text, &v) != nil || v.CustomType != CustomTitle && v.CustomType != customDirectories {
 		return
 	}
-	a := about{title: d.Title, directories: d.Directories}
+	a := about{title: d.title, directories: d.directories}
 	a.add(Custom{CustomType: v.CustomType, Data: v.Data})
-	d.Title, d.Directories = a.title, a.directories
+	d.title, d.directories = a.title, a.directories
 }
 
 // entryHead parses the start of an entry in the shape that this program and older installations write: type, id,

@@ -17,13 +17,13 @@ const (
 
 // ListOptions selects sessions. Every field is optional.
 type ListOptions struct {
-	// Cwd selects the sessions of one working directory, compared lexically with the headers. It need not exist.
+	// cwd selects the sessions of one working directory, compared lexically with the headers. It need not exist.
 	Cwd string
 	// Cursor continues after a page: its [Page].Next.
 	Cursor string
 	// Limit is the size of the page. If zero, it starts with [DefaultListLimit] and grows from page to page.
 	Limit int
-	// Archived selects by archived state. If zero, [ArchivedExclude].
+	// archived selects by archived state. If zero, [ArchivedExclude].
 	Archived ArchivedFilter
 }
 
@@ -71,7 +71,7 @@ type Info struct {
 	CreatedAt time.Time
 	// Messages counts the messages of all branches.
 	Messages int
-	// Size is the file's, in bytes.
+	// size is the file's, in bytes.
 	Size int64
 	Path string
 }
@@ -127,10 +127,10 @@ func (s *Store) List(ctx context.Context, opts ListOptions) (Page, error) {
 func (o *ListOptions) filter() func(*indexFile) bool {
 	archived, cwd := o.Archived, o.Cwd
 	if cwd == "" {
-		return func(f *indexFile) bool { return archived.takes(f.Archived) }
+		return func(f *indexFile) bool { return archived.takes(f.archived) }
 	}
 	cwd = cwdKey(cwd)
-	return func(f *indexFile) bool { return archived.takes(f.Archived) && cwdKey(f.Cwd) == cwd }
+	return func(f *indexFile) bool { return archived.takes(f.archived) && cwdKey(f.cwd) == cwd }
 }
 
 // cwdKey returns a key that is equal for lexically equal directories.
@@ -155,8 +155,8 @@ func (s *Store) Info(ctx context.Context, id string) (Info, error) {
 	defer x.mu.Unlock()
 	x.loadLocked(s)
 	f := &indexFile{name: filepath.Base(path), dir: filepath.Dir(path)}
-	if d := x.dirs[filepath.Base(filepath.Dir(path))]; d != nil && d.Files[f.name] != nil {
-		f = d.Files[f.name]
+	if d := x.dirs[filepath.Base(filepath.Dir(path))]; d != nil && d.files[f.name] != nil {
+		f = d.files[f.name]
 	}
 	r, line, reason, err := new(scanner).file(s.fs, path, &f.record)
 	switch {
@@ -164,10 +164,10 @@ func (s *Store) Info(ctx context.Context, id string) (Info, error) {
 		return Info{}, fmt.Errorf("reading session %s: %w", id, err)
 	case reason != nil:
 		return Info{}, &CorruptError{Path: path, Line: max(line, 1), Reason: reason.Error()}
-	case r.ID != id:
-		return Info{}, wrongHeader(path, r.ID)
+	case r.id != id:
+		return Info{}, wrongHeader(path, r.id)
 	}
-	if r.Size != f.Size || r.Mtime != f.Mtime {
+	if r.size != f.size || r.mtime != f.mtime {
 		x.setLocked(f, r)
 	}
 	info := f.info()
@@ -233,7 +233,7 @@ func (s *Store) all(ctx context.Context) ([]Info, error) {
 	}
 	list := make([]Info, 0, len(x.rows))
 	for _, f := range x.rows {
-		if ArchivedExclude.takes(f.Archived) {
+		if ArchivedExclude.takes(f.archived) {
 			list = append(list, f.info())
 		}
 	}
