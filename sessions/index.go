@@ -363,17 +363,25 @@ func (x *index) orderLocked() {
 	if x.changed == otherRows {
 		rows = x.collectLocked(rows[:0])
 	}
-	// Read the times once for each row, not for each comparison.
+	// Read the times once for each row, not for each comparison, and compare them as numbers: see [listPlace.compare].
 	type placed struct {
-		listPlace
-
-		file *indexFile
+		sec, nsec int64
+		file      *indexFile
 	}
 	sorted := make([]placed, len(rows))
 	for i, f := range rows {
-		sorted[i] = placed{f.place(), f}
+		at := f.updated()
+		sorted[i] = placed{at.Unix(), int64(at.Nanosecond()), f}
 	}
-	slices.SortFunc(sorted, func(a, b placed) int { return a.compare(b.listPlace) })
+	slices.SortFunc(sorted, func(a, b placed) int {
+		switch {
+		case a.sec != b.sec:
+			return cmp.Compare(b.sec, a.sec)
+		case a.nsec != b.nsec:
+			return cmp.Compare(b.nsec, a.nsec)
+		}
+		return cmp.Compare(a.file.name, b.file.name)
+	})
 	for i := range sorted {
 		rows[i] = sorted[i].file
 	}

@@ -80,6 +80,8 @@ type indexCodec struct {
 	reading bool
 	rest    string // what is left to read; the strings that are read share its memory
 	failed  bool   // rest was too short or invalid
+
+	cwd string // the working directory of the file before
 }
 
 func (c *indexCodec) dir(d *indexDir) {
@@ -88,23 +90,41 @@ func (c *indexCodec) dir(d *indexDir) {
 	c.int(&d.readAt)
 }
 
+// file leaves out a working directory that the file before it has too, and an ID at the end of the file's name.
 func (c *indexCodec) file(f *indexFile) {
-	for _, b := range []*bool{&f.locked, &f.archived, &f.bad, &f.said} {
-		n := 0
+	sameCwd, base := f.cwd == c.cwd, strings.TrimSuffix(f.name, fileSuffix)
+	idInName := strings.HasSuffix(base, f.id)
+	flags := int64(0)
+	bools := [...]*bool{&f.locked, &f.archived, &f.bad, &f.said, &sameCwd, &idInName}
+	for i, b := range bools {
 		if *b {
-			n = 1
+			flags |= 1 << i
 		}
-		*b = c.count(n) == 1
 	}
-	for _, n := range []*int64{&f.size, &f.mtime, &f.offset, &f.headLen} {
-		c.int(n)
+	c.int(&flags)
+	for i, b := range bools {
+		*b = flags&(1<<i) != 0
 	}
-	head, tail, messages := int64(f.headSum), int64(f.tailSum), int64(f.messages)
-	for _, n := range []*int64{&head, &tail, &messages} {
+	c.string(&f.name)
+	idLen, head, tail, messages := int64(len(f.id)), int64(f.headSum), int64(f.tailSum), int64(f.messages)
+	for _, n := range [...]*int64{&idLen, &f.size, &f.mtime, &f.offset, &f.headLen, &head, &tail, &messages} {
 		c.int(n)
 	}
 	f.headSum, f.tailSum, f.messages = uint32(head), uint32(tail), int(messages)
-	for _, s := range []*string{&f.name, &f.id, &f.cwd, &f.parent, &f.title.Title, &f.title.Source, &f.prompt, &f.summary} {
+	if !idInName {
+		c.string(&f.id)
+	} else if base = strings.TrimSuffix(f.name, fileSuffix); idLen < 0 || idLen > int64(len(base)) {
+		c.fail()
+	} else {
+		f.id = base[len(base)-int(idLen):]
+	}
+	if sameCwd {
+		f.cwd = c.cwd
+	} else {
+		c.string(&f.cwd)
+	}
+	c.cwd = f.cwd
+	for _, s := range [...]*string{&f.parent, &f.title.Title, &f.title.Source, &f.prompt, &f.summary} {
 		c.string(s)
 	}
 	c.time(&f.created)
@@ -116,6 +136,8 @@ func (c *indexCodec) file(f *indexFile) {
 		c.string(&f.directories[i])
 	}
 }
+
+func (c *indexCodec) fail() { c.failed, c.rest = true, "" }
 
 func (c *indexCodec) int(v *int64) {
 	if !c.reading {
@@ -132,7 +154,8 @@ func (c *indexCodec) int(v *int64) {
 			return
 		}
 	}
-	c.failed, c.rest, *v = true, "", 0
+	*v = 0
+	c.fail()
 }
 
 // count returns n, or the number that it reads. That is at most the number of bytes left, as each item takes at least one.
@@ -140,7 +163,8 @@ func (c *indexCodec) count(n int) int {
 	v := int64(n)
 	c.int(&v)
 	if c.reading && (v < 0 || v > int64(len(c.rest))) {
-		c.failed, c.rest, v = true, "", 0
+		v = 0
+		c.fail()
 	}
 	return int(v)
 }
