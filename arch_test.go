@@ -1,4 +1,4 @@
-// Package gjc holds the tests of the repository's shape.
+// Package gjc holds the tests of the repository's structure.
 package gjc
 
 import (
@@ -26,8 +26,8 @@ import (
 
 const module = "github.com/gajae-code/gjc/"
 
-// layers says which of our packages each package may import, besides those below it in the same folder. It is the
-// direction of docs/architecture.md; a package that is not listed fails the test.
+// layers lists the packages of this module that each package may import, besides its own subpackages. It follows
+// docs/architecture.md; a package that is not listed fails the test.
 var layers = map[string][]string{
 	"internal/bug":               {},
 	"internal/frame":             {},
@@ -124,7 +124,7 @@ type listed struct {
 	Imports    []string
 }
 
-// list runs go list over our packages, for one operating system.
+// list runs go list over the module's packages, for one operating system.
 func list(t *testing.T) []listed {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,GoFiles,Imports", "./...")
@@ -256,7 +256,7 @@ func TestFileLength(t *testing.T) {
 	})
 }
 
-// outside is how the process's surroundings are reached; only cmd may.
+// outside matches accesses to the process's surroundings; only cmd may contain them.
 var outside = regexp.MustCompile(`\bos\.(Stdout|Stdin|Stderr|Args|Getenv|LookupEnv|Environ|Getwd)\b`)
 
 func TestSurroundingsOnlyInCmd(t *testing.T) {
@@ -315,7 +315,7 @@ func TestNoPackageState(t *testing.T) {
 	sources(t, func(path string, text []byte) {
 		if strings.HasPrefix(path, "internal/bug/") || strings.HasPrefix(path, "acp/generate/") ||
 			strings.HasPrefix(path, "dap/daptest/") || strings.HasPrefix(path, "agent/tools/toolstest/") { // processes of tests
-			return // the table of bugs belongs to the program, and the generator is one
+			return // the table of bugs belongs to the process, and the generator is a program
 		}
 		f, err := parser.ParseFile(token.NewFileSet(), path, text, 0)
 		if err != nil {
@@ -394,7 +394,7 @@ func TestGoMod(t *testing.T) {
 	}
 }
 
-// TestNoForeignTraces looks for what must not be in the repository: paths of a machine, hosts of registries.
+// TestNoForeignTraces looks for text that must not be in the repository: paths of a machine, and hosts of registries.
 func TestNoForeignTraces(t *testing.T) {
 	home, err := os.UserHomeDir()
 	if err != nil {

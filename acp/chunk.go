@@ -7,7 +7,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// chunk is a session/update with a piece of text of a message. It merges with the next piece while both wait to be sent.
+// chunk is a session/update with a piece of message text. It merges with the next piece while both wait to be sent.
 type chunk struct {
 	// size is the size of the text in JSON, in bytes; zero until it is computed.
 	size    int

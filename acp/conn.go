@@ -77,7 +77,7 @@ func (o *ConnOptions) rpc(h jsonrpc.Handler) jsonrpc.Options {
 		Framing: frame.Lines, Handler: h, Closer: o.Closer, MaxMessageSize: o.MaxMessageSize,
 		CancelMethod: MethodCancelRequest.Name, CancelParam: "requestId",
 		Dropped: o.Dropped, Panicked: o.Panicked, MapError: o.wireError,
-		// A turn ends at once if the editor is gone, so that it does not run on for minutes without a user.
+		// A turn ends immediately if the editor is gone, so that it does not continue for minutes without a user.
 		AnswerOptional: func(method string) bool { return method == MethodSessionPrompt.Name },
 	}
 	if trace := o.Trace; trace != nil {
@@ -86,7 +86,7 @@ func (o *ConnOptions) rpc(h jsonrpc.Handler) jsonrpc.Options {
 	return opts
 }
 
-// wireError maps an error to the one that is sent. A cancellation keeps its code even if MapError has another one.
+// wireError maps a handler's error to the error that is sent. A cancellation keeps its code even if MapError returns another one.
 func (o *ConnOptions) wireError(err error) *jsonrpc.Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return &jsonrpc.Error{Code: jsonrpc.Code(e.Code), Message: err.Error(), Data: e.Data}
@@ -102,7 +102,7 @@ func (o *ConnOptions) wireError(err error) *jsonrpc.Error {
 	return jsonrpc.WireError(err)
 }
 
-// ext handles an extension method.
+// ext handles a request or notification whose name begins with "_".
 func (o *ConnOptions) ext(ctx context.Context, req *jsonrpc.Request) (jsonrpc.Reply, error) {
 	if o.Ext == nil || !strings.HasPrefix(req.Method, "_") {
 		return nil, notFound(req.Method)

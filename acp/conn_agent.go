@@ -29,7 +29,7 @@ func NewAgentConn(ctx context.Context, r io.Reader, w io.Writer, opts *ConnOptio
 type agentHandler struct {
 	opts  *ConnOptions
 	agent Agent
-	// ready is closed when the agent can use the connection that it received. The first request may arrive before.
+	// ready is closed when the agent has been created. The first request may arrive earlier.
 	ready chan struct{}
 }
 
@@ -52,8 +52,8 @@ func (h *agentHandler) Handle(ctx context.Context, req *jsonrpc.Request) (jsonrp
 	return reply, nil
 }
 
-// Update queues a session/update. While the client is slow, a text chunk may be merged into the one before it. The connection
-// owns n afterwards.
+// Update queues a session/update. While the client is slow, a text chunk may be merged into the preceding one. The connection takes
+// ownership of n.
 func (c *AgentConn) Update(ctx context.Context, n *SessionNotification) error {
 	if m, ok := newChunk(n); ok {
 		return c.rpc.NotifyMergeable(ctx, MethodSessionUpdate.Name, m)

@@ -33,7 +33,7 @@ func NewClientConn(ctx context.Context, r io.Reader, w io.Writer, opts *ConnOpti
 type clientHandler struct {
 	opts   *ConnOptions
 	client Client
-	// ready is closed when the client can use the connection that it received.
+	// ready is closed when the client has been created.
 	ready chan struct{}
 }
 

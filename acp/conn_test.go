@@ -16,7 +16,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// echoAgent answers session/prompt. Its other methods are those of a nil interface.
+// echoAgent answers session/prompt. Its other methods panic.
 type echoAgent struct {
 	acp.Agent
 	conn   *acp.AgentConn
@@ -103,7 +103,7 @@ func TestConn_WhatMerges(t *testing.T) {
 			}
 		}
 		send(piece("m", "a"))
-		synctest.Wait() // the writer is stuck with it
+		synctest.Wait() // the writer is blocked on this chunk
 		marked := piece("m", "d")
 		if err := marked.Meta.Set("k", 1); err != nil {
 			t.Fatal(err)
@@ -114,7 +114,7 @@ func TestConn_WhatMerges(t *testing.T) {
 		for _, n := range []*acp.SessionNotification{piece("m", "b"), piece("m", "c"), marked, piece("m", "e"), piece("n", "f"), thought, other, piece("", "g"), piece("", "h")} {
 			send(n)
 		}
-		go func() { // ends when the connection does
+		go func() { // ends with the connection
 			synctest.Wait()
 			_ = conn.Close()
 		}()

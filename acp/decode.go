@@ -14,7 +14,7 @@ import (
 // itself and ends the message.
 type reader[T any] func(dec *jsonx.Decoder, p *T) error
 
-// misfit returns err if it is only about the type of one value, or nil.
+// misfit returns err if it only reports that one value has the wrong type, and nil otherwise.
 func misfit(err error) *jsonx.DecodeError {
 	if e, ok := err.(*jsonx.DecodeError); ok && !e.Syntax { //nolint:errorlint // readers return it unwrapped
 		return e
@@ -22,7 +22,7 @@ func misfit(err error) *jsonx.DecodeError {
 	return nil
 }
 
-// mismatch skips the value of the given kind and returns the error that it does not fit want.
+// mismatch skips a value of the given kind and returns an error that says that the value is not a want.
 func mismatch(dec *jsonx.Decoder, kind jsonx.Kind, want string) error {
 	if err := dec.SkipValue(); err != nil {
 		return err

@@ -201,7 +201,7 @@ func TestUnknownVariantsSurvive(t *testing.T) {
 	for name, test := range map[string]struct {
 		in   string
 		into any
-		kind func(any) any // the union's value
+		kind func(any) any // extracts the union's value
 		want any
 	}{
 		"session update": {
@@ -257,7 +257,7 @@ func TestUnknownVariantsSurvive(t *testing.T) {
 			if err := jsonx.Unmarshal(in, test.into); err != nil {
 				t.Fatal(err)
 			}
-			clear(in) // what is kept must not point into the message
+			clear(in) // decoded values must not point into the message
 			if diff := cmp.Diff(test.want, test.kind(test.into)); diff != "" {
 				t.Error(diff)
 			}

@@ -137,7 +137,7 @@ func putRawMembers(w *writer, raw jsonx.Raw) {
 	}
 }
 
-// encodeTo writes a value by its put method.
+// encodeTo writes a value with its put method.
 func encodeTo(enc *jsonx.Encoder, v variant) error {
 	w := writer{enc: enc}
 	v.put(&w)

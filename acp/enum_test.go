@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// Each value of the schema is known. Another value is kept and not known.
+// Every value in the schema is known. Any other value is kept, and Known returns false for it.
 func TestEnums(t *testing.T) {
 	s := loadOfficial(t)
 	enums := 0

@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// golden has the exact encoding of one value of each kind of type.
+// golden holds the exact encoding of one value of each kind of type.
 var golden = []struct {
 	name  string
 	value any

@@ -4,7 +4,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// The unions in this file are not objects with a discriminator, so the generator leaves them out.
+// The unions in this file are not objects with a discriminator, so the generator omits them.
 
 // SessionConfigOptionValue is the value of a config option: a [SessionConfigValueID] for a select, a [SessionConfigBoolValue] for a
 // switch.
@@ -64,7 +64,7 @@ type ElicitationContentValue interface {
 type (
 	// ElicitationString is the answer to a text or single choice.
 	ElicitationString string
-	// ElicitationInteger is the answer to an integer or number field. Every whole number is decoded to it.
+	// ElicitationInteger is the answer to an integer or number field. Every whole number is decoded as an ElicitationInteger.
 	ElicitationInteger int64
 	// ElicitationNumber is the answer to a number field.
 	ElicitationNumber float64

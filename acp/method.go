@@ -86,7 +86,7 @@ func (m NotificationMethod[P]) info() MethodInfo {
 	}
 }
 
-// MethodInfo describes a method of any type.
+// MethodInfo describes a request or notification method.
 type MethodInfo struct {
 	Name     string
 	Side     Side
@@ -185,7 +185,7 @@ func onClientNotification[P any](
 	}
 }
 
-// orZero returns a zero result for a handler that returned nil.
+// orZero returns the zero result if a handler returned nil.
 func orZero[R any](r *R, err error) (any, error) {
 	if err != nil {
 		return nil, err

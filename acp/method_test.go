@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// fakeAgent answers the methods that the tests below call. Others are nil dereferences.
+// fakeAgent implements the methods that the tests below call. The others panic.
 type fakeAgent struct {
 	acp.Agent
 	order []string
@@ -125,7 +125,7 @@ func TestDispatchClient(t *testing.T) {
 	}
 }
 
-// loopback is a Caller that calls the dispatch tables.
+// loopback is a [Caller] that calls the dispatch tables directly.
 type loopback struct {
 	agent  acp.Agent
 	client acp.Client

@@ -66,7 +66,7 @@ func TestNullable(t *testing.T) {
 	if omitted.Equal(null) || null.Equal(zero) || zero.Equal(acp.Value(1)) || !zero.Equal(acp.Value(0)) || !null.Equal(acp.Null[int]()) {
 		t.Error("Equal")
 	}
-	// In a type of another package.
+	// Nullable also works in a struct outside of package acp.
 	type own struct {
 		A acp.Nullable[int] `json:"a,omitzero"`
 	}

@@ -10,10 +10,10 @@ import (
 // the whole object, and returns the first error at the end.
 type object struct {
 	dec  *jsonx.Decoder
-	name []byte // of the member whose value is next; valid until the next read
-	seen uint64 // the required members that were present, one bit each
+	name []byte // the name of the current member; valid until the next read
+	seen uint64 // a bit set of the required members that were present
 	err  error
-	dead bool // err ends the message; nothing more may be read
+	dead bool // set after an error that ends the message; nothing more may be read
 }
 
 // open enters the next value. It returns false if there are no members to read; close then returns the reason. If nullable is set,
@@ -64,20 +64,20 @@ func (o *object) next() bool {
 
 func (o *object) fail(err error) { o.err, o.dead = err, true }
 
-// skip skips a member without a field.
+// skip skips the value of an unknown member.
 func (o *object) skip() {
 	if err := o.dec.SkipValue(); err != nil {
 		o.fail(err)
 	}
 }
 
-// must takes the result of reading the required member with the given bit.
+// must records the result of reading the required member with the given bit.
 func (o *object) must(bit int, err error) {
 	o.seen |= 1 << bit
 	o.may(err)
 }
 
-// may takes the result of reading an optional member.
+// may records the result of reading an optional member.
 func (o *object) may(err error) {
 	switch {
 	case err == nil:
@@ -88,20 +88,21 @@ func (o *object) may(err error) {
 	}
 }
 
-// forgive takes the result of reading a forgiving member, whose errors are ignored.
+// forgive records the result of reading a forgiving member. It ignores values that do not fit.
 func (o *object) forgive(err error) {
 	if err != nil && misfit(err) == nil {
 		o.fail(err)
 	}
 }
 
-// mustForgive is forgive for the required member with the given bit, which must be present with any value.
+// mustForgive is like forgive, for the required member with the given bit, which must be present but may have any value.
 func (o *object) mustForgive(bit int, err error) {
 	o.seen |= 1 << bit
 	o.forgive(err)
 }
 
-// close returns the first error, which may be that a required member is missing. required has the names in the order of the bits.
+// close returns the first error, or an error for a required member that is missing. required lists the names in the order of the
+// bits.
 func (o *object) close(required ...string) error {
 	if o.err != nil || o.dead {
 		return o.err

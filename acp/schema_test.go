@@ -22,7 +22,7 @@ import (
 
 // The tests in this file compare the Go types with the official JSON Schema.
 
-// rounds is enough to cover every variant of every union.
+// rounds is large enough to cover every variant of every union.
 const rounds = 20
 
 type officialSchema struct {
@@ -65,7 +65,7 @@ func (s *officialSchema) validate(t *testing.T, def string, data []byte) {
 	}
 }
 
-// words has a valid value for each enumerated Go type.
+// words holds a valid value for each enumerated Go type.
 func (s *officialSchema) words() map[reflect.Type]string {
 	words := map[reflect.Type]string{}
 	for name, makeZero := range schemaTypes {
@@ -142,7 +142,7 @@ func checkDecode(t *testing.T, v any, makeZero func() any, data []byte) {
 	if diff := cmp.Diff(v, std, cmp.Comparer(sameID)); diff != "" {
 		t.Errorf("encoding/json read it differently:\n%s", diff)
 	}
-	// By value, to find a method that only the pointer has.
+	// Encode by value, to detect a method that is defined only on the pointer.
 	written, err := json.Marshal(reflect.ValueOf(v).Elem().Interface())
 	if err != nil {
 		t.Fatal(err)
@@ -170,8 +170,8 @@ func plain(t *testing.T, data []byte) any {
 	return v
 }
 
-// JSON that is made from the definitions decodes and encodes to the same JSON, with all members and with the required ones only,
-// where defaults may be added.
+// JSON generated from the definitions survives a round trip, with all members and with only the required ones. Encoding may add
+// defaults.
 func TestSchemaExamplesRoundTrip(t *testing.T) {
 	s := loadOfficial(t)
 	for name := range s.defs {
@@ -215,7 +215,7 @@ func untagged(want, got any) any {
 
 func (s *officialSchema) roundTrip(t *testing.T, name string, data []byte) []byte {
 	t.Helper()
-	s.validate(t, name, data) // the example itself
+	s.validate(t, name, data) // validates the example itself
 	v, err := decodeNamed(name, data)
 	if err != nil {
 		t.Fatalf("%v in %s", err, data)
@@ -244,7 +244,7 @@ func decodeNamed(name string, data []byte) (any, error) {
 	return v, jsonx.Unmarshal(data, v)
 }
 
-// notIn returns a member of want that got lacks or has with another value.
+// notIn returns a member of want that is missing from got or has another value there.
 func notIn(want, got any) string {
 	w, ok := want.(map[string]any)
 	if !ok {
@@ -282,7 +282,7 @@ func (s *officialSchema) exampleOf(n map[string]any, round int, full bool) any {
 		return c
 	}
 	out := map[string]any{}
-	var scalar any // also null
+	var scalar any // may be null
 	isScalar := false
 	merge := func(v any) {
 		if m, ok := v.(map[string]any); ok {
@@ -310,9 +310,9 @@ func (s *officialSchema) exampleOf(n map[string]any, round int, full bool) any {
 		choice := choices[round%len(choices)]
 		merge(s.exampleOf(choice, round, full))
 		if choice["title"] == "none" {
-			delete(out, "stopReason") // null and absent mean the same there
+			delete(out, "stopReason") // null and absent are equivalent there
 		}
-		_, isStop := properties["stopReason"] // IdleStateUpdate keeps only the reason
+		_, isStop := properties["stopReason"] // IdleStateUpdate keeps only the stop reason
 		if choice["title"] == "other" && choice["not"] != nil && !isStop {
 			out["unheardOf"] = map[string]any{"kept": []any{true, nil}}
 		}

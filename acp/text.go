@@ -9,8 +9,8 @@ const (
 	maxEncodedText = 56 << 10
 )
 
-// SplitText splits a text into pieces, each of which fits in one session update. It returns at least one piece, and never
-// splits a character.
+// SplitText splits a text into pieces that each fit in one session update. It returns at least one piece, and never splits a
+// character.
 func SplitText(text string) []string {
 	var pieces []string
 	start, size := 0, 0
@@ -26,7 +26,7 @@ func SplitText(text string) []string {
 	return append(pieces, text[start:])
 }
 
-// encodedSize returns how many bytes jsonx writes for the text, without the quotes.
+// encodedSize returns the number of bytes that jsonx writes for the text, without the quotes.
 func encodedSize(text string) int {
 	size := 0
 	for i := 0; i < len(text); {

@@ -19,7 +19,7 @@ func chunk() *acp.SessionNotification {
 	}
 }
 
-// The most frequent message stays within its budget of allocations.
+// The most frequent message stays within its allocation budget.
 func TestChunkAllocations(t *testing.T) {
 	if testenv.Race {
 		t.Skip("the race detector adds allocations")
@@ -66,7 +66,7 @@ func BenchmarkDecodeChunk(b *testing.B) {
 	}
 }
 
-// No input breaks the decoder, and the values that it accepts are stable when they are encoded and decoded again.
+// No input crashes the decoder, and every value that it accepts survives a round trip.
 func FuzzSessionNotification(f *testing.F) {
 	for _, test := range golden {
 		if data, err := jsonx.Marshal(test.value); err == nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// A tool whose Plan panics fails its call, and nothing else.
+// A tool whose Plan panics fails only its own call.
 func TestTurn_PlanPanics(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		o.Tools = agent.Tools{agent.NewTool(agent.ToolFuncs[input]{
@@ -110,7 +110,7 @@ func TestRefusal_KeepsTheOptions(t *testing.T) {
 	}
 }
 
-// A request is paid for at the price of the model that answered, not of the one that is chosen meanwhile.
+// A request is charged at the price of the model that answered it, not of a model selected meanwhile.
 func TestUsage_OfTheModelThatAnswered(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		o.Model.Cost.Output = 1e6
@@ -134,7 +134,7 @@ func TestUsage_OfTheModelThatAnswered(t *testing.T) {
 	})
 }
 
-// A request is paid for at the price of the service tier that it asked for, not of the one that is chosen meanwhile.
+// A request is charged at the price of the service tier that it requested, not of a tier selected meanwhile.
 func TestUsage_OfTheTierThatWasAsked(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		o.Model.Cost.Output, o.Model.ServiceTiers, o.Model.TierPrices = 1e6, []string{"default", "priority"}, map[string]float64{"priority": 2}
@@ -154,7 +154,7 @@ func TestUsage_OfTheTierThatWasAsked(t *testing.T) {
 	})
 }
 
-// editorFiles counts what a session asks its editor for.
+// editorFiles counts the files that a session requests from its editor.
 type editorFiles struct {
 	noFiles
 	asked []string
@@ -170,8 +170,8 @@ func (f *editorFiles) Stat(_ context.Context, path string) (os.FileInfo, error) 
 	return nil, fs.ErrNotExist
 }
 
-// A replay describes another program's calls without reading today's files: the editor waits for the end of
-// session/load and answers nothing.
+// A replay describes another program's calls without reading the current files, because the editor waits for the end of
+// session/load and answers no requests.
 func TestReplay_AsksForNoFiles(t *testing.T) {
 	files := new(editorFiles)
 	run(t, func(o *agent.Options) {
@@ -251,8 +251,8 @@ func TestTool_HugeDiffAndInput(t *testing.T) {
 		providertest.Step{providertest.Text("fine")})
 }
 
-// An AGENTS.md that is a link out of its directory is not sent to the model, because the user has not allowed reading
-// that file.
+// An AGENTS.md that is a symlink out of its directory is not sent to the model, because the user has not allowed reading the
+// target.
 func TestSystemPrompt_FollowsNoLinks(t *testing.T) {
 	files := &linkedFiles{fewFiles{files: map[string]string{"/w/AGENTS.md": "the key", "/AGENTS.md": "Be kind."}}}
 	var prompt string

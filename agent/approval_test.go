@@ -10,8 +10,8 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// An effect on several paths is one question, and each path is judged: a remembered no for one of them forbids all, and
-// an answer for all times covers the directories of these files and nothing above.
+// An effect on several paths is one question, but each path is judged separately. A remembered rejection of one path forbids all.
+// An "always" answer covers the directories of these files and nothing above them.
 func TestApproval_SeveralPaths(t *testing.T) {
 	edits := func(name string, paths ...string) agent.Tool {
 		e := approval.Effect{Action: approval.ActionEdit, Title: name}
@@ -27,7 +27,7 @@ func TestApproval_SeveralPaths(t *testing.T) {
 		mode    approval.Mode
 		calls   agent.Tools
 		answers []agent.Decision
-		always  []string // what each question says
+		always  []string // what an "always" answer to each question covers
 		ran     string
 		text    string
 	}{
@@ -102,7 +102,7 @@ func TestApproval_SeveralPaths(t *testing.T) {
 	}
 }
 
-// A yes to an exact line is for the directory in which it runs, a no for all of them.
+// A permission for an exact line applies to the directory in which it runs, a rejection to all directories.
 func TestApproval_LineOfADirectory(t *testing.T) {
 	runs := func(name, line, dir string) agent.Tool {
 		return testTool(name, true, []approval.Effect{{Action: approval.ActionCommand, Command: line, Dir: dir}}, func(context.Context, *input) (*agent.Result, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// refused returns an error if the mode forbids a known effect of the call, before the user is asked.
+// refused returns an error if the mode forbids a known effect of the call. It does not ask the user.
 func (r *toolRun) refused() error {
 	var mode approval.Mode
 	if err := r.turn.do(func(st *state) error { mode = st.mode; return nil }); err != nil {
@@ -26,12 +26,12 @@ func (r *toolRun) refused() error {
 	return nil
 }
 
-// start decides whether the call may run, and emits that it does. If the mode changes while the user answers, it judges
+// start decides whether the call may run, and emits an event if it does. If the mode changes while the user answers, start judges
 // everything again, except what the user has allowed.
 func (r *toolRun) start(ctx context.Context) error {
 	t := r.turn
 	if len(r.plan.Effects) == 0 {
-		r.plan.Effects = []approval.Effect{{Action: approval.ActionRead}} // a rule may be about the tool
+		r.plan.Effects = []approval.Effect{{Action: approval.ActionRead}} // a rule may apply to the tool itself
 	}
 	answered := make([]answer, len(r.plan.Effects))
 	var mode approval.Mode
@@ -51,7 +51,7 @@ func (r *toolRun) start(ctx context.Context) error {
 		if err := t.do(func(st *state) error {
 			changed, mode = st.mode != mode, st.mode
 			if ev := (ToolProgress{CallID: r.call.ID, Running: true}); !changed && st.turn.note(ev) {
-				st.emit(ev) // in this step: a change of the mode that is answered comes before or after it
+				st.emit(ev) // in this step, so that the event is ordered before or after any mode change that is acknowledged
 			}
 			return nil
 		}); err != nil || !changed {
@@ -88,7 +88,7 @@ func (r *toolRun) approveEffect(ctx context.Context, e *approval.Effect, answere
 	}
 	var verdict approval.Verdict
 	var reason string
-	var open []*approval.Scope // what there is to ask about
+	var open []*approval.Scope // the parts that the user must decide on
 	var special []string
 	look := func() error {
 		return r.turn.do(func(st *state) error {
@@ -123,7 +123,7 @@ func (r *toolRun) approveEffect(ctx context.Context, e *approval.Effect, answere
 		return err
 	}
 	if verdict == approval.Ask {
-		// An answer may settle the next question too.
+		// The answer to another question may settle this one too.
 		done, err := s.ask(ctx)
 		if err != nil {
 			return err
@@ -133,7 +133,7 @@ func (r *toolRun) approveEffect(ctx context.Context, e *approval.Effect, answere
 			return err
 		}
 		if ctx.Err() != nil {
-			return context.Cause(ctx) // the answer before this one ended the turn
+			return context.Cause(ctx) // the answer to the previous question ended the turn
 		}
 	}
 	switch verdict {
@@ -148,7 +148,8 @@ func (r *toolRun) approveEffect(ctx context.Context, e *approval.Effect, answere
 	}
 }
 
-// ask waits for its turn to ask the user something: some editors hang on two questions at once. done must be called.
+// ask waits until the session may ask the user a question, because some editors hang on two questions at once. The caller must call
+// done.
 func (s *Session) ask(ctx context.Context) (done func(), err error) {
 	select {
 	case s.asking <- struct{}{}:
@@ -158,11 +159,11 @@ func (s *Session) ask(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// question asks the user about one effect; open are the parts of it that need an answer, special is why they need one whatever
-// the mode is, always says what an answer for all times covers.
+// question asks the user about one effect. open are the parts of it that need an answer, special explains why they need one
+// whatever the mode is, and always describes what an "always" answer covers.
 func (r *toolRun) question(ctx context.Context, e *approval.Effect, open []*approval.Scope, special []string, always string) error {
 	s := r.turn.session
-	// The model gets the title as it is, people get placeholders.
+	// The model receives the title unchanged; the user sees placeholders.
 	title, shown := cmp.Or(e.Title, cutTitle(r.plan.Title)), cmp.Or(s.opts.Secrets.Hide(e.Title), r.title(r.plan.Title))
 	for _, sc := range open {
 		if sc.Outside && s.opts.Workspace.Contains(sc.Given) {
@@ -184,12 +185,12 @@ func (r *toolRun) question(ctx context.Context, e *approval.Effect, open []*appr
 	}
 	always = s.opts.Secrets.Hide(always)
 	if why := s.opts.Secrets.Explain(shown + " " + always + " " + string(r.call.Input) + " " + texts(content)); why != "" {
-		// The user decides on what is really done, and need not see the values for that.
+		// The user decides on the action that is really performed, and does not need to see the secret values for that.
 		content = append(content[:len(content):len(content)], TextContent{why})
 	}
 	asked := s.grants.Generation()
 	decision, err := s.opts.Approver.Approve(ctx, Question{
-		// The user decides on the whole of it: nothing is cut but the unchanged text around a change.
+		// The user must see the whole action: only the unchanged text around a change is cut.
 		ToolCallID: r.call.ID, Title: text.VisibleLine(shown), Kind: kind, Input: r.call.Input,
 		Content: content, Locations: r.plan.Locations, Always: always,
 	})
@@ -215,19 +216,19 @@ func (r *toolRun) question(ctx context.Context, e *approval.Effect, open []*appr
 	}
 }
 
-// Consent is a question that comes up while a call runs, such as whether programs of the workspace may be started.
+// Consent is a question that arises while a call runs, such as whether programs of the workspace may be started.
 type Consent struct {
 	// Title names the permission that is requested, in a few words.
 	Title string
-	// Text explains it.
+	// Text explains the question.
 	Text string
 	// Always says what an "always" answer covers.
 	Always string
-	// Needed is called when the previous questions are answered, because they may have settled this one. Optional.
+	// Needed is called after the previous questions are answered, because their answers may have settled this one. Optional.
 	Needed func() bool
 }
 
-// consent is [Call.Consent].
+// consent implements [Call.Consent].
 func (r *toolRun) consent(ctx context.Context, c Consent) (Decision, error) {
 	s := r.turn.session
 	done, err := s.ask(ctx)

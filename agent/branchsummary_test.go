@@ -30,7 +30,7 @@ func entriesOf(messages ...providers.Message) []sessions.Entry {
 	return all
 }
 
-// A branch is summarised from its newest end, as far as the window goes; the files of all of it count.
+// A branch is summarized from its newest end, as far as the window permits. The files of the whole branch are listed.
 func TestSummarizeBranch(t *testing.T) {
 	edit := toolCall("e", "edit", `{"path":"old.go"}`)
 	entries := entriesOf(user("first", 9000), agentSays("a", 100, edit), result(edit, 100), user("second", 5000), agentSays("b", 2000))
@@ -89,7 +89,7 @@ func TestSummarizeBranch(t *testing.T) {
 	}, providertest.Step{providertest.Text("WHAT HAPPENED")}, providertest.Step{providertest.Text("TESTS")}, providertest.Step{providertest.Text("")})
 }
 
-// A summary at the edge of the budget is accepted and shortened, since it covers much.
+// A summary at the limit of the budget is accepted and shortened, because it covers many messages.
 func TestSummarizeBranch_SummaryAtTheEdge(t *testing.T) {
 	entries := []sessions.Entry{sessions.BranchSummary{Summary: chars("SUMMARY OF MUCH", 9000)}}
 	entries = append(entries, entriesOf(user("last", 5000))...)

@@ -10,19 +10,20 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// FS is the workspace's files as the user sees them: an editor's unsaved text wins over the disk.
-// Paths are absolute. Errors wrap [fs.ErrNotExist], [fs.ErrPermission] and [fs.ErrInvalid] where they fit.
+// FS provides the workspace's files as the user sees them: an editor's unsaved text takes precedence over the disk. Paths are
+// absolute. Errors wrap [fs.ErrNotExist], [fs.ErrPermission] and [fs.ErrInvalid] where applicable.
 type FS interface {
 	// ReadFile returns a whole file.
 	ReadFile(ctx context.Context, path string) ([]byte, error)
-	// WriteFile replaces a whole file, creating it and its parents.
+	// WriteFile replaces a whole file. It creates the file and its parent directories if necessary.
 	WriteFile(ctx context.Context, path string, data []byte) error
 	// Remove removes a file, or a directory with its content. It removes a symbolic link and not its target.
 	Remove(ctx context.Context, path string) error
-	// Rename moves a file or a directory, making the parents of to. What is at to is never replaced: an error that wraps
-	// [fs.ErrExist]. A symbolic link moves itself. Text that an editor has not saved goes along, as the new place's.
+	// Rename moves a file or a directory and creates the parent directories of to. It never replaces an existing file; it returns
+	// an error that wraps [fs.ErrExist]. A symbolic link itself is moved, not its target. Text that an editor has not saved moves
+	// along with the file.
 	Rename(ctx context.Context, from, to string) error
-	// Stat follows symbolic links. It may not know a file that exists only as an unsaved buffer.
+	// Stat follows symbolic links. It may not find a file that exists only as an unsaved buffer.
 	Stat(ctx context.Context, path string) (fs.FileInfo, error)
 	// ReadDir lists a directory of the disk, sorted by name.
 	ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error)
@@ -30,17 +31,17 @@ type FS interface {
 	RealPath(path string) string
 }
 
-// An Opener is an [FS] that can open files of the disk without reading them whole, for reading a part of a long file or
-// a file that no editor shows as text. It does not see unsaved text of an editor.
+// An Opener is an [FS] that can open files on disk without reading them completely, in order to read a part of a long file or a
+// file that no editor shows as text. It does not see unsaved text of an editor.
 type Opener interface {
-	// Open opens a regular file for reading. Anything else is an error that wraps [fs.ErrInvalid], at once: it never waits
-	// for the other end of a pipe. The caller closes the file.
+	// Open opens a regular file for reading. For any other file it immediately returns an error that wraps [fs.ErrInvalid]: it
+	// never waits for the other end of a pipe. The caller must close the file.
 	Open(ctx context.Context, path string) (OpenFile, error)
 }
 
 // LeftoverRemover is an [FS] that can remove temporary files of writers that were killed.
 type LeftoverRemover interface {
-	// RemoveLeftovers removes such files from the directories dirs, as far as it can.
+	// RemoveLeftovers removes such files from the directories dirs. It is best effort.
 	RemoveLeftovers(ctx context.Context, dirs []string)
 }
 
@@ -48,14 +49,13 @@ type LeftoverRemover interface {
 type OpenFile interface {
 	io.ReadSeekCloser
 	io.ReaderAt
-	// Stat describes the open file, also after its name was given to another one.
+	// Stat describes the open file, even if its name now refers to another file.
 	Stat() (fs.FileInfo, error)
 }
 
 // Terminal runs shell commands where the user can watch them.
 type Terminal interface {
-	// Start begins cmd and returns at once. ctx bounds the start only; the caller must Release the execution
-	// on every path.
+	// Start starts cmd and returns immediately. ctx bounds only the start; the caller must release the execution on every path.
 	Start(ctx context.Context, cmd Command) (Execution, error)
 }
 
@@ -66,71 +66,71 @@ const StateEnd = ": end"
 type Command struct {
 	// Line is given to the user's shell.
 	Line string
-	// Args, if set, are a program and its arguments, run as they are in the place of Line.
+	// Args, if set, are a program and its arguments, run without a shell instead of Line.
 	Args []string
 	// Dir is the absolute working directory.
 	Dir string
 	// Env is added to the environment, as "NAME=value".
 	Env []string
-	// StateDir, if set, is a directory of the caller's own to which the shell that runs Line writes its final state, if it can: the
+	// StateDir, if set, is a directory owned by the caller to which the shell that runs Line writes its final state, if it can: the
 	// file "after" holds the exported variables as "export -p" prints them, a line [StateEnd], and the working directory. The file
-	// "before" holds the variables that were exported at the start, and the line, unless the execution is an [EnvironExecution]
-	// that knows them. StateDir is created if it is missing.
+	// "before" holds the variables that were exported at the start, and the line [StateEnd], unless the execution is an
+	// [EnvironExecution] that returns them. StateDir is created if it is missing.
 	StateDir string
-	// Sandbox, if set, is what the command may do.
+	// Sandbox, if set, restricts the command.
 	Sandbox *Sandbox
 	// OutputLimit is how many bytes of output are kept, from the end. If zero, [DefaultOutputLimit].
 	OutputLimit int
 	// PTY asks for a pseudo-terminal. An editor's terminal always has one.
 	PTY bool
-	// OnOutput, if set, is called with output as it comes, never concurrently, until Wait returns. An
-	// editor's terminal shows its output itself and never calls it.
+	// OnOutput, if set, is called with output as it arrives, never concurrently, until Wait returns. An editor's terminal shows its
+	// output itself and never calls it.
 	OnOutput func([]byte)
 }
 
-// Sandbox says what a command in a sandbox may do in addition to reading files and running programs as its user.
+// Sandbox lists what a sandboxed command may do in addition to reading files and running programs as its user.
 type Sandbox struct {
-	// Write are the directories below which it may change files, absolute.
+	// Write lists the directories, as absolute paths, in which the command may change files.
 	Write []string
-	// Network lets it open sockets.
+	// Network allows the command to open sockets.
 	Network bool
-	// Required commands fail with [ErrNoSandbox] where there is no sandbox.
+	// Required makes the command fail with [ErrNoSandbox] if no sandbox is available.
 	Required bool
 }
 
-// ErrNoSandbox is wrapped by the error for a command that must run in a sandbox where there is none.
+// ErrNoSandbox is wrapped by the error for a command that requires a sandbox where none is available.
 var ErrNoSandbox = errors.New("there is no sandbox here, and bash.sandbox of the configuration requires one (gjc doctor says what is missing)")
 
 // DefaultOutputLimit is how many bytes of a command's output are kept.
 const DefaultOutputLimit = 50 << 10
 
-// Execution is a running or ended command.
+// Execution is a command that runs or has ended.
 type Execution interface {
 	// TerminalID is the editor's id of the terminal, to embed in a tool call; empty for a local child.
 	TerminalID() string
-	// PID is the process id; zero where it is not known.
+	// PID returns the process ID; zero if it is unknown.
 	PID() int
-	// Wait returns when the command has ended. When ctx ends first it returns ctx's cause and the command runs
-	// on; the caller kills it.
+	// Wait returns when the command has ended. If ctx ends first, it returns ctx's cause and the command continues; the caller must
+	// kill it.
 	Wait(ctx context.Context) (ExitStatus, error)
-	// Output returns what the command has printed so far, cut from the start to the limit.
+	// Output returns what the command has printed so far. If that exceeds the limit, the start is cut off.
 	Output(ctx context.Context) (Output, error)
-	// Kill ends the command and its children: it asks them, and kills what is left after two seconds. The execution stays valid
-	// for Output and Wait.
+	// Kill terminates the command and its children: it asks them to exit, and kills those that still run after two seconds. The
+	// execution stays valid for Output and Wait.
 	Kill(ctx context.Context) error
-	// Release kills what still runs and frees the terminal. It may be called twice.
+	// Release kills everything that still runs and frees the terminal. It may be called twice.
 	Release(ctx context.Context) error
 }
 
-// An EnvironExecution is an [Execution] that knows the environment of its command.
+// An EnvironExecution is an [Execution] that can report the environment of its command.
 type EnvironExecution interface {
 	Execution
-	// Environ returns the whole environment that the command began with, as "NAME=value", but for the marks of gjc's children. It
-	// returns nil if what the shell exported when it began is in the file "before" of [Command.StateDir] instead.
+	// Environ returns the whole environment with which the command began, as "NAME=value", except the marks of gjc's children. It
+	// returns nil if the variables that the shell exported at the start are in the file "before" of [Command.StateDir] instead.
 	Environ() []string
 }
 
-// ExitStatus says how a command ended: by Code, or by Signal when that is not empty.
+// ExitStatus describes how a command ended: by Code, or by Signal if that is not empty.
 type ExitStatus struct {
 	Code   int
 	Signal string
@@ -139,7 +139,7 @@ type ExitStatus struct {
 // Output holds what a command printed.
 type Output struct {
 	Text string
-	// Truncated reports that the start was cut off.
+	// Truncated reports whether the start was cut off.
 	Truncated bool
 	// Total is the number of bytes that were printed; zero if the editor does not report it.
 	Total int64
@@ -150,8 +150,8 @@ type Output struct {
 type Programs interface {
 	// LookPath returns the absolute path of the program called name, or an error that wraps [fs.ErrNotExist].
 	LookPath(name string) (string, error)
-	// Output runs a program to its end and returns its standard output, at most limit bytes of it. A program
-	// that prints more is killed; that is no error. A non-zero exit is an [*ExitError].
+	// Output runs a program to its end and returns at most limit bytes of its standard output. A program that prints more is
+	// killed; that is not an error. For a non-zero exit status it returns an [*ExitError].
 	Output(ctx context.Context, prog Program, limit int) ([]byte, error)
 }
 
@@ -163,10 +163,10 @@ type Program struct {
 	Stdin []byte
 }
 
-// A ProgramStarter is [Programs] that can keep a program running: an interpreter that a tool talks to.
+// A ProgramStarter is a [Programs] that can keep a program running, such as an interpreter that a tool uses.
 type ProgramStarter interface {
-	// StartProgram begins a program and returns at once. ctx bounds the start only. The program ends with the session at the
-	// latest; its starter should kill it before.
+	// StartProgram starts a program and returns immediately. ctx bounds only the start. The program ends with the session at the
+	// latest; the caller should kill it earlier.
 	StartProgram(ctx context.Context, prog LongProgram) (RunningProgram, error)
 }
 
@@ -180,33 +180,33 @@ type LongProgram struct {
 	Dir  string
 	// Env is added to the environment, as "NAME=value".
 	Env []string
-	// Sandbox, if set, is what the program may do.
+	// Sandbox, if set, restricts the program.
 	Sandbox *Sandbox
-	// OnOutput gets what the program prints, on both streams, as it comes, never concurrently, and never after its end. It must
-	// not block.
+	// OnOutput receives the program's output from both streams as it arrives, never concurrently, and never after the program's
+	// end. It must not block.
 	OnOutput func([]byte)
 }
 
-// RunningProgram is a program with a pipe to it.
+// RunningProgram is a running program with a pipe to its standard input.
 type RunningProgram interface {
-	// Write writes to the program's standard input. It waits for a program that does not read, until that ends.
+	// Write writes to the program's standard input. If the program does not read, Write blocks until it ends.
 	io.Writer
-	// Done is closed when the program has ended and all it printed was handed on.
+	// Done returns a channel that is closed when the program has ended and all its output has been passed on.
 	Done() <-chan struct{}
-	// Status returns how the program ended. Call it after Done is closed.
+	// Status returns how the program ended. It must be called only after Done is closed.
 	Status() ExitStatus
-	// Terminate asks the program and its children to end, and kills what is left after a moment, or when ctx ends. It returns when
-	// they have ended.
+	// Terminate asks the program and its children to exit, and kills those that still run after a moment, or when ctx ends. It
+	// returns when all have ended.
 	Terminate(ctx context.Context) error
-	// Kill ends the program and its children, and does not wait.
+	// Kill kills the program and its children without waiting for them.
 	Kill()
 }
 
-// An ExitError is a helper program that failed.
+// An ExitError is the failure of a helper program.
 type ExitError struct {
 	Program string
 	Code    int
-	// Stderr is the end of what the program printed there.
+	// Stderr is the end of the program's standard error.
 	Stderr string
 }
 
@@ -214,23 +214,23 @@ func (e *ExitError) Error() string { return e.Program + ": " + e.Stderr }
 
 // Approver asks the user.
 type Approver interface {
-	// Approve puts one question and waits for the answer without a limit other than ctx. It returns
-	// [Cancelled] when the user wants the whole turn to stop. An answer that makes no sense is [RejectOnce].
+	// Approve asks one question and waits for the answer. Only ctx limits the wait. It returns [Cancelled] if the user cancels the
+	// whole turn. An invalid answer counts as [RejectOnce].
 	Approve(ctx context.Context, q Question) (Decision, error)
 }
 
 // Question asks for permission to take one step.
 type Question struct {
-	// ToolCallID names the tool call that the step belongs to; it has been announced before the question.
+	// ToolCallID identifies the tool call that the step belongs to. The call is announced before the question.
 	ToolCallID string
-	// Title is the step in a few words: the command, or "Delete /w/a.go".
+	// Title describes the step in a few words: the command, or "Delete /w/a.go".
 	Title string
 	Kind  ToolKind
 	// Input is the tool call's input.
 	Input     jsonx.Raw
 	Content   []Content
 	Locations []Location
-	// Always says what an "always" answer covers, for the option's label: "git status commands".
+	// Always describes what an "always" answer covers, for the option's label: "git status commands".
 	Always string
 }
 
@@ -244,25 +244,24 @@ const (
 	AllowOnce
 	AllowAlways
 	Cancelled
-	// Unasked is the outcome of a [Consent] that was no longer needed. Users never answer it.
+	// Unasked is the outcome of a [Consent] that was no longer needed. It is never a user's answer.
 	Unasked
 )
 
-// Clock gives the time; nil fields of options that hold one mean [time.Now].
+// Clock returns the current time. In options, a nil Clock means [time.Now].
 type Clock func() time.Time
 
-// Elicitor asks the user for a choice or for values, and not only for permission. Only ctx limits the wait of its
-// methods.
+// Elicitor asks the user for a choice or for values, not only for permission. Only ctx limits how long its methods wait.
 type Elicitor interface {
-	// Form shows a form. It returns [ErrNoElicitation] if the editor supports none.
+	// Form shows a form. It returns [ErrNoElicitation] if the editor does not support forms.
 	Form(ctx context.Context, f Form) (FormAnswer, error)
 	// URL sends the user to a page, for data that must not go through a form: secrets, payments, sign-ins. The answer
 	// says only whether the user agrees to open it. URL returns [ErrNoElicitation] if the editor does not support it.
 	URL(ctx context.Context, u URLRequest) (ElicitAction, error)
 	// Completed reports that the purpose of a URL is fulfilled.
 	Completed(ctx context.Context, id string) error
-	// Choose offers options where there are no forms, and returns the index of the chosen one. It returns
-	// [ErrNoElicitation] if the editor cannot ask. Only Choose returns [ElicitStop].
+	// Choose offers options if forms are not available, and returns the index of the chosen one. It returns [ErrNoElicitation] if
+	// the editor cannot ask. Only Choose returns [ElicitStop].
 	Choose(ctx context.Context, c Choice) (index int, action ElicitAction, err error)
 	// Forms reports whether the editor can show forms.
 	Forms() bool
@@ -275,7 +274,7 @@ var ErrNoElicitation = errors.New("the editor cannot ask the user for this")
 
 // Form is a flat form.
 type Form struct {
-	// ToolCallID names the tool call that asks; empty for none. It has been announced before.
+	// ToolCallID identifies the tool call that asks; empty for none. The call is announced before the form.
 	ToolCallID string
 	Message    string
 	// Schema is the JSON Schema of the answer in the subset that ACP and MCP share: an object with properties of
@@ -283,13 +282,13 @@ type Form struct {
 	Schema jsonx.Raw
 }
 
-// FormAnswer is the answer to a form. Content is set, and has been held against the schema, for [ElicitAccept].
+// FormAnswer is the answer to a form. For [ElicitAccept], Content is set and has been validated against the schema.
 type FormAnswer struct {
 	Action  ElicitAction
 	Content jsonx.Raw
 }
 
-// URLRequest is a page for the user to go to.
+// URLRequest is a page that the user should visit.
 type URLRequest struct {
 	ToolCallID string
 	// ID is unique among the open ones of the session.
@@ -298,31 +297,30 @@ type URLRequest struct {
 	URL     string
 }
 
-// Choice offers options, one of which is taken.
+// Choice offers options, one of which the user chooses.
 type Choice struct {
 	ToolCallID string
 	Title      string
 	Options    []string
 }
 
-// ElicitAction is the user's reaction to a question. The zero value is the one to assume of an answer that makes no
-// sense.
+// ElicitAction is the user's reaction to a question. The zero value stands for an invalid answer.
 type ElicitAction int
 
 // The actions.
 const (
 	// ElicitCancel is a question that was closed without an answer.
 	ElicitCancel ElicitAction = iota
-	// ElicitDecline is a no.
+	// ElicitDecline is a refusal.
 	ElicitDecline
 	ElicitAccept
-	// ElicitStop is a question in whose place the user has cancelled the whole turn. Tools need not know it: the turn's
-	// Elicitor ends the turn and fails.
+	// ElicitStop means that the user canceled the whole turn instead of answering. Tools need not handle it: the turn's Elicitor
+	// ends the turn and returns an error.
 	ElicitStop
 )
 
-// Elicitor returns the session's [Elicitor], which asks one question at a time, permissions included. It returns nil if
-// the user cannot be asked.
+// Elicitor returns the session's [Elicitor]. It asks one question at a time, including permission questions. It returns nil if the
+// user cannot be asked.
 func (s *Session) Elicitor() Elicitor {
 	if s.opts.Elicitor == nil {
 		return nil
@@ -330,7 +328,7 @@ func (s *Session) Elicitor() Elicitor {
 	return queuedElicitor{s.opts.Elicitor, s}
 }
 
-// queuedElicitor waits for its turn to ask.
+// queuedElicitor asks one question at a time.
 type queuedElicitor struct {
 	Elicitor
 	session *Session
@@ -378,7 +376,7 @@ func (e turnElicitor) Choose(ctx context.Context, c Choice) (int, ElicitAction, 
 	return i, action, err
 }
 
-// elicitor is [Call.Elicitor].
+// elicitor implements [Call.Elicitor].
 func (t *RunningTurn) elicitor() Elicitor {
 	asker := t.session.Elicitor()
 	if asker == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// set gives a session settings of its own.
+// set returns the settings of o, which it creates if necessary.
 func set(o *agent.Options) *agent.Settings {
 	if o.Settings == nil {
 		o.Settings = new(agent.DefaultSettings())
@@ -23,7 +23,7 @@ func set(o *agent.Options) *agent.Settings {
 	return o.Settings
 }
 
-// remember gives a session a history.
+// remember stores messages in a session's log.
 func remember(t *testing.T, o *agent.Options, messages ...providers.Message) {
 	t.Helper()
 	for i := range messages {
@@ -45,7 +45,7 @@ func compact(w *world) (contextwindow.Compaction, agent.TurnResult, error) {
 	return done, r, err
 }
 
-// compactions are the events about compactions, one line each.
+// compactions returns the compaction events, one line each.
 func compactions(w *world) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -70,8 +70,8 @@ func compactions(w *world) []string {
 	return lines
 }
 
-// Temporary failures are retried visibly, and all usage counts in the turn and the session's cost. The text of a
-// summary that broke off is not part of the next one.
+// Temporary failures are retried visibly, and all usage counts in the turn and in the session's cost. The text of an interrupted
+// summary is not part of the next one.
 func TestCompact_IsTriedAgain(t *testing.T) {
 	busy := &providers.Error{Kind: providers.KindOverloaded, Provider: "test", Message: "busy"}
 	run(
@@ -119,8 +119,8 @@ func TestCompact_IsTriedAgain(t *testing.T) {
 	)
 }
 
-// A conversation that does not fit into the window any more is cut for the summary: long texts, and then the oldest
-// messages but the first.
+// A conversation that no longer fits into the window is cut for the summary: first long texts, then the oldest messages except the
+// first.
 func TestCompact_OfTooMuch(t *testing.T) {
 	size := func(req *providers.Request) (n int) {
 		for i := range req.Messages {
@@ -132,7 +132,7 @@ func TestCompact_OfTooMuch(t *testing.T) {
 		name     string
 		window   int
 		messages []int // sizes, oldest first
-		most     int   // bytes of the request
+		most     int   // maximum size of the request, in bytes
 		left     string
 	}{
 		{"one long text", 1_000_000, []int{10, 500_000, 10}, 40_000, ""},
@@ -181,7 +181,7 @@ func TestCompact_OfTooMuch(t *testing.T) {
 	}
 }
 
-// A provider that takes less than was thought is asked with less, and in the end not again.
+// If a provider accepts less than expected, the request is retried with less, and finally given up.
 func TestCompact_Overflow(t *testing.T) {
 	full := &providers.Error{Kind: providers.KindContextOverflow, Provider: "test", Message: "too long"}
 	run(t, func(o *agent.Options) {

@@ -12,9 +12,9 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// Compact replaces the older part of the conversation with a summary; focus, if not empty, says what the summary has to
-// preserve. If the conversation is no longer than what a compaction keeps, the summary covers all of it. The replaced part stays
-// in the log. Compact is for the functions of a [Prompt].
+// Compact replaces the older part of the conversation with a summary; focus, if not empty, says what the summary must preserve. If
+// the conversation is no longer than what a compaction keeps, the summary covers all of it. The replaced part stays in the log.
+// Compact may be called only in the functions of a [Prompt].
 func (t *RunningTurn) Compact(ctx context.Context, focus string) (contextwindow.Compaction, error) {
 	return t.compactor.compact(ctx, compacting{reason: contextwindow.ReasonManual, focus: strings.TrimSpace(focus)})
 }
@@ -23,11 +23,11 @@ func (t *RunningTurn) Compact(ctx context.Context, focus string) (contextwindow.
 type compacting struct {
 	reason contextwindow.Reason
 	focus  string
-	// depth counts the compactions of the same request that did not free enough.
+	// depth is the number of compactions for the same request that did not free enough.
 	depth int
 }
 
-// compact makes a compaction and emits its events. After an error the conversation is unchanged.
+// compact performs a compaction and emits its events. After an error the conversation is unchanged.
 func (t *compactor) compact(ctx context.Context, how compacting) (contextwindow.Compaction, error) {
 	none := contextwindow.Compaction{}
 	view, branch, err := t.look(ctx)
@@ -82,7 +82,7 @@ func (t *compactor) compact(ctx context.Context, how compacting) (contextwindow.
 	if err != nil {
 		return none, err
 	}
-	_, _ = t.hooks.compactHooks(ctx, hooks.AfterCompact, how.reason) // it fails only if the turn ends
+	_, _ = t.hooks.compactHooks(ctx, hooks.AfterCompact, how.reason) // the hooks fail only if the turn ends
 	return done, nil
 }
 
@@ -107,7 +107,7 @@ func (t *compactor) look(ctx context.Context) (view requestState, branch []sessi
 	return view, branch, err
 }
 
-// newSummaryWriter returns a writer that asks the model of the turn and then those of the settings.
+// newSummaryWriter returns a writer that asks the turn's model and then the models of the settings.
 func (t *compactor) newSummaryWriter(ctx context.Context, info providers.ModelInfo) (*contextwindow.Writer, error) {
 	s := t.session
 	o := &s.opts
@@ -140,7 +140,7 @@ func (t *compactor) newSummaryWriter(ctx context.Context, info providers.ModelIn
 	return w, nil
 }
 
-// recordCompaction makes a compaction durable and part of the conversation. It sets done.After.
+// recordCompaction stores a compaction in the log and applies it to the conversation. It sets done.After.
 func (t *compactor) recordCompaction(ctx context.Context, cut *contextwindow.Cut, done *contextwindow.Compaction, reason contextwindow.Reason) error {
 	return t.do(func(st *state) error {
 		if ctx.Err() != nil {
@@ -166,7 +166,7 @@ func (t *compactor) recordCompaction(ctx context.Context, cut *contextwindow.Cut
 	})
 }
 
-// prune removes old results from what the model sees, if that is worth it.
+// prune removes old results from the model's view if that saves enough.
 func (t *compactor) prune() error {
 	return t.do(func(st *state) error {
 		log := t.session.opts.Log
@@ -190,8 +190,9 @@ func (t *compactor) prune() error {
 	})
 }
 
-// SummarizeBranch has the model write what happened in entries, those of a branch that the conversation leaves, oldest first.
-// instructions, if not empty, replace gjc's own. The caller sets FromID of the result and appends it. SummarizeBranch is for the functions of a [Prompt].
+// SummarizeBranch asks the model to summarize entries, those of a branch that the conversation leaves, oldest first. instructions,
+// if not empty, replace gjc's own. The caller must set FromID of the result and append it. SummarizeBranch may be called only in
+// the functions of a [Prompt].
 func (t *RunningTurn) SummarizeBranch(ctx context.Context, entries []sessions.Entry, instructions string) (sessions.BranchSummary, error) {
 	view, _, err := t.compactor.look(ctx)
 	if err != nil {
@@ -251,8 +252,8 @@ func (t *RunningTurn) Restored(document string) string {
 	return t.session.opts.Secrets.Restore(document)
 }
 
-// handOver replaces the conversation with a handoff document and the prompt that has no answer yet, if there is one. After an
-// error the conversation is unchanged.
+// handOver replaces the conversation with a handoff document, followed by the unanswered prompt, if any. After an error the
+// conversation is unchanged.
 func (t *compactor) handOver(ctx context.Context, reason contextwindow.Reason) error {
 	s := t.session
 	words, err := t.hooks.compactHooks(ctx, hooks.BeforeCompact, reason)
@@ -303,8 +304,8 @@ func (t *compactor) beginWith(ctx context.Context, document string, ev *Compacti
 	return done.After, nil
 }
 
-// saveHandoff saves the document of an automatic handoff as an artifact, if the settings say so. The conversation has the
-// document anyway, so the user is notified of a failure and the turn continues.
+// saveHandoff saves the document of an automatic handoff as an artifact, if the settings say so. The conversation contains the
+// document anyway, so after a failure the user is notified and the turn continues.
 func (t *compactor) saveHandoff(ctx context.Context, document string) {
 	s := t.session
 	if !s.settings.Compaction.HandoffSaveToDisk || s.opts.Artifacts == nil {
@@ -340,8 +341,8 @@ func (t *compactor) promotionTarget(ctx context.Context, from *providers.ModelIn
 	return p.Target(from)
 }
 
-// watchIdle starts the timer that compacts a long conversation without a prompt. The actor calls it when a turn is over
-// and none waits.
+// watchIdle starts the timer that compacts a long conversation when no prompt arrives. The actor calls it when a turn is over and
+// no other turn is waiting.
 func (st *state) watchIdle() {
 	s := st.session
 	c := &s.settings.Compaction
@@ -362,7 +363,7 @@ func (st *state) watchIdle() {
 	})
 }
 
-// stopIdle ends the wait and an idle compaction, so that the next turn starts at once.
+// stopIdle stops the timer and any idle compaction, so that the next turn starts immediately.
 func (st *state) stopIdle() {
 	if st.idle != nil {
 		st.idle.Stop()

@@ -19,7 +19,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// chars is a text of about n tokens that begins with name.
+// chars returns a text of about n tokens that begins with name.
 func chars(name string, n int) string { return name + strings.Repeat("x", max(4*n-len(name), 0)) }
 
 func user(name string, n int) providers.Message {
@@ -43,7 +43,7 @@ func result(c providers.ToolCall, n int) providers.Message {
 	return providers.Message{Role: providers.RoleTool, ToolCallID: c.ID, ToolName: c.Name, Parts: words(chars("result "+c.ID, n))}
 }
 
-// stored are the compactions of a log.
+// stored returns the compactions in a log.
 func stored(t *testing.T, l agent.Log) []sessions.Compaction {
 	t.Helper()
 	var all []sessions.Compaction
@@ -55,7 +55,7 @@ func stored(t *testing.T, l agent.Log) []sessions.Compaction {
 	return all
 }
 
-// heads are how the messages of a request begin.
+// heads returns the beginnings of messages.
 func heads(messages []providers.Message) []string {
 	var all []string
 	for i := range messages {
@@ -66,7 +66,7 @@ func heads(messages []providers.Message) []string {
 	return all
 }
 
-// ended are the compactions of a world that have an end, one line each.
+// ended returns the events about compactions that have ended, one line each.
 func ended(w *world) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -96,7 +96,7 @@ func window(o *agent.Options, n int) { o.Model.ContextWindow = n }
 
 func summaryRequested(req *providers.Request) bool { return strings.Contains(req.System, "compaction") }
 
-// The newest of a conversation stays as it is, and what is before becomes a summary, with the files that were touched.
+// The newest part of a conversation is kept, and the earlier part becomes a summary that lists the files used.
 func TestCompact_KeepsTheNewest(t *testing.T) {
 	read, edit := toolCall("r", "read", `{"path":"a.go:1-20"}`), toolCall("e", "edit", `{"path":"b.go"}`)
 	both, failed := toolCall("w", "write", `{"path":"a.go"}`), toolCall("f", "write", `{"path":"no.go"}`)
@@ -151,7 +151,8 @@ func TestCompact_KeepsTheNewest(t *testing.T) {
 	}, providertest.Step{providertest.Text("THE SUMMARY")})
 }
 
-// The files of a summary are a tree in which directories share headings. Of many, those that were modified are listed first.
+// The files in a summary are listed as a tree in which files of one directory share a heading. If there are many, modified files
+// are listed first.
 func TestCompact_FileTree(t *testing.T) {
 	many := make([]string, 0, 25)
 	for i := range 25 {
@@ -247,7 +248,7 @@ func TestCompact_Iterates(t *testing.T) {
 			if c := stored(t, w.log)[1]; c.Summary != want {
 				t.Errorf("extension %v: %q", extension, c.Summary)
 			}
-			// Twice in a row is refused: there is nothing new.
+			// A second compaction is refused because there is nothing new.
 			if _, _, err := compact(w); !errors.Is(err, contextwindow.ErrNothingToCompact) {
 				t.Errorf("again: %v", err)
 			}
@@ -258,7 +259,7 @@ func TestCompact_Iterates(t *testing.T) {
 	}
 }
 
-// A turn that is cut in the middle has a summary of its own, after that of the earlier part.
+// A turn that is cut in the middle has a separate summary, which follows the summary of the earlier part.
 func TestCompact_SplitTurn(t *testing.T) {
 	const heading = "\n\n---\n\n**Turn Context (split turn):**\n\n"
 	c1, c2 := toolCall("c1", "read", `{"path":"first.go"}`), toolCall("c2", "bash", `{}`)
@@ -314,7 +315,7 @@ func TestCompact_SplitTurn(t *testing.T) {
 	}
 }
 
-// If the second summary of a split turn breaks off, it is emitted again with the first, which is not requested again.
+// If the second summary of a split turn is interrupted, it is emitted again together with the first, which is not requested again.
 func TestCompact_SplitTurnIsTriedAgain(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		window(o, 100_000)
@@ -338,7 +339,7 @@ func TestCompact_SplitTurnIsTriedAgain(t *testing.T) {
 		providertest.Step{providertest.Text("TURN")})
 }
 
-// A message that is very long where the cut should be is no reason to keep it. Words cannot end the tag they stand in.
+// A very long message at the cut is not kept. Its text cannot close the tag that encloses it.
 func TestCompact_OfAVeryLongMessage(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		window(o, 100_000)
@@ -381,7 +382,7 @@ func TestCompact_KeepsWhatWasSetBeforeTheCut(t *testing.T) {
 	}, providertest.Step{providertest.Text("S")})
 }
 
-// Whatever makes a summary fail leaves everything as it was: also a log that does not take it.
+// Any failure of a summary leaves everything unchanged, including a failure of the log.
 func TestCompact_FailureChangesNothing(t *testing.T) {
 	broken := &providers.Error{Kind: providers.KindInvalid, Provider: "test", Message: "no"}
 	for _, tt := range []struct {
@@ -417,7 +418,7 @@ func TestCompact_FailureChangesNothing(t *testing.T) {
 	}
 }
 
-// A compaction that is cancelled anywhere leaves everything as it was, and the next prompt works.
+// A compaction that is canceled at any point leaves everything unchanged, and the next prompt works.
 func TestCompact_CancelledAnywhere(t *testing.T) {
 	busy := &providers.Error{Kind: providers.KindOverloaded, Provider: "test", Message: "busy"}
 	for _, at := range []string{"first summary", "second summary", "a wait", "the end"} {
@@ -484,7 +485,7 @@ func TestCompact_CancelledAnywhere(t *testing.T) {
 	}
 }
 
-// If the session's model gives no summary, another one is asked, at once if the wait would be long.
+// If the session's model returns no summary, another model is asked, without a wait if the wait would be long.
 func TestCompact_AsksOthers(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -511,7 +512,7 @@ func TestCompact_AsksOthers(t *testing.T) {
 	}
 }
 
-// fleet has more models, with that of a world.
+// fleet is the [agent.Models] of a world, extended by more models.
 type fleet struct {
 	agent.Models
 	more []*providertest.Script

@@ -12,8 +12,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// A plan that takes time is completed after the announcement, may ask for consent, and its findings are emitted and
-// judged.
+// A slow plan is completed after the announcement and may ask for consent. Its findings are emitted and judged.
 func TestToolRun_PlanThatTakesTime(t *testing.T) {
 	steps := []providertest.Step{{providertest.Call("c1", "slow", `{}`)}, {providertest.Text("ok")}}
 	for _, tt := range []struct {
@@ -92,7 +91,7 @@ func TestToolRun_PlanThatTakesTime(t *testing.T) {
 	}
 }
 
-// A user who stops the turn in place of an answer stops it.
+// A user can stop the turn instead of answering.
 func TestConsent_Cancelled(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		o.Tools = agent.Tools{agent.NewTool(agent.ToolFuncs[input]{

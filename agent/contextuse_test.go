@@ -9,8 +9,8 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// What the next request fills is what the last one has measured and an estimate of what is new; an estimate of all where
-// nothing was measured. What was measured before a compaction counts no more.
+// The estimate for the next request is the last measurement plus an estimate of the new messages, or an estimate of everything if
+// there is no measurement. Measurements before a compaction no longer count.
 func TestContextUse_Next(t *testing.T) {
 	measured := agentSays("a", 10)
 	measured.Usage = providers.Usage{Input: 1000, CacheRead: 500, CacheWrite: 200, Output: 30}
@@ -25,7 +25,7 @@ func TestContextUse_Next(t *testing.T) {
 		history []providers.Message
 		images  bool
 		used    int
-		next    int // without system prompt and tools where those are estimated
+		next    int // without the system prompt and the tools if they are estimated
 	}{
 		{"measured", []providers.Message{user("go", 10), measured}, false, 1730, 1730},
 		{"and more", []providers.Message{user("go", 10), measured, user("more", 100)}, false, 1730, 1830},
@@ -56,7 +56,7 @@ func TestContextUse_Next(t *testing.T) {
 	}
 }
 
-// Another model of the session counts as it does, and the count of a provider that reports no usage is estimated.
+// Without reported usage, everything is estimated.
 func TestContextUse_Unmeasured(t *testing.T) {
 	run(t, func(o *agent.Options) { window(o, 50_000) }, func(w *world) {
 		w.prompt(chars("go", 1000))

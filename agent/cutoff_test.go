@@ -44,7 +44,7 @@ func (w *world) spent(requests, input, output, unreported int) (cut int) {
 		if d := cmp.Diff(want, all.Models); d != "" {
 			w.t.Errorf("%s (-want +got):\n%s", who, d)
 		}
-		// One answer of which nothing is known does not hide what all others cost.
+		// An answer with unknown usage does not hide the cost of the others.
 		wantCost := float64(input + 10*output)
 		if snap, err := s.Snapshot(); err != nil || snap.CostUSD != wantCost {
 			w.t.Errorf("%s: the cost is %v, want %v; %v", who, snap.CostUSD, wantCost, err)
@@ -96,7 +96,7 @@ func priced(o *agent.Options) {
 	o.Model.Cost = dear
 }
 
-// What an answer has used that was cut off or dropped counts, once, in the turn, the session and the log.
+// The usage of an interrupted or dropped answer counts once in the turn, the session and the log.
 func TestCutOff_Counts(t *testing.T) {
 	fail := func(kind providers.ErrorKind) providertest.Action {
 		return providertest.Fail(&providers.Error{Kind: kind, Provider: "test", Message: "no"})
@@ -165,8 +165,7 @@ func TestCutOff_Counts(t *testing.T) {
 	}
 }
 
-// A protocol leak is found when the answer is whole. Usage reported before is not counted in addition to that at its
-// end.
+// A protocol leak is detected when the answer is complete. Usage reported earlier is not added to the usage at its end.
 func TestCutOff_Leak(t *testing.T) {
 	run(
 		t, func(o *agent.Options) { priced(o); o.Model.ID = "gpt-5.4" }, func(w *world) {
@@ -183,8 +182,8 @@ func TestCutOff_Leak(t *testing.T) {
 	)
 }
 
-// An answer that the user cancels is charged with the usage reported so far. The cost is reported with the turn's end;
-// the use of the window stays as of the last whole answer.
+// An answer that the user cancels is charged with the usage reported so far. The cost is reported with the turn's end; the fill
+// level of the window stays as of the last complete answer.
 func TestCutOff_Cancelled(t *testing.T) {
 	for _, tt := range []struct {
 		name                      string
@@ -250,7 +249,7 @@ func TestCutOff_NothingBegan(t *testing.T) {
 	})
 }
 
-// stubborn is a model that does not look at its context.
+// stubborn is a model that ignores its context.
 type stubborn struct {
 	providers.Model
 	release chan struct{}
@@ -268,7 +267,7 @@ func (s stubborn) Stream(context.Context, *providers.Request) iter.Seq2[provider
 	}
 }
 
-// opening gives out one model.
+// opening provides a single model.
 type opening struct {
 	*world
 	model providers.Model
@@ -278,7 +277,7 @@ func (o opening) Open(context.Context, providers.ModelInfo) (providers.Model, er
 	return o.model, nil
 }
 
-// Usage that is known only after its turn has been disowned belongs to the session, and is reported.
+// Usage that becomes known only after its turn was disowned belongs to the session, and is reported.
 func TestCutOff_OfATurnThatIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, log: new(memoryLog), script: providertest.NewScript(providers.ModelInfo{Provider: "test", ID: "script", Cost: dear})}
@@ -311,7 +310,7 @@ func TestCutOff_OfATurnThatIsOver(t *testing.T) {
 	})
 }
 
-// Titles and helper agents are cut off too.
+// Interrupted answers of titles and helper agents count too.
 func TestCutOff_TitlesAndHelpers(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		priced(o)
@@ -320,7 +319,7 @@ func TestCutOff_TitlesAndHelpers(t *testing.T) {
 		if r := w.prompt("go"); r.Err != nil {
 			t.Errorf("%+v", r)
 		}
-		synctest.Wait() // for the title
+		synctest.Wait() // wait for the title
 		w.spent(2, 4+3, 1+2, 0)
 	}, providertest.Step{providertest.Text("ok"), using(4, 1)}, providertest.Step{reportUsage(3, 2), providertest.Fail(busy())})
 

@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// An answer to a debugger's question is for one subject: it opens no other, no command, and no other tool's.
+// An answer to a debugger's question covers only one subject: it permits no other subject, no command, and no other tool.
 func TestApproval_Debugger(t *testing.T) {
 	debug := func(name, subject string) agent.Tool {
 		return testTool(name, true, []approval.Effect{{Action: approval.ActionDebug, Subject: subject, Covers: "launches of " + subject, Title: name}}, ran(name))
@@ -97,7 +97,7 @@ func ran(name string) func(context.Context, *input) (*agent.Result, error) {
 	return func(context.Context, *input) (*agent.Result, error) { return &agent.Result{Text: "ran " + name}, nil }
 }
 
-// What the mode does not allow is refused before anything is worked out or asked for it.
+// An action that the mode forbids is refused before the tool plans it or the user is asked.
 func TestToolRun_RefusedBeforeItIsWorkedOut(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		o.Mode = approval.ModePlan
@@ -167,7 +167,7 @@ func has[T any](v *agent.Values) bool {
 	return ok
 }
 
-// The place where a program stops during a call is reported, so that the editor follows.
+// The location where a program stops during a call is reported, so that the editor follows.
 func TestToolRun_ProgressHasLocations(t *testing.T) {
 	at := []agent.Location{{Path: "/w/a.go", Line: 7}}
 	run(t, func(o *agent.Options) {

@@ -26,7 +26,7 @@ func unquoted(input jsonx.Raw) jsonx.Raw {
 	return input
 }
 
-// describe reconstructs the display of a call of which only the input is known, as in files of another program.
+// describe reconstructs the display of a call from its input alone, as for files of another program.
 func (r *replay) describe(started *ToolStarted, c providers.ToolCall) {
 	tool := find(r.Tools, c.Name)
 	started.Kind = foreignKind(c.Name)
@@ -61,7 +61,7 @@ func (r *replay) planOf(tool Tool, c providers.ToolCall, input jsonx.Raw) (plan 
 	if tool == nil {
 		return nil
 	}
-	// The input is another program's, and the result is only for display.
+	// The input comes from another program and may make the tool panic. The result is only for display.
 	defer func() {
 		if recover() != nil {
 			plan = nil
@@ -167,7 +167,7 @@ func locationsOf(ws *Workspace, paths ...string) []Location {
 	return places
 }
 
-// foreignDetails is the record that other programs keep of the files that a call has changed.
+// foreignDetails is the record that other programs keep of the files changed by a call.
 type foreignDetails []foreignFile
 
 type foreignFile struct {
@@ -184,7 +184,7 @@ func readForeignDetails(raw jsonx.Raw) foreignDetails {
 	var more struct {
 		Files []foreignFile `json:"perFileResults"`
 	}
-	_ = jsonx.Unmarshal(raw, &more) // without them there is one file or none
+	_ = jsonx.Unmarshal(raw, &more) // without more files there is at most one
 	return slices.DeleteFunc(append(more.Files, one), func(f foreignFile) bool { return f.Path == "" })
 }
 
@@ -211,7 +211,7 @@ func (d foreignDetails) locations(ws *Workspace) []Location {
 	return locationsOf(ws, paths...)
 }
 
-// planOfPhases reads a plan of another program, whose steps come in phases.
+// planOfPhases reads another program's plan, whose steps are grouped into phases.
 func planOfPhases(raw jsonx.Raw) ([]PlanEntry, bool) {
 	var in struct {
 		Phases []struct {
@@ -240,7 +240,7 @@ func planOfPhases(raw jsonx.Raw) ([]PlanEntry, bool) {
 	return entries, true
 }
 
-// pastFiles is the workspace of a past call. It has no files: today's files do not show what the call has seen, and an
+// pastFiles is the workspace of a past call. It has no files, because the current files do not show what the call saw, and an
 // editor need not answer a request before its session/load is answered.
 type pastFiles struct{}
 

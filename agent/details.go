@@ -100,8 +100,8 @@ func encodeContent(content []Content) []contentJSON {
 	return out
 }
 
-// decodeDetails reads the output of encode. printed is the result's text, which replaces a terminal that ended with its
-// process. For details of another program it returns false.
+// decodeDetails reads the output of encode. printed is the result's text, which replaces a terminal that ended with its process. It
+// returns false for details of another program.
 func decodeDetails(raw jsonx.Raw, printed string) (details, bool) {
 	var in detailsJSON
 	if len(raw) == 0 || jsonx.Unmarshal(raw, &in) != nil || in.Title == "" {
@@ -134,7 +134,7 @@ func decodeContent(content []contentJSON, printed string) []Content {
 		case "diff":
 			out = append(out, DiffContent{c.Path, c.Old, c.New})
 		case "terminal":
-			// The result also has the texts of the other blocks, which have their own places here.
+			// The result also contains the texts of the other blocks, which are separate here.
 			output := printed
 			for _, other := range content {
 				if other.Type == "text" && other.Text != "" {
@@ -169,7 +169,7 @@ type nestedCall struct {
 type nestedStatus string
 
 const (
-	nestedPending   nestedStatus = "pending" // it has not ended
+	nestedPending   nestedStatus = "pending" // the call has not ended
 	nestedCompleted nestedStatus = "completed"
 	nestedFailed    nestedStatus = "failed"
 )
@@ -235,27 +235,27 @@ func (d *details) nestedContent() []Content {
 	return []Content{TextContent{strings.TrimSpace(s.String())}}
 }
 
-// Limits of what an editor is sent of a call: many clients cannot read a line of more than 64 KiB. The whole text is in
-// the result for the model, or in an artifact.
+// Limits on the display of a call: many clients cannot read a line of more than 64 KiB. The full text is in the result for the
+// model, or in an artifact.
 const (
-	// maxShown bounds one text block, and a call's input, in bytes.
+	// maxShown is the maximum size of one text block and of a call's input, in bytes.
 	maxShown = 16 << 10
-	// maxShownTexts bounds all texts of a stored call, in bytes.
+	// maxShownTexts is the maximum total size of all texts of a stored call, in bytes.
 	maxShownTexts = 2 * maxShown
 	// maxCutMark is the maximum number of bytes that cutMiddle adds.
 	maxCutMark = 64
-	// maxCallTitle bounds a call's title, in characters.
+	// maxCallTitle is the maximum length of a call's title, in characters.
 	maxCallTitle = 200
-	// maxShownString bounds one text in an input that is too long.
+	// maxShownString is the maximum size of one string in an input that is too long.
 	maxShownString = 1 << 10
-	// maxWholeDiff is the maximum length of both texts of a diff that is shown whole, in bytes. Of a longer diff the
-	// changed part is shown at any length, because the user has to see it.
+	// maxWholeDiff is the maximum total size of both texts of a diff that is shown completely, in bytes. In a longer diff the
+	// changed part is shown whatever its length, because the user must see it.
 	maxWholeDiff = 16 << 10
 	// diffContext is the number of lines shown before and after the changed part.
 	diffContext = 10
 )
 
-// shownContent returns content in the form for an editor.
+// shownContent returns content in the form that an editor receives.
 func shownContent(content []Content) []Content {
 	out := excerpts(content)
 	for i, c := range out {
@@ -266,8 +266,8 @@ func shownContent(content []Content) []Content {
 	return out
 }
 
-// boundContent returns stored content in the form for an editor. It does not cut texts again that were cut when they
-// were stored.
+// boundContent returns stored content in the form that an editor receives. It does not cut texts again that were cut when they were
+// stored.
 func boundContent(content []Content) []Content {
 	out := excerpts(content)
 	left := maxShownTexts
@@ -358,7 +358,7 @@ func shownInput(input jsonx.Raw) jsonx.Raw {
 			return short
 		}
 	}
-	text, _ := jsonx.Marshal(text.Middle(string(input), maxShown)) // a string always encodes
+	text, _ := jsonx.Marshal(text.Middle(string(input), maxShown)) // a string can always be encoded
 	return text
 }
 
@@ -378,5 +378,5 @@ func cutStrings(v any) any {
 	return v
 }
 
-// cutTitle bounds the title of a call.
+// cutTitle shortens the title of a call to maxCallTitle.
 func cutTitle(s string) string { return text.Truncate(s, maxCallTitle) }

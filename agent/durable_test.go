@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// recordedEvents returns the log as a process would replay it that starts now.
+// recordedEvents returns the log as a process that starts now would replay it.
 func recordedEvents(t *testing.T, log agent.Log) (ended map[string]bool, plan []agent.PlanEntry) {
 	t.Helper()
 	branch, err := log.Branch()
@@ -54,7 +54,7 @@ func recordedEvents(t *testing.T, log agent.Log) (ended map[string]bool, plan []
 	return ended, plan
 }
 
-// What is shown as done is in the log by then: a result, also of a call whose neighbours still run, a plan, a title.
+// Everything shown as completed is already in the log: a result, even of a call that ends while others still run, a plan, a title.
 func TestEvents_AreRecordedFirst(t *testing.T) {
 	var hold chan struct{}
 	slow := testTool("slow", false, nil, func(context.Context, *input) (*agent.Result, error) {
@@ -77,7 +77,7 @@ func TestEvents_AreRecordedFirst(t *testing.T) {
 	})
 	quick := false
 	run(t, func(o *agent.Options) {
-		hold = make(chan struct{}) // of the bubble
+		hold = make(chan struct{}) // must be created in the bubble
 		o.Tools = agent.Tools{echoTool(), slow, planner}
 	}, func(w *world) {
 		w.onEvent = func(ev agent.Event) {
@@ -114,7 +114,7 @@ func TestEvents_AreRecordedFirst(t *testing.T) {
 		}}).Wait(w.t.Context()).Err; err != nil {
 			t.Fatal(err)
 		}
-		// The model gets the results in the order of its calls, whichever ended first.
+		// The model receives the results in the order of its calls, whichever ended first.
 		var results []string
 		for _, m := range w.script.Requests()[1].Messages {
 			if m.Role == providers.RoleTool {

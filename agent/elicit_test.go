@@ -8,7 +8,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// stopper is an editor whose user cancels the turn in the place of a choice.
+// stopper is an editor whose user cancels the turn instead of choosing.
 type stopper struct{ agent.Elicitor }
 
 func (stopper) Choose(context.Context, agent.Choice) (int, agent.ElicitAction, error) {
@@ -30,7 +30,7 @@ func chooseTool(acted *agent.ElicitAction) agent.Tool {
 	})
 }
 
-// A user who cancels the turn in the place of a choice ends it, also from within a child.
+// A user who cancels the turn instead of choosing ends it, even from within a child.
 func TestElicitor_StopEndsTheTurn(t *testing.T) {
 	for name, first := range map[string][]providertest.Step{
 		"turn":  nil,
@@ -71,7 +71,7 @@ func TestElicitor_StopEndsTheTurn(t *testing.T) {
 	}
 }
 
-// A child that cannot ask its question ends with it, and its parent gets it.
+// A child that cannot ask its question ends with that question, and its parent receives it.
 func TestSubagent_Asks(t *testing.T) {
 	child := false
 	run(

@@ -11,17 +11,17 @@ import (
 // conversation in the same form.
 type Event interface{ isEvent() }
 
-// MessageDelta is more of a message. Text is never empty. Deltas of one message share its id, text and thought
-// alike; a new id is a new message.
+// MessageDelta is a further part of a message. Text is never empty. All deltas of one message have the same ID, and text and
+// thinking do not share an ID; a new ID begins a new message.
 type MessageDelta struct {
 	MessageID string
 	Speaker   Speaker
 	Text      string
-	// Content is set instead of Text for a piece of a replayed user message that is no text.
+	// Content is set instead of Text for a part of a replayed user message that is not text.
 	Content Content
 }
 
-// Speaker says whose words a [MessageDelta] has.
+// Speaker says who wrote a [MessageDelta].
 type Speaker uint8
 
 // The speakers.
@@ -49,7 +49,7 @@ type ToolProgress struct {
 	Running bool
 	// Content is everything shown for the call; nil if it has not changed.
 	Content []Content
-	// Locations has all places of the call; nil if they have not changed.
+	// Locations lists all locations of the call; nil if they have not changed.
 	Locations []Location
 	// Output is the text that a command has printed since the last report; Content has it too. Other tools use only
 	// Content.
@@ -77,7 +77,7 @@ type UsageChanged struct {
 	CostUSD float64
 }
 
-// InfoChanged reports the session's title and when it was last used.
+// InfoChanged reports the session's title and the time of its last use.
 type InfoChanged struct {
 	Title     string
 	UpdatedAt time.Time
@@ -102,28 +102,28 @@ const (
 	SeverityError   Severity = "error"
 )
 
-// CompactionChanged reports the progress of a compaction. Its summary comes as [CompactionDelta] in between, or, in a replay,
-// whole with the end.
+// CompactionChanged reports the progress of a compaction. Its summary arrives as [CompactionDelta] events in between. In a replay
+// it arrives as a whole with the end.
 type CompactionChanged struct {
 	ID     string
 	Status CompactionStatus
-	// Reason is empty in a replay of what another program compacted.
+	// Reason is empty in a replay of another program's compaction.
 	Reason contextwindow.Reason
-	// Before and After are how full the model's window was and is, in tokens; zero where that is not known. After comes
-	// with the end, and is an estimate.
+	// Before and After are the numbers of tokens in the model's window before and after the compaction; zero if unknown. After is
+	// set at the end, and is an estimate.
 	Before, After int
-	// ShortSummary is one line of the summary. It comes with the end.
+	// ShortSummary is one line of the summary. It is set at the end.
 	ShortSummary string
 	// Summary is set in a replay.
 	Summary string
-	// Error says why it failed.
+	// Error says why the compaction failed.
 	Error string
 }
 
 // CompactionDelta is more of a compaction's summary.
 type CompactionDelta struct{ ID, Text string }
 
-// CompactionStatus is how far a compaction is, in ACP's words.
+// CompactionStatus is the state of a compaction, in ACP's terms.
 type CompactionStatus string
 
 // The statuses.
@@ -137,7 +137,7 @@ const (
 // SubagentChanged reports the start and the end of a child session. The child's own events go to its [Surroundings].
 type SubagentChanged struct {
 	Subagent
-	// Running says that it works, on Prompt; else it has ended, with Stop, or with Err for a failure.
+	// Running reports whether the child works on Prompt. If not, it has ended with Stop, or has failed with Err.
 	Running bool
 	Prompt  string
 	Stop    StopReason

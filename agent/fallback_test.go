@@ -15,7 +15,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// chain has models, each followed by the next; one without a script cannot be opened.
+// chain is a chain of models, each followed by the next one. A model without a script cannot be opened.
 type chain struct {
 	infos   []providers.ModelInfo
 	scripts map[string]*providertest.Script
@@ -31,7 +31,7 @@ func newChain(round bool, ids ...string) *chain {
 	return c
 }
 
-// speak gives a model of the chain its steps. It is called inside the bubble.
+// speak sets the steps of a model in the chain. It must be called inside the bubble.
 func (c *chain) speak(id string, steps ...providertest.Step) {
 	c.scripts[id] = providertest.NewScript(c.infos[c.at("test/"+id)], steps...)
 }
@@ -114,7 +114,7 @@ func TestFallback(t *testing.T) {
 	})
 }
 
-// The level that the chain gives a model is the session's from then on, as far as the model has it.
+// The session keeps the level that the chain specifies for a model, as far as the model supports it.
 func TestFallback_Level(t *testing.T) {
 	c := newChain(false, "a", "b")
 	c.level = providers.ThinkingMax
@@ -136,13 +136,13 @@ func TestFallback_Level(t *testing.T) {
 	})
 }
 
-// A turn goes through the chain once, and the error of the last model is the turn's. What another model would not take
-// either, and a wait that is short, does not change the model.
+// A turn goes through the chain once, and the error of the last model is the turn's error. An error that another model would return
+// too, or a short wait, does not change the model.
 func TestFallback_Ends(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		a, b     []providertest.Step
-		model    string // in the end
+		model    string // at the end
 		requests int
 		fails    string
 	}{

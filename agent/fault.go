@@ -11,11 +11,11 @@ import (
 
 // Faults of models that no provider reports as an error.
 const (
-	// ErrorEmptyResponse: the model answered nothing, again and again.
+	// ErrorEmptyResponse: the model repeatedly returned an empty answer.
 	ErrorEmptyResponse providers.ErrorKind = "empty_response"
-	// ErrorRepetition: the model said the same over and over, twice.
+	// ErrorRepetition: the model twice repeated the same text endlessly.
 	ErrorRepetition providers.ErrorKind = "repetition"
-	// ErrorProtocolLeak: the model mixed parts of its provider's protocol into its answers, again and again.
+	// ErrorProtocolLeak: the model repeatedly mixed parts of its provider's protocol into its answers.
 	ErrorProtocolLeak providers.ErrorKind = "protocol_leak"
 )
 
@@ -29,7 +29,7 @@ const (
 // odd counts the faulty answers of a turn.
 type odd struct {
 	empty, repeats, leaks int
-	// rejected are the calls of the current answer that must not run.
+	// rejected holds the calls of the current answer that must not run.
 	rejected map[string]bool
 }
 
@@ -40,8 +40,8 @@ const (
 	whyLeak      = "The call did not run: its arguments had parts in them of how calls are passed on inside, with text that does not belong there. Nothing was changed. Send the call again, with the arguments alone."
 )
 
-// checked inspects the result of a request; err is set if the request failed. It reports whether to ask the model
-// again, or else returns the error that ends the turn. It may replace msg.
+// checked inspects the result of a request; err is set if the request failed. It reports whether to ask the model again. If not, it
+// returns the error that ends the turn, if any. It may replace msg.
 func (t *requester) checked(msg *providers.Message, err error) (again bool, _ error) {
 	t.odd.rejected = nil
 	if len(t.rules.broke) > 0 && t.ctx.Err() == nil {
@@ -64,7 +64,7 @@ func (t *requester) checked(msg *providers.Message, err error) (again bool, _ er
 		case t.odd.leaks > mostLeaks:
 			return false, fail(ErrorProtocolLeak, "the model keeps mixing parts of its protocol into its answers")
 		case len(msg.ToolCalls()) > 0:
-			return false, nil // the results say what was wrong
+			return false, nil // the results explain the fault
 		case t.last:
 			return false, nil
 		}
@@ -114,7 +114,7 @@ func (t *requester) askAgain(msg *providers.Message, notice, nudge string) (bool
 	return err == nil, err
 }
 
-// empty reports whether an answer that ended well says nothing and does nothing. Thinking alone is nothing.
+// empty reports whether an answer that ended normally has no text and no calls. Thinking alone counts as empty.
 func empty(msg *providers.Message) bool {
 	return msg.StopReason == providers.StopEnd && len(msg.ToolCalls()) == 0 && strings.TrimSpace(msg.Text()) == ""
 }
@@ -146,8 +146,8 @@ func repeats(msg *providers.Message, block int) *providers.Error {
 	}
 }
 
-// cutLeaks removes leaks from an answer, and rejects the calls that have one. It reports whether there were any. It does nothing if the
-// conversation has shown the model a marker, because then the model may write about it.
+// cutLeaks removes leaks from an answer, and rejects the calls that contain one. It reports whether it found any. It does nothing
+// if the conversation has shown the model a marker, because then the model may write about it.
 func (t *requester) cutLeaks(msg *providers.Message) bool {
 	if !faults.Suspect(msg) || !faults.CanLeak(&t.model) || t.markerShown() {
 		return false

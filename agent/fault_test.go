@@ -22,7 +22,7 @@ func kindOf(err error) providers.ErrorKind {
 	return ""
 }
 
-// An answer with nothing in it is asked for again, the second time with a word to the model, and then it is an error.
+// After an empty answer the model is asked again, the second time with an explanation. After that, an empty answer is an error.
 func TestEmptyResponse(t *testing.T) {
 	nothing := providertest.Step{providertest.Text(" \n"), providertest.Use(providers.Usage{Input: 1})}
 	thought := providertest.Step{providertest.Think("hm"), providertest.Use(providers.Usage{Input: 1})}
@@ -42,19 +42,19 @@ func TestEmptyResponse(t *testing.T) {
 		if r := w.prompt("go"); kindOf(r.Err) != agent.ErrorEmptyResponse || len(w.script.Requests()) != 3 {
 			t.Errorf("%+v after %d requests", r, len(w.script.Requests()))
 		}
-		if r := w.prompt("again"); r.Err != nil { // the count is the turn's
+		if r := w.prompt("again"); r.Err != nil { // the limit applies to one turn
 			t.Errorf("%+v", r)
 		}
 	}, nothing, thought, nothing, nothing, providertest.Step{providertest.Text("ok")})
 }
 
-// loop is a model that says text in small pieces, and never ends by itself.
+// loop is a model that emits text in small pieces and never ends by itself.
 func loop(begin, block string) providertest.Step {
 	step := providertest.Step{providertest.Text(begin)}
 	return append(step, providertest.Repeat(100_000/len(block)+1, func(int) providertest.Action { return providertest.Text(block) })...)
 }
 
-// A model that says the same over and over is cut off, once with another try.
+// A model that repeats itself endlessly is interrupted. It gets one more attempt.
 func TestRepetition(t *testing.T) {
 	run(t, nil, func(w *world) {
 		if r := w.prompt("go"); r.Err != nil {
@@ -115,8 +115,8 @@ func TestRepetition_NearMisses(t *testing.T) {
 // leak is the example of the corpus.
 const leak = "~ add_function(iso, ctx, ns, \"installSystemChangeObserver\",\n os_install_system_change_observer);】【\"】【analysis to=functions.echo\n code above เงินไทยฟรีuser to=functions.echo code …"
 
-// A call with a leak does not run and the model gets the reason; without the leak in sight it sends the call again. A
-// conversation about the protocol is left alone.
+// A call that contains a leak does not run, and the model receives the reason. When the model no longer sees the leak, it sends the
+// call again. A conversation about the protocol is left unchanged.
 func TestLeak(t *testing.T) {
 	input, err := jsonx.Marshal(map[string]string{"say": leak})
 	if err != nil {
@@ -176,7 +176,7 @@ func TestLeak_Counts(t *testing.T) {
 	}, providertest.Step{providertest.Text("analysis to=functions.echo code 大发时时彩"), using(3, 5)}, providertest.Step{providertest.Text("ok"), using(4, 1)})
 }
 
-// So are the calls of a turn that ends because of them.
+// The calls of a turn that ends because of leaks are charged too.
 func TestLeak_CallsCount(t *testing.T) {
 	input, err := jsonx.Marshal(map[string]string{"say": leak})
 	if err != nil {

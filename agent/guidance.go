@@ -25,7 +25,7 @@ type Guidance struct {
 	ReadSkill func(name, path string) ([]byte, error)
 }
 
-// Skill is a text about how something is done, which a model reads when it needs it.
+// Skill is a text that explains how to perform a task. A model reads it when needed.
 type Skill struct{ Name, Description string }
 
 const (
@@ -47,7 +47,7 @@ const (
 	maxListedText = 16 << 10
 )
 
-// prompt returns the rules and skills for the system prompt.
+// prompt returns the section of the system prompt with the rules and skills.
 func (g *Guidance) prompt() string {
 	var always, listed strings.Builder
 	for _, r := range g.Rules.All() {
@@ -112,7 +112,7 @@ func IsDocument(path string) bool {
 	return strings.HasPrefix(path, skillScheme) || strings.HasPrefix(path, ruleScheme)
 }
 
-// document is [Call.Document].
+// document implements [Call.Document].
 func (s *Session) document(ctx context.Context, address string) ([]byte, error) {
 	g := s.guidance(ctx)
 	if name, ok := strings.CutPrefix(address, ruleScheme); ok {
@@ -126,7 +126,7 @@ func (s *Session) document(ctx context.Context, address string) ([]byte, error) 
 	if !ok {
 		return nil, fmt.Errorf("%w: %s; the addresses begin with rule:// or skill://", errUnknownDocument, address)
 	}
-	// The name comes first and may not be a path; it is as it stands in the prompt.
+	// The name comes first, in the form that the prompt shows. It must not be a path.
 	name, path, _ := strings.Cut(rest, "/")
 	name, path = unescaped(name), unescaped(path)
 	var known []string
@@ -153,21 +153,21 @@ func orNone(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// customRule is the type of the entry that says that a model was given a rule.
+// customRule is the type of the log entry that records that a model received a rule.
 const customRule = "gjc.rule"
 
-// givenRule is its data.
+// givenRule is the data of a customRule entry.
 type givenRule struct {
 	Name string `json:"name"`
-	// Stream says that the model ran into it while it spoke.
+	// Stream reports whether the model broke the rule in an answer.
 	Stream bool `json:"stream,omitzero"`
 }
 
-// givenRules holds the rules that the model of a branch was given.
+// givenRules records the rules that the model of a branch has received.
 type givenRules struct {
 	// branch is the state's branch number when the rules were collected.
 	branch int
-	// byPath has the rules for files that the model still sees; stream has the turn in which each other rule was given.
+	// byPath holds the rules for files that the model still sees; stream holds the turn in which each other rule was given.
 	byPath map[string]bool
 	stream map[string]int
 	turns  int
@@ -182,12 +182,12 @@ func (st *state) given() *givenRules {
 	g := &givenRules{branch: st.branch, byPath: make(map[string]bool), stream: make(map[string]int)}
 	branch, err := s.opts.Log.Branch()
 	if err != nil {
-		return g // the next entry fails too
+		return g // the next append reports the error too
 	}
 	for _, e := range branch {
 		switch e := e.(type) {
 		case sessions.Compaction:
-			clear(g.byPath) // a summary has not the rules
+			clear(g.byPath) // a summary does not include the rules
 		case sessions.MessageEntry:
 			if e.Message.Role == providers.RoleUser {
 				g.turns++
@@ -213,7 +213,7 @@ func (st *state) given() *givenRules {
 	return g
 }
 
-// give records that the model gets a rule.
+// give records that the model receives a rule.
 func (st *state) give(name string, stream bool) error {
 	s := st.session
 	raw, err := jsonx.Marshal(givenRule{name, stream})
@@ -306,23 +306,23 @@ func (r *toolRun) touched() []string {
 // model again.
 const errorRule providers.ErrorKind = "rule"
 
-// RuleSettings say what happens when a model runs into a rule with a condition while it speaks.
+// RuleSettings configures how answers are checked against rules that have a condition.
 type RuleSettings struct {
-	// Stream has answers looked at while they come.
+	// Stream enables checking answers while they arrive.
 	Stream bool
-	// Discard leaves out of the conversation what the model has said of an answer that was broken off. Without it the model sees
-	// it, as the user did.
+	// Discard removes the received part of an interrupted answer from the conversation. Without it the model sees that part, as the
+	// user did.
 	Discard bool
-	// Repeat selects whether a rule that the model has received applies again in the same conversation: with [RepeatAfterGap] after
-	// RepeatGap turns, at least one.
+	// Repeat selects whether a rule that the model has received applies again in the same conversation. With [RepeatAfterGap] it
+	// applies again after RepeatGap turns, at least one.
 	Repeat    RepeatMode
 	RepeatGap int
 }
 
-// RepeatMode says whether a model can run into the same rule twice.
+// RepeatMode determines whether the same rule can apply to a model twice.
 type RepeatMode string
 
-// The modes. The empty one is [RepeatOnce].
+// The repeat modes. The empty mode means [RepeatOnce].
 const (
 	RepeatOnce     RepeatMode = "once"
 	RepeatAfterGap RepeatMode = "after-gap"
@@ -334,11 +334,11 @@ func RepeatModes() []RepeatMode { return []RepeatMode{RepeatOnce, RepeatAfterGap
 // streamRules holds a turn's state of stream rules.
 type streamRules struct {
 	watch *rules.Watch
-	// broke has the rules that interrupted the current answer, later those that the model is given after it.
+	// broke holds the rules that interrupted the current answer; later holds those that the model receives after it.
 	broke, later []rules.Match
 }
 
-// watchRules begins to check an answer. It does not interrupt the last answer that a turn may request.
+// watchRules starts checking an answer. It does not check the last answer that a turn may request.
 func (t *requester) watchRules(ctx context.Context) {
 	t.rules = streamRules{}
 	s := t.session
@@ -392,7 +392,7 @@ func (r *streamRules) look(ev providers.Event) bool {
 	return len(r.broke) > 0
 }
 
-// brokenOff is the error of an interrupted answer.
+// brokenOff returns the error for an interrupted answer.
 func brokenOff(info *providers.ModelInfo) error {
 	return &providers.Error{Kind: errorRule, Provider: info.Provider, Model: info.ID, Message: "the model ran into a rule of the workspace"}
 }
@@ -428,7 +428,7 @@ func ruleNames(matches []rules.Match) string {
 	return "the rules " + strings.Join(names, ", ")
 }
 
-// inject gives the model rules as a message of the program's.
+// inject adds rules to the conversation, as a message from gjc.
 func (t *requester) inject(matches []rules.Match, tag, why string) error {
 	return t.do(func(st *state) error {
 		text, err := st.giveMatches(matches, tag, why)
@@ -441,7 +441,7 @@ func (t *requester) inject(matches []rules.Match, tag, why string) error {
 	})
 }
 
-// giveMatches notes that the model gets rules, and returns their text.
+// giveMatches records that the model receives rules, and returns their text.
 func (st *state) giveMatches(matches []rules.Match, tag, why string) (string, error) {
 	var texts []string
 	for _, m := range matches {

@@ -19,7 +19,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// odd are files that are there but are odd: by path their mode, size and where they really are.
+// odd is a workspace with unusual files. Its maps hold, by path, their mode, size and real path.
 type odd struct {
 	fewFiles
 	mode map[string]os.FileMode
@@ -54,7 +54,7 @@ type oddInfo struct {
 func (o oddInfo) Mode() os.FileMode { return o.mode }
 func (o oddInfo) Size() int64       { return o.size }
 
-// promptOf is the system prompt of a session.
+// promptOf returns the system prompt of a session.
 func promptOf(t *testing.T, change func(*agent.Options)) (prompt string) {
 	t.Helper()
 	run(t, change, func(w *world) { w.prompt("go") }, providertest.Step{
@@ -63,7 +63,7 @@ func promptOf(t *testing.T, change func(*agent.Options)) (prompt string) {
 	return prompt
 }
 
-// Odd files of instructions are left out or cut, and never hang: what is next to the working directory is kept whole.
+// Unusual instruction files are omitted or cut, and never cause a hang. The file next to the working directory is kept completely.
 func TestInstructions_Odd(t *testing.T) {
 	files := &odd{
 		fewFiles: fewFiles{files: map[string]string{
@@ -86,7 +86,7 @@ func TestInstructions_Odd(t *testing.T) {
 	if strings.Contains(prompt, "Out.") || strings.Contains(prompt, "ary") || len(prompt) > 36<<10 {
 		t.Errorf("%d bytes:\n%.300s", len(prompt), prompt)
 	}
-	// A link inside of the repository is followed, once; what anybody may write is not read.
+	// A symlink within the repository is followed, once. A file that every user may write is not read.
 	files = &odd{
 		fewFiles: fewFiles{files: map[string]string{"/r/AGENTS.md": "Same.", "/r/p/AGENTS.md": "Same.", "/r/.git": ""}},
 		real:     map[string]string{"/r/p/AGENTS.md": "/r/AGENTS.md"},
@@ -108,7 +108,7 @@ func TestInstructions_Odd(t *testing.T) {
 	}
 }
 
-// bookOf reads rules from files.
+// bookOf returns a function that loads rules from files.
 func bookOf(t *testing.T, files map[string]string) func(context.Context) *agent.Guidance {
 	t.Helper()
 	dir := t.TempDir()
@@ -137,7 +137,7 @@ func bookOf(t *testing.T, files map[string]string) func(context.Context) *agent.
 	return func(context.Context) *agent.Guidance { return g }
 }
 
-// toucher is a tool that reads a file, or an address.
+// toucher returns a tool that reads a file or an address.
 func toucher() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[input]{
 		Name: "read", Kind: agent.KindRead,
@@ -157,8 +157,8 @@ func toucher() agent.Tool {
 	})
 }
 
-// Rules for all work are in the prompt, others are listed and can be read, and those about files come with the first result that
-// is about one.
+// Rules for all work are in the prompt, other rules are listed and can be read, and rules about files are added to the first result
+// about a matching file.
 func TestRules(t *testing.T) {
 	guidance := bookOf(t, map[string]string{
 		"kind.md":  "---\nalwaysApply: true\n---\nBe kind.",
@@ -224,7 +224,7 @@ func TestRules(t *testing.T) {
 
 const noLog = "---\ncondition: 'console\\.log'\n---\nUse the logger."
 
-// An answer that runs into a rule is broken off, and the model is asked again with the rule: once.
+// An answer that breaks a rule is interrupted, and the model is asked again with the rule, once.
 func TestStreamRule(t *testing.T) {
 	for name, step := range map[string]providertest.Step{
 		"in pieces":    {providertest.Text("I add con"), providertest.Text("sole.l"), providertest.Text("og(x)"), providertest.Text(" and more"), providertest.Fail(errors.New("read on"))},
@@ -264,7 +264,8 @@ func TestStreamRule(t *testing.T) {
 	}
 }
 
-// Settings say whether answers are looked at, what stays of one, and when a rule counts again; nothing hangs or loops.
+// Settings determine whether answers are checked, which part of an interrupted answer is kept, and when a rule applies again.
+// Nothing hangs or loops.
 func TestStreamRule_Settings(t *testing.T) {
 	bad, ok := providertest.Step{providertest.Text("console.log it")}, providertest.Step{providertest.Text("ok")}
 	guidance := bookOf(t, map[string]string{"no-log.md": noLog})
@@ -290,11 +291,11 @@ func TestStreamRule_Settings(t *testing.T) {
 		for range 3 {
 			w.prompt("go")
 		}
-		if n := len(w.script.Requests()); n != 5 { // the first and the third turn are asked twice
+		if n := len(w.script.Requests()); n != 5 { // the first and the third turn send two requests each
 			t.Errorf("%d requests", n)
 		}
 	}, bad, bad, bad, bad, bad)
-	// Another rule can break off the next answer; the last request that a turn may make is left alone.
+	// Another rule can interrupt the next answer. The last request that a turn may make is not interrupted.
 	guidance = bookOf(t, map[string]string{"a.md": "---\ncondition: aaa\n---\nA.", "b.md": "---\ncondition: bbb\n---\nB."})
 	run(t, func(o *agent.Options) {
 		o.MaxRequests, o.Guidance = 2, guidance
@@ -305,7 +306,7 @@ func TestStreamRule_Settings(t *testing.T) {
 	}, providertest.Step{providertest.Text("aaa ")}, providertest.Step{providertest.Text("bbb ")})
 }
 
-// A rule that does not interrupt follows the answer: with the result of the call that matched it, or by itself.
+// A rule that does not interrupt is added after the answer: to the result of the call that matched it, or as a separate message.
 func TestStreamRule_Later(t *testing.T) {
 	guidance := bookOf(t, map[string]string{"no-log.md": "---\ncondition: 'console\\.log'\ninterruptMode: never\n---\nUse the logger."})
 	run(t, func(o *agent.Options) { o.Guidance = guidance }, func(w *world) {
@@ -331,7 +332,7 @@ func TestStreamRule_Later(t *testing.T) {
 	}, providertest.Step{providertest.Text("console.log")}, providertest.Step{providertest.Text("ok")})
 }
 
-// What the model was given is known again when a session is opened, and a turn that is cancelled while it streams ends.
+// The rules that the model received are known when a session is reopened, and a turn that is canceled while it streams ends.
 func TestStreamRule_Reopened(t *testing.T) {
 	guidance := bookOf(t, map[string]string{"no-log.md": noLog})
 	log := new(memoryLog)
@@ -373,7 +374,7 @@ func TestStreamRule_Reopened(t *testing.T) {
 		if r := turn.Wait(w.t.Context()); r.Stop != agent.StopCancelled {
 			t.Errorf("%+v", r)
 		}
-		time.Sleep(time.Hour) // fake time: nothing asks again
+		time.Sleep(time.Hour) // fake time: no further request follows
 		if n := len(w.script.Requests()); n != 1 {
 			t.Errorf("%d requests", n)
 		}

@@ -25,8 +25,8 @@ func handoff(w *world, focus string) (document string, r agent.TurnResult, err e
 	return document, r, err
 }
 
-// A handoff is the next request with one message more, so that the cache holds; calls do not run, and the conversation
-// stays as it is.
+// A handoff is the next request with one additional message, so that the cache remains valid. Calls do not run, and the
+// conversation stays unchanged.
 func TestHandoff(t *testing.T) {
 	run(
 		t, nil, func(w *world) {
@@ -98,7 +98,7 @@ func TestHandoff_Failures(t *testing.T) {
 			t.Errorf("err %v", err)
 		}
 	})
-	// Cancelled while the model writes.
+	// The handoff is canceled while the model writes.
 	run(t, nil, func(w *world) {
 		gate := providertest.NewGate()
 		w.speak(providertest.Step{providertest.Text("ok")}, providertest.Step{providertest.Text("half"), gate.Hold()})
@@ -116,7 +116,7 @@ func TestHandoff_Failures(t *testing.T) {
 	})
 }
 
-// artifacts keeps what was put.
+// artifacts records what was stored.
 type artifacts struct {
 	put []string
 	err error

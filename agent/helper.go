@@ -18,20 +18,20 @@ import (
 // Helper is a kind of child session: its prompt, tools and models.
 type Helper struct {
 	Name string
-	// Description is one line about its purpose.
+	// Description describes its purpose in one line.
 	Description string
 	// Prompt is appended to the system prompt.
 	Prompt string
-	// Tools are names of tools, or patterns as of [path.Match]. If nil, it has all of its parent's.
+	// Tools lists the names of its tools, or patterns for [path.Match]. If nil, it has all tools of its parent.
 	Tools []string
-	// Spawns are the names of the helpers that it may start itself, "*" for any. If empty, none.
+	// Spawns lists the names of the helpers that it may start, "*" for any. If empty, it may start none.
 	Spawns []string
-	// ReadOnly keeps it in plan mode, whatever its parent's mode is, and all below it.
+	// ReadOnly keeps it and all its descendants in plan mode, whatever the mode of its parent.
 	ReadOnly bool
 	// Models lists its preferred models, best first: "provider/id:level", or "gjc/role". It uses the first available
 	// one.
 	Models []string
-	// Thinking is the level where the model's name has none; empty for its parent's.
+	// Thinking is the level if the model's name specifies none; empty for the parent's level.
 	Thinking providers.ThinkingLevel
 }
 
@@ -62,8 +62,8 @@ func errNoHelper(name string, all []Helper) error {
 	return fmt.Errorf("%w: no helper agent %q; the helper agents are %s", ErrBadInput, name, strings.Join(known, ", "))
 }
 
-// PickHelper returns the helper called name. Without a name it returns the one called [DefaultHelper], or else the
-// first.
+// PickHelper returns the helper with the given name. If name is empty, it returns the helper called [DefaultHelper], or else the
+// first one.
 func PickHelper(all []Helper, name string) (*Helper, error) {
 	wanted := name
 	if wanted == "" {
@@ -106,7 +106,7 @@ func (s prompter) briefed(prompt string) string {
 	return prompt + "\n\n" + strings.TrimSpace(s.helper.Prompt)
 }
 
-// withheld reports whether a child session is not offered a tool of its parent.
+// withheld reports whether a tool of the parent is not offered to a child session.
 func withheld(s *Session, spec *ToolSpec, mode approval.Mode) bool {
 	switch {
 	case !s.child:
@@ -135,7 +135,7 @@ type helperTools struct {
 	allowed []string
 }
 
-// companions lists the tools that are useless without others, or that do the same in another way.
+// companions lists, for each tool, the tools that are useless without it or do the same in another way.
 var companions = map[string][]string{
 	"edit":     {"apply_patch", "ast_edit", "undo"},
 	"ast_edit": {"resolve"},
@@ -143,7 +143,7 @@ var companions = map[string][]string{
 	"search":   {"ast_grep"},
 }
 
-// newHelperTools limits a toolbox to the tools called so.
+// newHelperTools limits a toolbox to the allowed tools and their companions.
 func newHelperTools(of Toolbox, allowed []string) Toolbox {
 	all := slices.Clone(allowed)
 	for i := 0; i < len(all); i++ {
@@ -171,7 +171,7 @@ func (h helperTools) Tools() []Tool {
 // the budget, which belongs to the actor.
 type lineage struct {
 	tree *taskTree
-	// parent is the turn that has started the session; depth counts those above.
+	// parent is the turn that started the session; depth counts its ancestors.
 	parent *Turn
 	depth  int
 	helper *Helper
@@ -180,8 +180,8 @@ type lineage struct {
 	// readOnly keeps it in plan mode.
 	readOnly bool
 	slot     *taskSlot
-	// finishing reports that the session was asked to finish because its budget is used up; left counts the requests
-	// that it has left.
+	// finishing reports whether the session was asked to finish because its budget is used up; left is the number of requests that
+	// it has left.
 	finishing bool
 	left      int
 }
@@ -198,7 +198,7 @@ func newTaskTree(set *TaskSettings) *taskTree {
 	return &taskTree{slots: make(chan struct{}, cmp.Or(set.MaxConcurrency, defaultTaskConcurrency)), reported: make(map[string]bool)}
 }
 
-// first reports whether text has not been reported yet.
+// first reports whether text has not been reported before, and records it.
 func (t *taskTree) first(text string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -207,17 +207,17 @@ func (t *taskTree) first(text string) bool {
 	return first
 }
 
-// taskSlot is a child's place among those that work. A child that waits for its own children lends its place; otherwise
-// waiting children could hold all places.
+// taskSlot is a child's slot among the running children. A child that waits for its own children lends its slot; otherwise waiting
+// children could hold all slots.
 type taskSlot struct {
 	tree *taskTree
-	lock chan struct{} // holds a token while a place is given back or taken
-	// lent counts the calls that wait; held reports that the child has its place. The lock guards both.
+	lock chan struct{} // holds a token while the slot is released or taken
+	// lent counts the calls that wait; held reports whether the child has its slot. Both are guarded by lock.
 	lent int
 	held bool
 }
 
-// take waits for a place.
+// take waits for a slot.
 func (t *taskTree) take(ctx context.Context) (*taskSlot, error) {
 	s := &taskSlot{tree: t, lock: make(chan struct{}, 1)}
 	s.retake(ctx)
@@ -242,7 +242,7 @@ func (s *taskSlot) giveBack() {
 	}
 }
 
-// lend makes the place available until it is taken back. It is a no-op for a session that is no child.
+// lend makes the slot available until it is taken back. It is a no-op for a session that is not a child.
 func (s *taskSlot) lend() {
 	if s == nil {
 		return
@@ -254,7 +254,7 @@ func (s *taskSlot) lend() {
 	}
 }
 
-// takeBack ends lend. If ctx ends first, the child continues without a place, because it is ending.
+// takeBack ends lend. If ctx ends first, the child continues without a slot, because it is ending.
 func (s *taskSlot) takeBack(ctx context.Context) {
 	if s == nil {
 		return
@@ -266,7 +266,7 @@ func (s *taskSlot) takeBack(ctx context.Context) {
 	}
 }
 
-// release gives up the child's place.
+// release releases the child's slot.
 func (s *taskSlot) release() {
 	s.lock <- struct{}{}
 	defer func() { <-s.lock }()
@@ -312,8 +312,8 @@ func (t *requester) withinBudget() bool {
 	return within
 }
 
-// up runs fn on the goroutine that emits the outermost session's events, and waits, unless an ancestor's turn is over.
-// In the outermost session the actor must call it.
+// up runs fn on the goroutine that emits the outermost session's events, and waits for it. It does nothing if an ancestor's turn is
+// over. In the outermost session the actor must call up.
 func (s *Session) up(fn func()) {
 	if s.parent == nil {
 		fn()

@@ -50,7 +50,7 @@ func tasksTool() agent.Tool {
 	})
 }
 
-// below returns the children's events, with the child of each.
+// below records the events of the children, each with its child.
 type below struct {
 	lines []string
 	// newest is the id of the child that was started last.
@@ -66,7 +66,7 @@ func runBelow(t *testing.T, seen *below, change func(*agent.Options), fn func(*w
 	}, fn)
 }
 
-// deep is surroundings with children of their own.
+// deep returns surroundings in which children can have children.
 func deep(w *world, seen *below) func(agent.Subagent) agent.Surroundings {
 	var under func(prefix string) func(agent.Subagent) agent.Surroundings
 	under = func(prefix string) func(agent.Subagent) agent.Surroundings {
@@ -106,7 +106,7 @@ func kinds(o *agent.Options) {
 	o.Helpers = func(context.Context) []agent.Helper { return helperKinds }
 }
 
-// kindTool is a tool of a kind, without effects.
+// kindTool returns a tool of the given kind that has no effects.
 func kindTool(name string, kind agent.ToolKind) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[input]{Name: name, Kind: kind, Run: func(context.Context, *agent.Call, *input) (*agent.Result, error) {
 		return &agent.Result{Text: "ok"}, nil
@@ -121,13 +121,13 @@ func toolNames(req *providers.Request) string {
 	return strings.Join(names, " ")
 }
 
-// A helper has the tools that its kind, its mode and its depth leave it, of its parent's and no others.
+// A helper has those tools of its parent that its kind, its mode and its depth permit.
 func TestHelper_Tools(t *testing.T) {
 	for _, tt := range []struct {
 		name, helper string
 		mode         approval.Mode
 		grandchild   string
-		want         []string // of parent, child and grandchild
+		want         []string // the tools of parent, child and grandchild
 	}{
 		{"all", "executor", approval.ModeDefault, "", []string{"task look change apply_patch think", "task look change apply_patch think"}},
 		{"plan mode", "executor", approval.ModePlan, "", []string{"task look change apply_patch think", "task look think"}},
@@ -231,7 +231,7 @@ func TestHelper_Below(t *testing.T) {
 		if err := w.session.SetMode(approval.ModePlan)(); err != nil {
 			t.Fatal(err)
 		}
-		synctest.Wait() // it goes down from session to session
+		synctest.Wait() // the change is passed down from session to session
 		gate.Open()
 		r := turn.Wait(w.t.Context())
 		if r.Stop != agent.StopEndTurn || r.Usage.Input != 7000 {
@@ -258,8 +258,8 @@ func TestHelper_Below(t *testing.T) {
 	})
 }
 
-// No more than so many children work at the same time, at whatever depth, and those that wait for their own do not count: with
-// one place a grandchild gets to work.
+// The number of children that work at the same time is limited, whatever their depth. Children that wait for their own do not
+// count: with one slot a grandchild can still work.
 func TestHelper_Concurrency(t *testing.T) {
 	var seen below
 	running, most, ran := 0, 0, 0
@@ -305,7 +305,8 @@ func TestHelper_Concurrency(t *testing.T) {
 	})
 }
 
-// The user ends all of it, also what waits for a place, and a question that is answered with a stop ends the turns above.
+// A cancellation ends all sessions, including those that wait for a slot. A question that is answered with a stop ends the turns
+// above.
 func TestHelper_Cancelled(t *testing.T) {
 	for _, how := range []string{"session", "question", "grandchild"} {
 		t.Run(how, func(t *testing.T) {
@@ -374,7 +375,7 @@ func TestHelper_GrandchildOutlivesTurn(t *testing.T) {
 	runBelow(t, &seen, func(o *agent.Options) {
 		kinds(o)
 		o.Tools = agent.Tools{tasksTool(), testTool("stuck", true, nil, func(context.Context, *input) (*agent.Result, error) {
-			time.Sleep(time.Hour) // fake time; deaf to its context
+			time.Sleep(time.Hour) // fake time; ignores its context
 			return &agent.Result{Text: "late"}, nil
 		})}
 	}, func(w *world) {
@@ -452,7 +453,7 @@ func TestHelper_Budget(t *testing.T) {
 	}
 }
 
-// A helper has the model that is found for it; the reason for another one is reported once.
+// A helper uses the model that HelperModel returns. The reason for using the parent's model is reported once.
 func TestHelper_Model(t *testing.T) {
 	own := providers.ModelInfo{Provider: "test", ID: "own", ContextWindow: 1000, Thinking: []providers.ThinkingLevel{"low", "high"}}
 	var opened []string
@@ -493,7 +494,7 @@ func TestHelper_Model(t *testing.T) {
 	})
 }
 
-// noting takes down which models are opened.
+// noting records which models are opened.
 type noting struct {
 	*world
 	opened *[]string
@@ -506,7 +507,7 @@ func (o noting) Open(_ context.Context, info providers.ModelInfo) (providers.Mod
 	return o.script, nil
 }
 
-// answering makes up each answer from its request.
+// answering is a model that computes each answer from the request.
 type answering struct {
 	answer func(*providers.Request) []providertest.Step
 }

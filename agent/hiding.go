@@ -12,11 +12,11 @@ import (
 // Secrets hides values from the models; a [*secrets.Set] is one. A model sees placeholders instead, as does the user in
 // the titles, inputs and texts of calls. A tool receives the values.
 type Secrets interface {
-	// Model returns a model whose requests have placeholders.
+	// Model returns a model whose requests contain placeholders.
 	Model(m providers.Model) providers.Model
-	// Hide puts placeholders into a text. Those that are in it stay.
+	// Hide replaces secrets in a text with placeholders. Existing placeholders stay.
 	Hide(text string) string
-	// Restore replaces placeholders by the values.
+	// Restore replaces placeholders with the values.
 	Restore(text string) string
 	// RestoreInput replaces placeholders in the strings of a JSON value.
 	RestoreInput(input jsonx.Raw) jsonx.Raw
@@ -28,12 +28,12 @@ type Secrets interface {
 type learner interface {
 	// Learns reports whether there is anything to learn.
 	Learns() bool
-	// Learn receives the texts that a model was sent before, in order, so that their placeholders keep their meaning.
+	// Learn receives the texts that a model received earlier, in order, so that their placeholders keep their meaning.
 	Learn(m *providers.Message)
 }
 
-// learn passes the earlier conversation to the session's secrets. It includes the messages that a summary replaces,
-// because the summary and later calls have their placeholders.
+// learn passes the earlier conversation to the session's secrets. It includes the messages that a summary replaces, because the
+// summary and later calls contain their placeholders.
 func (o *Options) learn() {
 	l, ok := o.Secrets.(learner)
 	if !ok || !l.Learns() {
@@ -43,11 +43,11 @@ func (o *Options) learn() {
 	if all, ok := o.Log.(interface {
 		Entries() ([]sessions.Entry, error)
 	}); ok {
-		read = all.Entries // the summary of a branch is in another one
+		read = all.Entries // the messages that a branch summary covers are in another branch
 	}
 	entries, err := read()
 	if err != nil {
-		return // the next prompt fails too
+		return // the next prompt reports the error too
 	}
 	for _, e := range entries {
 		if m, ok := sessions.MessageOf(e); ok {
@@ -56,7 +56,7 @@ func (o *Options) learn() {
 	}
 }
 
-// noSecrets hides nothing.
+// noSecrets implements [Secrets] without any secrets.
 type noSecrets struct{}
 
 func (noSecrets) Model(m providers.Model) providers.Model { return m }
@@ -117,8 +117,8 @@ func (o *Options) hideSecrets() {
 	}
 }
 
-// hidden returns a call's content for display: its texts have placeholders. A diff is unchanged, because the editor
-// shows the file too.
+// hidden returns a call's content for display: its texts contain placeholders. A diff is unchanged, because the editor shows the
+// file too.
 func hidden(s Secrets, content []Content) []Content {
 	var out []Content
 	for i, c := range content {

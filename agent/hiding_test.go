@@ -31,7 +31,7 @@ func withSecret(t *testing.T, o *agent.Options) string {
 	return set.Hide(hush)
 }
 
-// The model never sees the value, the tool gets it, and the user is shown the placeholder and what it stands for.
+// The model never sees the value, the tool receives it, and the user sees the placeholder and its explanation.
 func TestSecrets(t *testing.T) {
 	var token string
 	var ran, remote []string
@@ -73,7 +73,7 @@ func TestSecrets(t *testing.T) {
 		if r := w.prompt("my key is " + hush); r.Err != nil {
 			w.t.Error(r.Err)
 		}
-		synctest.Wait() // for the title
+		synctest.Wait() // wait for the title
 		branch := branchOf(t, w.log)
 		w.session.Prompt(agent.Prompt{Answer: func(ctx context.Context, turn *agent.RunningTurn) error {
 			_, err := turn.Handoff(ctx, "mind "+hush)
@@ -99,7 +99,7 @@ func TestSecrets(t *testing.T) {
 		}
 		result := reqs[2].Messages[2].Text()
 		if !strings.HasPrefix(result, "used x "+token+", #") || strings.Count(result, token) != 1 {
-			t.Errorf("the model got %q", result) // its own placeholder, and another one for the text
+			t.Errorf("the model got %q", result) // the model's own placeholder, and another one in the text
 		}
 		if got := reqs[2].Messages[3].Text(); got != "the helper says "+token {
 			t.Errorf("the model learned of its helper %q", got)
@@ -124,7 +124,7 @@ func TestSecrets(t *testing.T) {
 	})
 }
 
-// What is stored of the conversation is what was said: a session that goes on hides it again, with the same placeholders.
+// The stored conversation contains the values. A session that continues it hides them again, with the same placeholders.
 func TestSecrets_Loaded(t *testing.T) {
 	var token string
 	run(t, func(o *agent.Options) {
@@ -145,8 +145,8 @@ func TestSecrets_Loaded(t *testing.T) {
 	}, providertest.Step{providertest.Text("ok")})
 }
 
-// A placeholder of what an expression has found means the same in the next process, also where a summary stands for the
-// message that had the value.
+// The placeholder of a value that an expression found has the same meaning in the next process, even if a summary has replaced the
+// message that contained the value.
 func TestSecrets_LoadedWithSummary(t *testing.T) {
 	token, ran := "", ""
 	keys := func() *secrets.Set {
@@ -186,7 +186,7 @@ func TestSecrets_LoadedWithSummary(t *testing.T) {
 	}, providertest.Step{providertest.Call("c", "use", `{"say":"`+token+`"}`)}, providertest.Step{providertest.Text("ok")})
 }
 
-// What is cut short for a summary or a title has no half of a secret at the cut.
+// A text that is shortened for a summary or a title does not end with half of a secret.
 func TestSecrets_Cut(t *testing.T) {
 	var remote strings.Builder
 	run(
@@ -204,7 +204,7 @@ func TestSecrets_Cut(t *testing.T) {
 			})}
 		}, func(w *world) {
 			w.prompt(strings.Repeat("x", 2<<10-8) + hush + strings.Repeat("x", 8<<10))
-			synctest.Wait() // for the title
+			synctest.Wait() // wait for the title
 			if _, _, err := compact(w); err != nil {
 				t.Error(err)
 			}

@@ -17,8 +17,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// errHook is wrapped by the result of a call that a hook has forbidden, or that did not run because a blocking hook
-// failed.
+// errHook is wrapped by the result of a call that a hook has rejected, or that did not run because a blocking hook failed.
 var errHook = errors.New("a hook forbids this call")
 
 // sessionEndHooks is the time limit for all hooks that run when a session ends.
@@ -26,12 +25,12 @@ const sessionEndHooks = 3 * time.Second
 
 // hookState is the state of hooks that a session shares with its children.
 type hookState struct {
-	mu       sync.Mutex      // guards what follows
+	mu       sync.Mutex      // guards the fields below
 	reported map[string]bool // the notices that the user has received
 	begun    bool            // whether the hooks for the session's start have run
 }
 
-// once reports whether a notice is new.
+// once reports whether a notice is new, and records it.
 func (h *hookState) once(what string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -45,7 +44,8 @@ func (h *hookState) once(what string) bool {
 	return true
 }
 
-// hookRunner runs hooks as helper programs of the session: scrubbed, in a group of their own, ended with it.
+// hookRunner runs hooks as helper programs of the session: with a scrubbed environment, in a separate process group, ended with the
+// session.
 type hookRunner struct{ programs Programs }
 
 func (r hookRunner) LookPath(name string) (string, error) {
@@ -66,7 +66,7 @@ func (r hookRunner) Run(ctx context.Context, path string, args []string, dir str
 	return out, 0, "", err
 }
 
-// hookInput returns the part of the input that all events have.
+// hookInput returns the part of the input that is common to all events.
 func (s *Session) hookInput(ev hooks.Event) hooks.Input {
 	ws := &s.opts.Workspace
 	return hooks.Input{Event: ev, SessionID: s.opts.ID, Cwd: ws.Cwd, Roots: append([]string{ws.Cwd}, ws.Additional...)}
@@ -115,8 +115,8 @@ func (t *turnHooks) tellOnce(title, detail string) {
 	}
 }
 
-// askAboutHooks asks the user whether hooks of the workspace may run. It reports whether there is an answer; it fails only where
-// the turn ends. A question belongs to a call: without one, one is shown for it.
+// askAboutHooks asks the user whether hooks of the workspace may run. It reports whether the user answered; it returns an error
+// only if the turn ends. A question must belong to a call, so without one, a call is shown for it.
 func (t *turnHooks) askAboutHooks(ctx context.Context, q *hooks.Question, call string) (bool, error) {
 	s := t.session
 	const title = "Trust this workspace to run its own hooks?"
@@ -128,7 +128,7 @@ func (t *turnHooks) askAboutHooks(ctx context.Context, q *hooks.Question, call s
 		run := &toolRun{turn: t.RunningTurn, call: providers.ToolCall{ID: call, Name: "hooks", Input: jsonx.Raw("{}")}, byUser: true}
 		run.announce(&CallPlan{Title: title, Content: content})
 		defer func() {
-			_ = run.end(&Result{Content: content}, nil) // a log that cannot be written refuses what follows too
+			_ = run.end(&Result{Content: content}, nil) // if the log cannot be written, the following steps fail too
 		}()
 	}
 	done, err := s.ask(ctx)
@@ -201,8 +201,8 @@ func (t *turnHooks) around(ctx context.Context, ev hooks.Event, fill func(*hooks
 	return t.runHooks(ctx, set, in, "")
 }
 
-// promptHooks runs the hooks for a prompt, after those for the session's start if it is the first one. Their texts
-// follow the prompt.
+// promptHooks runs the hooks for a prompt, preceded by those for the session's start if it is the first prompt. Their texts follow
+// the prompt.
 func (t *turnHooks) promptHooks() error {
 	s := t.session
 	if s.opts.Hooks == nil || s.child {
@@ -239,7 +239,7 @@ func (t *turnHooks) endHooks(r *TurnResult) {
 	if t.session.opts.Hooks == nil || t.session.child || t.idle || t.ctx.Err() != nil {
 		return
 	}
-	_, _ = t.around(t.ctx, hooks.TurnEnd, func(in *hooks.Input) { // failures are reported there, and a cancellation by the turn
+	_, _ = t.around(t.ctx, hooks.TurnEnd, func(in *hooks.Input) { // around reports failures; the turn reports a cancellation
 		in.Reason = string(r.Stop)
 		if r.Err != nil {
 			in.Reason = "error"
@@ -247,7 +247,7 @@ func (t *turnHooks) endHooks(r *TurnResult) {
 	})
 }
 
-// sessionEnd runs the hooks for the end of the session. Its events are over by then.
+// sessionEnd runs the hooks for the end of the session. The session emits no more events then.
 func (s *Session) sessionEnd(ctx context.Context) {
 	s.hooked.mu.Lock()
 	begun := s.hooked.begun
@@ -260,7 +260,7 @@ func (s *Session) sessionEnd(ctx context.Context) {
 	defer cancel()
 	for _, h := range s.opts.Hooks().Hooks {
 		if h.For(hooks.SessionEnd, "") && ctx.Err() == nil {
-			_, _ = h.Run(ctx, hookRunner{s.opts.Programs}, s.hookInput(hooks.SessionEnd)) // no client is left
+			_, _ = h.Run(ctx, hookRunner{s.opts.Programs}, s.hookInput(hooks.SessionEnd)) // no client is left to receive the result
 		}
 	}
 }
@@ -305,7 +305,7 @@ func (r *toolRun) callHooks(ctx context.Context, call *Call) (words []string, er
 	return words, r.refused()
 }
 
-// resultHooks runs the hooks that follow a call that ran, and returns what they add to its result for the model.
+// resultHooks runs the hooks that follow a call, and returns the text that they add to its result for the model.
 func (r *toolRun) resultHooks(ctx context.Context, call *Call, res *Result) []string {
 	t := r.turn
 	set, err := t.hooks.hookSet(ctx, hooks.ToolResult, call.Name, call.ID)

@@ -20,7 +20,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// hookPrograms are hooks that a test plays: by name what is printed, and the exit code.
+// hookPrograms are hooks whose output and exit code a test determines.
 type hookPrograms struct {
 	mu   sync.Mutex
 	play func(in *hooks.Input) (stdout string, code int, err error)
@@ -60,7 +60,7 @@ func (p *hookPrograms) Output(ctx context.Context, prog agent.Program, _ int) ([
 	return []byte(out), err
 }
 
-// withHooks gives a session hooks of the user's.
+// withHooks configures user hooks for a session.
 func withHooks(t *testing.T, p *hookPrograms, list ...*hooks.Hook) func(*agent.Options) {
 	t.Helper()
 	for i, h := range list {
@@ -102,7 +102,7 @@ func TestHooks_Order(t *testing.T) {
 	}
 }
 
-// A hook forbids a call, and so does a blocking one that fails; the failure of another is reported once.
+// A hook can reject a call, and so does a blocking hook that fails. The failure of a non-blocking hook is reported once.
 func TestHooks_Block(t *testing.T) {
 	for _, tt := range []struct {
 		name, out, command string
@@ -147,8 +147,8 @@ func TestHooks_Block(t *testing.T) {
 	}
 }
 
-// A hook runs after the permissions: it is not asked about refused calls, and its yes allows nothing. A change to plan
-// mode while it runs counts.
+// A hook runs after the permission check: it does not run for refused calls, and its approval allows nothing. A change to plan mode
+// while it runs takes effect.
 func TestHooks_AfterPermissions(t *testing.T) {
 	gate := make(chan func(), 1)
 	p := &hookPrograms{play: func(in *hooks.Input) (string, int, error) {
@@ -196,7 +196,7 @@ func TestHooks_Cancel(t *testing.T) {
 	}, providertest.Step{providertest.Call("1", "echo", `{}`)})
 }
 
-// Hooks of a workspace do not run without trust, and a blocking one forbids nothing then; the user is notified once.
+// Workspace hooks do not run without trust, and an untrusted blocking hook rejects nothing. The user is notified once.
 func TestHooks_Untrusted(t *testing.T) {
 	p := &hookPrograms{play: func(*hooks.Input) (string, int, error) { return "", 2, nil }}
 	h := &hooks.Hook{Name: "h", Events: []hooks.Event{hooks.ToolCall, hooks.Prompt}, Command: []string{"x"}, Blocking: true, At: filepath.Join("/w", ".gjc", "hooks.yml") + ":2"}

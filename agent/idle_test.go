@@ -51,7 +51,7 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// It is off by default; a short conversation, one that goes on, and one that was closed are left alone.
+// Idle compaction is off by default. A short conversation, one that continues, and one that was closed are not compacted.
 func TestIdle_Not(t *testing.T) {
 	for name, fn := range map[string]func(o *agent.Options){
 		"by default": func(o *agent.Options) {
@@ -134,7 +134,7 @@ func TestIdle_Yields(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 	})
-	// Closing ends it too.
+	// Closing the session ends an idle compaction too.
 	run(t, idleSettings(t), func(w *world) {
 		gate := providertest.NewGate()
 		w.speak(providertest.Step{providertest.Text("ok"), full(30_000)}, providertest.Step{providertest.Text("SU"), gate.Hold()})

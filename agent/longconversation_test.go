@@ -16,7 +16,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// requestTokens counts a request like a model with one token for three bytes: more than the estimate.
+// requestTokens counts the tokens of a request like a model that uses one token for three bytes, which is more than the estimate.
 func requestTokens(req *providers.Request) int {
 	n := len(req.System)
 	for i := range req.Tools {
@@ -33,7 +33,7 @@ func requestTokens(req *providers.Request) int {
 
 var goalLine = regexp.MustCompile(`GOAL-[0-9]+`)
 
-// modelOf is a model with a window that never forgets a goal when it summarizes. It counts its requests.
+// modelOf is a model with a limited window. It never forgets a goal when it summarizes. It counts its requests.
 type modelOf struct {
 	t                    *testing.T
 	window               int
@@ -90,8 +90,7 @@ func (m *modelOf) answer(req *providers.Request) providertest.Step {
 	return providertest.Step{providertest.Text("look"), providertest.Call(fmt.Sprint("c", m.calls), "big", `{}`), use}
 }
 
-// A conversation of 300 turns stays under the window of a small model all the time, and never loses what its first prompt
-// wants.
+// A conversation of 300 turns always stays within the window of a small model, and never loses the goal of its first prompt.
 func TestLongConversation(t *testing.T) {
 	const windowSize = 24_000
 	for _, strategy := range []contextwindow.Strategy{contextwindow.StrategyContextFull, contextwindow.StrategyHandoff} {
@@ -118,9 +117,9 @@ func TestLongConversation(t *testing.T) {
 				t.Errorf("%s: %d requests, %d summaries, the largest of %d tokens, %d did not fit; noticed %q", strategy, model.requests, model.summaries, model.largest, model.overflowing, notices(w))
 			}
 			if strategy == contextwindow.StrategyHandoff {
-				return // the conversation is another
+				return // a handoff starts a new conversation
 			}
-			// People are shown all of it.
+			// The transcript shows everything.
 			transcript, err := w.session.Transcript()
 			users := 0
 			for i := range transcript {
@@ -135,8 +134,8 @@ func TestLongConversation(t *testing.T) {
 	}
 }
 
-// For any conversation and any setting: what is kept never begins with a tool's result, has the call of each result that
-// it has, is the end of what there was, and is no longer than it may be.
+// For any conversation and any settings, the kept part never begins with a tool's result, contains the call of each result in it,
+// is the end of the conversation, and does not exceed its maximum length.
 func TestCompact_Property(t *testing.T) {
 	for seed := range uint64(400) {
 		r := rand.New(rand.NewPCG(seed, 7))
@@ -206,7 +205,7 @@ func TestCompact_Property(t *testing.T) {
 							t.Fatalf("seed %d: a result without its call", seed)
 						}
 					}
-					// A result is kept with its answer and the other results of that.
+					// A result is kept together with its answer and the answer's other results.
 					if most := 2*keep + 4*longest; kept > most {
 						t.Fatalf("seed %d: keep %d, kept %d", seed, keep, kept)
 					}

@@ -16,14 +16,14 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// memoryLog is a log without a disk.
+// memoryLog is an in-memory log.
 type memoryLog struct {
 	mu      sync.Mutex
 	entries []string
-	kept    []sessions.Entry // of each entry; nil for what is none
-	parents []int            // of each entry, as its number; zero for none
+	kept    []sessions.Entry // by entry; nil for a record that is not an entry
+	parents []int            // the number of each entry's parent; zero for none
 	leaf    int
-	failAt  int // the append that fails, counted from 1; zero for none
+	failAt  int // the number of the append that fails, starting at 1; zero for none
 	closed  bool
 }
 
@@ -106,7 +106,7 @@ func (l *memoryLog) SetTitle(title, source string) error {
 	return err
 }
 
-// from makes the next entry follow the one of that number.
+// from appends what and makes the next entry follow the entry with the number leaf.
 func (l *memoryLog) from(what string, leaf int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -170,7 +170,7 @@ func branchOf(t *testing.T, l agent.Log) []sessions.Entry {
 	return branch
 }
 
-// Messages does what the real log does.
+// Messages returns the same messages as the real log.
 func (l *memoryLog) Messages() ([]providers.Message, error) {
 	branch, err := l.Branch()
 	if err != nil {
@@ -234,7 +234,7 @@ func (l *memoryLog) Leaf() string {
 	return fmt.Sprint(l.leaf)
 }
 
-// Walk is Branch: no test clears in the middle.
+// Walk is the same as Branch, because no test clears the conversation midway.
 func (l *memoryLog) Walk() iter.Seq2[sessions.Entry, error] {
 	branch, err := l.Branch()
 	return func(yield func(sessions.Entry, error) bool) {
@@ -250,7 +250,7 @@ func (l *memoryLog) Walk() iter.Seq2[sessions.Entry, error] {
 	}
 }
 
-// unfailing leaves out the errors of a replay, of which a log in memory has none.
+// unfailing drops the errors of a replay. A log in memory returns none.
 func unfailing(events iter.Seq2[agent.Event, error]) iter.Seq[agent.Event] {
 	return func(yield func(agent.Event) bool) {
 		for ev, err := range events {

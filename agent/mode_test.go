@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// A change of the mode while a question is open counts, whatever the answer: in the session, and in a child of it.
+// A mode change while a question is open takes effect whatever the answer, both in the session and in its child.
 func TestMode_ChangesWhileAQuestionIsOpen(t *testing.T) {
 	command := []approval.Effect{{Action: approval.ActionMCP, Title: "touch"}}
 	two := []approval.Effect{{Action: approval.ActionMCP, Title: "touch"}, {Action: approval.ActionRead, Path: "/etc/hosts"}}
@@ -21,7 +21,7 @@ func TestMode_ChangesWhileAQuestionIsOpen(t *testing.T) {
 		from, to approval.Mode
 		effects  []approval.Effect
 		child    bool
-		at       int // the question after which the mode has changed
+		at       int // the question during which the mode changes
 		ran      bool
 		asked    int
 	}{
@@ -70,7 +70,7 @@ func TestMode_ChangesWhileAQuestionIsOpen(t *testing.T) {
 	}
 }
 
-// A grant for a tool is forgotten by name; others stay. An answer to a question from before that counts once.
+// Grants can be forgotten by tool name; others stay. An answer to a question asked earlier counts only once.
 func TestForgetGrants(t *testing.T) {
 	tool := func(name string) agent.Tool {
 		effects := []approval.Effect{{Action: approval.ActionMCP, Title: name}}

@@ -16,7 +16,7 @@ import (
 //go:embed prompts/title.md
 var titlePrompt string
 
-// TitleModel chooses the model that names a session with the model current; false for none.
+// TitleModel selects the model that names a session whose model is current; it returns false for none.
 type TitleModel func(current providers.ModelInfo) (providers.ModelInfo, bool)
 
 const (
@@ -27,8 +27,8 @@ const (
 	maxModelTitle = 80
 )
 
-// nameByModel asks a model for the session's title after its first answer, in the background. It keeps a title that the
-// user has set. Without an answer the title from the first prompt stays.
+// nameByModel asks a model for the session's title after its first answer, in the background. It keeps a title that the user has
+// set. If the model fails, the title from the first prompt stays.
 func (st *state) nameByModel() {
 	s := st.session
 	if s.opts.TitleModel == nil || st.named || st.closing || s.child {
@@ -56,7 +56,7 @@ func (st *state) nameByModel() {
 				st.chargeSideUsage(nil, sideUsage("a title", &info, &used, ""))
 			}
 			if err != nil || title == st.title || s.opts.Log.SetTitle(title, "auto") != nil {
-				return nil // the present title stays
+				return nil // the current title stays
 			}
 			st.title = title
 			st.emitInfo()
@@ -84,7 +84,7 @@ func askTitle(ctx context.Context, s *Session, info providers.ModelInfo, said, a
 	if err != nil {
 		return "", err
 	}
-	hide := s.opts.Secrets.Hide // before the cut: half of a secret would not be found
+	hide := s.opts.Secrets.Hide // before the cut, because a secret cut in half would not be found
 	said, answered = text.Middle(hide(said), maxTitled), text.Middle(hide(answered), maxTitled)
 	req := &providers.Request{
 		System: strings.TrimSpace(titlePrompt), Thinking: info.ClampThinking(providers.ThinkingOff), SessionID: s.opts.ID,
@@ -119,7 +119,7 @@ func titleIn(text string) (string, bool) {
 			continue
 		}
 		if utf8.RuneCountInString(line) > maxModelTitle {
-			return "", false // an answer, not a title
+			return "", false // too long to be a title
 		}
 		return line, true
 	}

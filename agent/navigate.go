@@ -13,7 +13,7 @@ import (
 
 // NavigateOptions adjusts [Turn.Navigate]. Every field is optional.
 type NavigateOptions struct {
-	// Summarize adds a model's summary of the branch that is left at the place where the conversation continues.
+	// Summarize adds a model's summary of the abandoned branch at the position where the conversation continues.
 	Summarize bool
 	// Instructions say what the summary must preserve.
 	Instructions string
@@ -25,16 +25,16 @@ type Navigation struct {
 	Moved bool
 	// Leaf is the entry after which the conversation continues; empty for the beginning.
 	Leaf string
-	// Words are the user's message that was selected, to be edited and sent again; nil for other entries.
+	// Words is the user's message that was selected, to be edited and sent again; nil for other entries.
 	Words []providers.Part
-	// Left counts the entries that were left, and Summary summarizes them; empty for none.
+	// Left is the number of abandoned entries, and Summary is their summary; empty for none.
 	Left    int
 	Summary string
 }
 
-// Navigate continues the conversation after the entry called id, or before it if it is a user message. The entries that
-// are left remain in the log as a branch. Mode, model and thinking level stay unchanged. The error for an unknown ID
-// wraps [sessions.ErrNotFound]. Navigate is for the functions of a [Prompt].
+// Navigate continues the conversation after the entry with the given ID, or before it if it is a user message. The abandoned
+// entries remain in the log as a branch. Mode, model and thinking level stay unchanged. The error for an unknown ID wraps
+// [sessions.ErrNotFound]. Navigate may be called only in the functions of a [Prompt].
 func (t *RunningTurn) Navigate(ctx context.Context, id string, opts NavigateOptions) (Navigation, error) {
 	log := t.session.opts.Log
 	if id == log.Leaf() {
@@ -147,7 +147,7 @@ func selection(branch []sessions.Entry) *sessions.ToolSelection {
 	return nil
 }
 
-// SelectTools records which tools of MCP servers are offered. It is for the functions of a [Prompt].
+// SelectTools records which tools of MCP servers are offered. It may be called only in the functions of a [Prompt].
 func (t *RunningTurn) SelectTools(names []string) error {
 	return t.do(func(*state) error {
 		_, err := t.session.opts.Log.Append(sessions.ToolSelection{SelectedToolNames: names})
@@ -155,8 +155,8 @@ func (t *RunningTurn) SelectTools(names []string) error {
 	})
 }
 
-// Label names an entry for people. An empty name removes the label. The error for an unknown ID wraps
-// [sessions.ErrNotFound]. Label is for the functions of a [Prompt].
+// Label sets the label of an entry, for display. An empty name removes the label. The error for an unknown ID wraps
+// [sessions.ErrNotFound]. Label may be called only in the functions of a [Prompt].
 func (t *RunningTurn) Label(id, name string) error {
 	return t.do(func(*state) error { return t.session.opts.Log.SetLabel(id, name) })
 }

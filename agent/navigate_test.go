@@ -20,7 +20,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// realLog gives a session a log of package sessions. fsys may be nil.
+// realLog returns an option that gives a session a log in a [sessions.Store], and the store. fsys may be nil.
 func realLog(t *testing.T, fsys sessions.FileSystem) (func(*agent.Options), *sessions.Store) {
 	t.Helper()
 	store := sessions.NewStore(t.TempDir(), &sessions.StoreOptions{FS: fsys, NewID: func() string { return "s1" }})
@@ -33,10 +33,10 @@ func realLog(t *testing.T, fsys sessions.FileSystem) (func(*agent.Options), *ses
 	}, store
 }
 
-// fillingDisk is the real file system, on which no write succeeds after the first ones.
+// fillingDisk is the real file system, except that writes fail after the first ones.
 type fillingDisk struct {
 	sessions.FileSystem
-	writes *int // that still succeed
+	writes *int // the number of writes that still succeed
 }
 
 func (d fillingDisk) OpenFile(name string, flag int, perm fs.FileMode) (sessions.File, error) {
@@ -56,7 +56,7 @@ func (f fillingFile) Write(b []byte) (int, error) {
 	return f.File.Write(b)
 }
 
-// said is a request's conversation, a message a line.
+// said returns a request's conversation, one line for each message.
 func said(req *providers.Request) []string {
 	var all []string
 	for _, m := range req.Messages {
@@ -108,7 +108,7 @@ func TestNavigate_AfterAnAnswerAndBeforeAPrompt(t *testing.T) {
 			t.Fatalf("%+v, %v", done, err)
 		}
 		w.prompt("five")
-		// Before the user's words: they come back, to be changed.
+		// Moving before a user message returns the message, to be edited.
 		done, err = w.navigate(entryWith(t, store, "three"), agent.NavigateOptions{})
 		if m := (providers.Message{Parts: done.Words}); err != nil || m.Text() != "three" {
 			t.Fatalf("%+v, %v", done, err)
@@ -131,7 +131,7 @@ func TestNavigate_AfterAnAnswerAndBeforeAPrompt(t *testing.T) {
 		}
 	}, providertest.Step{providertest.Text("two")}, providertest.Step{providertest.Text("four")},
 		providertest.Step{providertest.Text("six")}, providertest.Step{providertest.Text("eight")})
-	// The mode that was chosen in the meantime is the one that a loaded session has.
+	// A loaded session has the mode that was selected in the meantime.
 	log, err := store.View(t.Context(), "s1")
 	if err != nil || log.State().Mode != "plan" || log.State().Model != "test/script" {
 		t.Errorf("state %+v, %v", log.State(), err)
@@ -169,7 +169,7 @@ func TestNavigate_ToTheCurrentEntryOrAnUnknownOne(t *testing.T) {
 	}, providertest.Step{providertest.Text("two")}, providertest.Step{providertest.Text("It was about one.")}, providertest.Step{providertest.Text("fine")})
 }
 
-// A summary that does not come leaves the conversation where it was.
+// If the summary fails, the conversation stays where it was.
 func TestNavigate_SummaryFails(t *testing.T) {
 	with, store := realLog(t, nil)
 	run(t, with, func(w *world) {
@@ -268,7 +268,7 @@ func TestModelTitle_Loaded(t *testing.T) {
 	}
 }
 
-// The user's title stays, also when it comes while the model thinks of one.
+// The user's title stays, even if it is set while the model generates one.
 func TestModelTitle_NotOverTheUsers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := providertest.NewGate()
@@ -308,7 +308,7 @@ func TestModelTitle_NotOverTheUsers(t *testing.T) {
 	})
 }
 
-// The use of the window changes with a navigation: it is not that of the last answer of the branch that was left.
+// Navigation changes the fill level of the window: it is no longer that of the last answer in the abandoned branch.
 func TestNavigate_Usage(t *testing.T) {
 	with, store := realLog(t, nil)
 	run(t, func(o *agent.Options) { window(o, 100_000); with(o) }, func(w *world) {
@@ -328,7 +328,7 @@ func TestNavigate_Usage(t *testing.T) {
 	}, providertest.Step{providertest.Text("first"), full(10_000)}, providertest.Step{providertest.Text("second"), full(60_000)})
 }
 
-// What people are shown of a result is on the disk; a session does not hold it.
+// The display of a result is on disk; a session does not hold it in memory.
 func TestSession_HoldsNoDetails(t *testing.T) {
 	with, store := realLog(t, nil)
 	run(t, with, func(w *world) {

@@ -50,7 +50,7 @@ func (p *PlanInput) Entries() ([]PlanEntry, error) {
 	return entries, nil
 }
 
-// planFromInput returns the plan in a stored todo_write call, of gjc or in the phases of the original product.
+// planFromInput returns the plan in a stored todo_write call, in gjc's form or in the phases of the original product.
 func planFromInput(input jsonx.Raw) ([]PlanEntry, bool) {
 	if plan, ok := planOfPhases(input); ok {
 		return plan, true
@@ -63,11 +63,11 @@ func planFromInput(input jsonx.Raw) ([]PlanEntry, bool) {
 	return entries, err == nil
 }
 
-// PlanOf returns the plan at the end of a conversation, including the compacted part; nil for none. The branch has the
-// conversation's entries, as from [Log.Branch].
+// PlanOf returns the plan at the end of a conversation, including the compacted part; nil for none. branch holds the conversation's
+// entries, as returned by [Log.Branch].
 func PlanOf(branch []sessions.Entry) []PlanEntry {
 	var plan []PlanEntry
-	asked := make(map[string][]PlanEntry) // calls of the last answer whose result is yet to come
+	asked := make(map[string][]PlanEntry) // calls of the last answer whose results follow
 	for _, e := range branch {
 		if c, ok := e.(sessions.Custom); ok && c.CustomType == customClear {
 			plan = nil
@@ -93,8 +93,8 @@ func PlanOf(branch []sessions.Entry) []PlanEntry {
 	return plan
 }
 
-// PlanIn returns what [PlanOf] returns, for the messages that a model sees. It reports false if only the whole branch
-// can answer.
+// PlanIn returns the same plan as [PlanOf], computed from the messages that a model sees. It returns false if the whole branch is
+// needed.
 func PlanIn(history []providers.Message, compacted bool) (plan []PlanEntry, ok bool) {
 	branch := make([]sessions.Entry, len(history))
 	foreign := false
@@ -103,7 +103,7 @@ func PlanIn(history []providers.Message, compacted bool) (plan []PlanEntry, ok b
 		for _, c := range history[i].ToolCalls() {
 			if c.Name == planTool {
 				_, known := planFromInput(c.Input)
-				foreign = foreign || !known // its result has the plan, in its details
+				foreign = foreign || !known // the details of its result contain the plan
 			}
 		}
 	}

@@ -23,7 +23,7 @@ func came(id string, failed bool) sessions.Entry {
 	return sessions.MessageEntry{Message: providers.Message{Role: providers.RoleTool, ToolCallID: id, IsError: failed, Parts: words("ok")}}
 }
 
-// phases is a result of another program's, which has the plan in its details.
+// phases returns a result written by another program, with the plan in its details.
 func phases(id, details string) sessions.Entry {
 	e := came(id, false).(sessions.MessageEntry)
 	e.Message.ToolName, e.Message.Details = "todo_write", []byte(details)
@@ -85,7 +85,7 @@ func TestPlanOf(t *testing.T) {
 	}
 }
 
-// A log that was compacted, and cleared, as it is on the disk.
+// The log is on disk, and was compacted and cleared.
 func TestPlanOf_Log(t *testing.T) {
 	store := sessions.NewStore(t.TempDir(), nil)
 	log, err := store.Create(t.Context(), sessions.Header{Cwd: "/w"})
@@ -113,7 +113,7 @@ func TestPlanOf_Log(t *testing.T) {
 	}
 }
 
-// A command's calls belong to the trace of its prompt.
+// Calls made by a command belong to the trace of its prompt.
 func TestTrace_OfCommands(t *testing.T) {
 	trace := agent.Trace{"traceparent": "00-1-2-01"}
 	var seen []agent.Trace
@@ -141,7 +141,7 @@ func TestTrace_OfCommands(t *testing.T) {
 		providertest.Step{providertest.Call("c1", "look", `{}`)}, providertest.Step{providertest.Text("done")})
 }
 
-// A refused prompt is taken back with the plan that it has made.
+// A refused prompt is undone together with the plan that it made.
 func TestTurn_RefusalRestoresThePlan(t *testing.T) {
 	todo := agent.NewTool(agent.ToolFuncs[agent.PlanInput]{
 		Name: "todo_write", Kind: agent.KindThink,

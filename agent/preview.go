@@ -38,19 +38,19 @@ const maxPreviewReminders = 2
 // previewState holds the session's record of its pending preview.
 type previewState struct {
 	pending *Preview
-	// free says that requests no longer force the call: a model has answered one that did, or the turn that made the
-	// preview is over.
+	// free reports whether requests no longer force the call: a model has answered a request that forced it, or the turn that
+	// created the preview is over.
 	free bool
-	// reminders counts the reminders that the model got.
+	// reminders is the number of reminders that the model has received.
 	reminders int
-	// noticed says that the user was notified; left says that the next turn begins with a reminder.
+	// noticed reports whether the user was notified; left reports whether the next turn begins with a reminder.
 	noticed, left bool
 }
 
-// previews are the part of the actor that handles previews.
+// previews is the part of the actor that handles previews.
 type previews struct{ *state }
 
-// pendingPreview returns the pending preview. If it is another than at the last call, st.preview starts from zero.
+// pendingPreview returns the pending preview. If it differs from that of the last call, st.preview is reset.
 func (st previews) pendingPreview() *Preview {
 	s := st.session
 	p := PreviewOf(s.opts.Values)
@@ -60,7 +60,7 @@ func (st previews) pendingPreview() *Preview {
 	return p
 }
 
-// forcedTool returns the name of the tool that the next answer has to call; empty for none.
+// forcedTool returns the name of the tool that the next answer must call; empty for none.
 func (st previews) forcedTool(tools []Tool) string {
 	p := st.pendingPreview()
 	if p == nil || st.preview.free || find(tools, p.Tool) == nil {
@@ -86,8 +86,8 @@ func (st previews) remindPreview(p *Preview) error {
 	return st.remind(p.Tool+"-reminder", s.opts.Secrets.Hide(p.Reminder))
 }
 
-// checkPreview reminds the model of a preview that was pending before its answer and still is, unless one of the answer's
-// calls tried to apply or discard it. It reports whether it did, so that the model is asked again.
+// checkPreview reminds the model of a preview that was pending before its answer and still is, unless one of the answer's calls
+// tried to apply or discard it. It reports whether it added a reminder and the model must be asked again.
 func (t *RunningTurn) checkPreview(calls []providers.ToolCall) (again bool, err error) {
 	if t.ctx.Err() != nil {
 		return false, nil

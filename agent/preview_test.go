@@ -19,7 +19,7 @@ type shownWork struct{ preview *agent.Preview }
 
 func (s *shownWork) Preview() *agent.Preview { return s.preview }
 
-// previewTools are show, which makes a preview, settle, which takes it away, and echo.
+// previewTools configures the tools show, which creates a preview, settle, which removes it, and echo.
 func previewTools(o *agent.Options) {
 	o.Values = agent.NewValues(nil)
 	work := agent.Value(o.Values, func() *shownWork { return new(shownWork) })
@@ -39,7 +39,7 @@ func previewTools(o *agent.Options) {
 	}
 }
 
-// forced are the tools that the requests force.
+// forced returns the tools that the requests force.
 func forced(w *world) []string {
 	var all []string
 	for _, req := range w.script.Requests() {
@@ -48,7 +48,7 @@ func forced(w *world) []string {
 	return all
 }
 
-// reminded are the messages of the last request that remind of a preview.
+// reminded returns the messages of the last request that remind the model of a preview.
 func reminded(w *world) []string {
 	var all []string
 	reqs := w.script.Requests()

@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// lookedFor has the programs of a list, and counts how often it was asked.
+// lookedFor is a [Programs] that has the programs of a list and counts the lookups.
 type lookedFor struct {
 	Programs
 	there map[string]bool
@@ -25,8 +25,7 @@ func (l *lookedFor) LookPath(name string) (string, error) {
 	return "", errors.New("not there")
 }
 
-// A tool that works with a program is offered where there is one, and whether there is does not change with the session: its
-// tools stay the same.
+// A tool that needs a program is offered only if the program exists. This is determined once: the tools of a session stay the same.
 func TestOffered_Programs(t *testing.T) {
 	needs := func(name, program string) Tool {
 		return NewTool(ToolFuncs[struct{}]{Name: name, Program: program})

@@ -29,8 +29,7 @@ func larger(provider, id string, window int) *providertest.Script {
 	return s
 }
 
-// A conversation that outgrows its model goes on with a larger one, if that is allowed and there is one; only then it is
-// compacted.
+// A conversation that outgrows its model continues with a larger one, if that is allowed and one exists. Otherwise it is compacted.
 func TestPromotion(t *testing.T) {
 	overflowing := providertest.Step{providertest.Fail(overflow())}
 	over := providertest.Step{providertest.Call("c", "echo", `{}`), full(90_000)}
@@ -112,7 +111,7 @@ func TestPromotion(t *testing.T) {
 	}
 }
 
-// Where none of the larger models can take the conversation either, it is compacted in the end.
+// If none of the larger models can hold the conversation either, it is compacted.
 func TestPromotion_AllOverflow(t *testing.T) {
 	var scripts []*providertest.Script
 	for i, id := range []string{"b", "c", "d", "e"} {

@@ -19,15 +19,15 @@ var promptTemplate string
 // SystemPrompt is a client's addition to the system prompt. The zero value adds nothing.
 type SystemPrompt struct {
 	Text string
-	// Override replaces gjc's own prompt by Text; otherwise Text follows it.
+	// Override replaces gjc's own prompt with Text; otherwise Text follows it.
 	Override bool
 }
 
 // prompter assembles the system prompt of a session.
 type prompter struct{ *Session }
 
-// systemPrompt assembles the system prompt. It has the day but not the time, so that the prompt caches of a day's
-// requests hold.
+// systemPrompt assembles the system prompt. It contains the date but not the time, so that the prompt cache stays valid for
+// requests of the same day.
 func (s prompter) systemPrompt(ctx context.Context, current approval.Mode, tools []Tool) string {
 	ws := &s.opts.Workspace
 	roots := ""
@@ -41,7 +41,7 @@ func (s prompter) systemPrompt(ctx context.Context, current approval.Mode, tools
 	guidance := s.guidance(ctx)
 	own := s.opts.SystemPrompt
 	if own.Override && own.Text != "" {
-		// A client cannot change the workspace and the permissions.
+		// A client cannot replace the description of the workspace and the permissions.
 		return strings.TrimSpace(own.Text) + "\n\nWorking directory: " + ws.Cwd + "\n" + roots + mode
 	}
 	prompt := strings.TrimSpace(strings.NewReplacer(
@@ -74,9 +74,9 @@ var instructionNames = [...]string{"AGENTS.md", "CLAUDE.md"}
 // instruction is one file of instructions.
 type instruction struct{ path, text string }
 
-// instructions returns the instructions for the prompt: the user's file of the agent directory, the texts of the
-// configuration, then AGENTS.md of each directory from the top of the repository down to the working directory, then
-// those of the additional directories. If they are too long together, the ones next to the working directory are kept.
+// instructions returns the instructions for the prompt: the user's file in the agent directory, the texts of the configuration,
+// then AGENTS.md of each directory from the top of the repository down to the working directory, then those of the additional
+// directories. If they are too long together, those nearest to the working directory are kept.
 func (s prompter) instructions(ctx context.Context, g *Guidance) string {
 	var files []instruction
 	if path, text := g.Rules.Instructions(); text != "" {
@@ -95,7 +95,7 @@ func (s prompter) instructions(ctx context.Context, g *Guidance) string {
 	}
 	slices.Reverse(chain)
 	files = append(files, chain...)
-	own := len(files) // the last one is next to the working directory
+	own := len(files) // the last file is the nearest to the working directory
 	for _, dir := range s.opts.Workspace.Additional {
 		if file, ok := s.instructionIn(ctx, dir, dir, seen); ok {
 			files = append(files, file)
@@ -115,7 +115,7 @@ func (s prompter) instructions(ctx context.Context, g *Guidance) string {
 	return b.String()
 }
 
-// bound cuts the files to maxInstructions. The nearest ones, which end at own, have priority.
+// bound cuts the files to maxInstructions in total. The nearest files, which end at index own, have priority.
 func bound(files []instruction, own int) {
 	room := maxInstructions
 	take := func(f *instruction) {
@@ -136,7 +136,7 @@ func bound(files []instruction, own int) {
 	}
 }
 
-// instructionDirs returns the working directory and its parents, up to the top of its repository, or without one up to
+// instructionDirs returns the working directory and its parents, up to the top of its repository. Without a repository it stops at
 // the user's home directory or the root. Symbolic links must not leave top: the repository, or "" for no limit.
 func (s prompter) instructionDirs(ctx context.Context) (dirs []string, top string) {
 	files, cwd := s.opts.FS, s.opts.Workspace.Cwd
@@ -164,13 +164,12 @@ func (s prompter) instructionIn(ctx context.Context, dir, top string, seen map[s
 	files := s.opts.FS
 	for _, name := range instructionNames {
 		path := filepath.Join(dir, name)
-		// Stat is local and cheap; the editor is asked only for a file that is there.
+		// Stat is local and cheap; the editor is asked only for an existing file.
 		info, err := files.Stat(ctx, path)
 		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		// A link to another place, or to a file with secrets, would send a file to the model without the user's
-		// permission.
+		// A link to another directory, or to a file with secrets, would send a file to the model without the user's permission.
 		real := files.RealPath(path)
 		if !shell.Within(files.RealPath(dir), real) && (top == "" || !shell.Within(files.RealPath(top), real)) || approval.Withheld(path) {
 			continue

@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// fewFiles is a workspace with the given files. Asked is what was read.
+// fewFiles is a workspace with the given files. asked records the files that were read.
 type fewFiles struct {
 	noFiles
 	files map[string]string
@@ -42,8 +42,8 @@ func (fileInfo) ModTime() time.Time { return time.Time{} }
 func (fileInfo) IsDir() bool        { return false }
 func (fileInfo) Sys() any           { return nil }
 
-// The system prompt has the instructions from the top down to the working directory, through the editor's files, and all that a
-// model must know of where it is; it is the same for every request of a day.
+// The system prompt contains the instructions from the top down to the working directory, read through the editor, and all
+// information about the environment that a model needs. It is the same for every request of a day.
 func TestSystemPrompt(t *testing.T) {
 	files := &fewFiles{files: map[string]string{
 		"/w/p/AGENTS.md": "Use tabs.", "/w/p/CLAUDE.md": "No.", "/w/CLAUDE.md": "Use spaces.", "/AGENTS.md": "Nothing.", "/w/.git": "",
@@ -83,7 +83,7 @@ func TestSystemPrompt(t *testing.T) {
 	}
 }
 
-// A model without image input is informed that there was an image, and the user's conversation keeps it.
+// A model without image input is informed of a removed image, and the user's conversation keeps it.
 func TestConversation_WithoutImages(t *testing.T) {
 	run(t, nil, func(w *world) {
 		w.session.Prompt(agent.Prompt{Parts: []providers.Part{providers.Text{Text: "look"}, providers.Image{MIMEType: "image/png", Data: []byte{1}}}}).Wait(w.t.Context())

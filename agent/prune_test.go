@@ -12,15 +12,15 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// Old output goes out of the model's sight before anything is summarised, but for what was read; the log and what people
-// are shown keep it.
+// Old output is hidden from the model before anything is summarized, except for the content of files. The log and the transcript
+// keep it.
 func TestPrune(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		// tool has its results of each size, oldest first.
+		// tool has results of the given sizes, oldest first.
 		tool   string
 		sizes  []int
-		pruned []bool // nil for none
+		pruned []bool // which results are pruned; nil for none
 	}{
 		{"old output goes", "bash", []int{15_000, 15_000, 1, 20_000, 20_000}, []bool{true, true, false, false, false}},
 		{"what crosses the bound stays", "bash", []int{30_000, 35_000, 10_000}, []bool{true, false, false}},
@@ -85,7 +85,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// What pruning has saved is known at once: nothing is summarised that need not be.
+// The saving from pruning counts immediately, so that no unnecessary summary follows.
 func TestPrune_IsEnough(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		window(o, 400_000)

@@ -18,8 +18,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// With the log that keeps sessions on the disk, a loaded session stands where the live one stood: with the same
-// conversation, and nearly the same count of what it fills.
+// With the log on disk, a loaded session has the same conversation as the live one, and nearly the same estimate of its size.
 func TestCompaction_Loaded(t *testing.T) {
 	const windowSize = 24_000
 	for _, strategy := range []contextwindow.Strategy{contextwindow.StrategyContextFull, contextwindow.StrategyHandoff} {
@@ -115,7 +114,7 @@ func TestCompaction_Loaded(t *testing.T) {
 	}
 }
 
-// lines are a conversation without what only the disk knows.
+// lines returns a conversation without the data that exists only on disk.
 func lines(messages []providers.Message) []string {
 	all := make([]string, len(messages))
 	for i := range messages {

@@ -49,7 +49,7 @@ func (t *RunningTurn) keep(st *state, m *providers.Message) error {
 	if m.Role == providers.RoleAssistant {
 		st.charge(st.turn, answerUse(&t.model, m))
 	}
-	kept.Details = nil // what people are shown of a result is in the log, and large
+	kept.Details = nil // the display of a result is in the log, and large
 	st.window.Append(kept)
 	if m.Role == providers.RoleUser && st.rules != nil {
 		st.rules.turns++
@@ -57,10 +57,10 @@ func (t *RunningTurn) keep(st *state, m *providers.Message) error {
 	return nil
 }
 
-// customShown is the type of the entry before a user message that was made of what the entry says.
+// customShown is the type of the entry that precedes a user message and holds the text from which the message was made.
 const customShown = "gjc.shown"
 
-// recordShown keeps what the user typed, if the prompt is something else.
+// recordShown stores what the user typed, if the prompt differs from it.
 func (t *RunningTurn) recordShown(text string) error {
 	if text == "" {
 		return nil
@@ -80,15 +80,15 @@ func (t *RunningTurn) recordShown(text string) error {
 // customFailed is the type of the entry at the end of a turn that failed. Models do not see it.
 const customFailed = "gjc.failed"
 
-// failure is why a turn failed.
+// failure describes why a turn failed.
 type failure struct {
 	Message string `json:"message"`
 	// Kind is that of a failed model call; empty for other failures.
 	Kind string `json:"kind,omitzero"`
 }
 
-// recordFailure keeps why the turn failed, so that a session that is loaded or exported later says more than that the turn
-// has no end. It does nothing for a turn that ended otherwise or whose prompt is not in the log.
+// recordFailure records why the turn failed, so that a session that is loaded or exported later shows the reason. It does nothing
+// for a turn that ended otherwise or whose prompt is not in the log.
 func (t *RunningTurn) recordFailure(r TurnResult) {
 	if r.Err == nil || !t.prompted {
 		return
@@ -101,7 +101,7 @@ func (t *RunningTurn) recordFailure(r TurnResult) {
 	if err != nil {
 		return
 	}
-	// A log that cannot be written has failed the turn itself, or fails the next one.
+	// If the log cannot be written, this turn has failed for that reason, or the next one fails.
 	_ = t.do(func(*state) error {
 		_, err := t.session.opts.Log.Append(sessions.Custom{CustomType: customFailed, Data: raw})
 		return err
@@ -117,10 +117,10 @@ func (r *replay) failed(e *sessions.Custom) bool {
 	return r.yield(Noticed{ID: r.id() + "-failed", Severity: SeverityError, Title: "The turn failed.", Detail: why.Message})
 }
 
-// RunTool runs a tool because the user has asked for it, and returns its result for people. The editor shows the call
-// like one of the model's, and hooks, rules and plan mode apply. It asks only what auto mode asks, because the user has
-// requested the call. The conversation does not include the call; the model receives its result afterwards, unless it
-// is empty. An error is the tool's, or says why it did not run. RunTool is for the functions of a [Prompt].
+// RunTool runs a tool at the user's request, and returns its result for display. The editor shows the call like one of the model's,
+// and hooks, rules and plan mode apply. RunTool asks only what auto mode asks, because the user has requested the call. The
+// conversation does not include the call; the model receives its result afterwards, unless it is empty. An error is the tool's, or
+// says why it did not run. RunTool may be called only in the functions of a [Prompt].
 func (t *RunningTurn) RunTool(name string, input jsonx.Raw) (text string, err error) {
 	s := t.session
 	var model providers.ModelInfo
@@ -172,7 +172,7 @@ func (st *state) keepUserCall(input jsonx.Raw, result *providers.Message) error 
 	return nil
 }
 
-// message returns the call and its result as they would stand in a conversation.
+// message returns the call and its result in the form that they would have in a conversation.
 func (c *userCall) message() (providers.ToolCall, *providers.Message) {
 	call := providers.ToolCall{ID: c.ID, Name: c.Name, Input: c.Input}
 	m := contextwindow.ToolMessage(call, c.Text, c.IsError)

@@ -18,11 +18,12 @@ import (
 //go:embed prompts/continue.md
 var continuePrompt string
 
-// ErrNoRoom is wrapped by the error of a request that does not fit the model's window, and for which compaction made no room.
+// ErrNoRoom is wrapped by the error for a request that does not fit into the model's window and for which compaction could not make
+// room.
 var ErrNoRoom = errors.New("no room could be made in the model's context window")
 
-// recoveryError is the failure to make room for a request. It wraps what was wrong with the request and what was wrong
-// with making room.
+// recoveryError is the failure to make room for a request. It wraps the error of the request and the error of the attempt to make
+// room.
 type recoveryError struct {
 	what     string
 	err, why error
@@ -39,7 +40,7 @@ func (e *recoveryError) Error() string {
 	return e.what + ": " + e.why.Error() + "; the model's answer was: " + text
 }
 
-// Is makes it an [ErrNoRoom].
+// Is reports whether target is [ErrNoRoom].
 func (e *recoveryError) Is(target error) bool { return target == ErrNoRoom }
 
 func (e *recoveryError) Unwrap() []error {
@@ -65,7 +66,7 @@ func (t *requester) ask(ctx context.Context) (*providers.Message, error) {
 		}
 		if promoted, perr := t.compactor.promote(ctx); promoted {
 			t.drop(t.model, msg)
-			continue // which comes to an end: each model is larger than the one before
+			continue // this terminates, because each model is larger than the one before
 		} else if perr != nil {
 			return msg, perr
 		}
@@ -75,10 +76,10 @@ func (t *requester) ask(ctx context.Context) (*providers.Message, error) {
 		if tried >= contextwindow.MaxDepth {
 			return msg, &recoveryError{"Context overflow recovery failed", err, nil}
 		}
-		// What came of the answer before it failed is no part of the conversation.
+		// The partial answer before the failure is not part of the conversation.
 		_, cerr := t.compactor.compact(ctx, compacting{reason: contextwindow.ReasonOverflow, depth: tried})
 		for errors.Is(cerr, contextwindow.ErrNothingToCompact) && tried < contextwindow.MaxDepth-1 {
-			tried++ // there is nothing new, or nothing that is old enough: less is kept
+			tried++ // nothing is new, or nothing is old enough: keep less
 			_, cerr = t.compactor.compact(ctx, compacting{reason: contextwindow.ReasonOverflow, depth: tried})
 		}
 		switch {
@@ -93,7 +94,7 @@ func (t *requester) ask(ctx context.Context) (*providers.Message, error) {
 	}
 }
 
-// remodelled reports whether the session has another model than the last request.
+// remodelled reports whether the session's model differs from that of the last request.
 func (t *requester) remodelled() bool {
 	is := false
 	_ = t.do(func(st *state) error { // a turn that is over asks no model
@@ -103,8 +104,8 @@ func (t *requester) remodelled() bool {
 	return is
 }
 
-// makeRoom compacts a conversation that has grown over the threshold, so that the next request fits. After a failure
-// the turn continues without it. It reports whether the conversation is another now.
+// makeRoom compacts a conversation that has grown over the threshold, so that the next request fits. After a failure the turn
+// continues without it. It reports whether the conversation has changed.
 func (t *compactor) makeRoom(ctx context.Context) bool {
 	settings := &t.session.settings.Compaction
 	if !settings.Automatic() || t.noRoom {
@@ -137,7 +138,7 @@ func (t *compactor) makeRoom(ctx context.Context) bool {
 	return t.shortened(ctx, err, "Auto-compaction failed")
 }
 
-// shorten compacts as the strategy says.
+// shorten compacts the conversation with the configured strategy.
 func (t *compactor) shorten(ctx context.Context, reason contextwindow.Reason) error {
 	if t.session.settings.Compaction.Strategy == contextwindow.StrategyHandoff {
 		err := t.handOver(ctx, reason)
@@ -168,8 +169,8 @@ func (t *compactor) shortened(ctx context.Context, err error, failed string) boo
 	return false
 }
 
-// completes reports whether to request an interrupted answer once more, because the window was full and has room now.
-// It removes the interrupted answer from the conversation.
+// completes reports whether to request an interrupted answer again, because the window was full and now has room. It removes the
+// interrupted answer from the conversation.
 func (t *compactor) completes(ctx context.Context, msg *providers.Message) bool {
 	settings := &t.session.settings.Compaction
 	if msg.StopReason != providers.StopLength || t.completed || t.last {
@@ -220,7 +221,7 @@ func (t *compactor) tidy(ctx context.Context) bool {
 	return err == nil && inWork
 }
 
-// remind adds a text of gjc to the conversation, marked so that the model does not attribute it to the user.
+// remind adds text from gjc to the conversation, marked so that the model does not attribute it to the user.
 func (st *state) remind(kind, text string) error {
 	const tag = "system-reminder"
 	text = "<" + tag + ">\n" + strings.ReplaceAll(text, "</"+tag+">", "<\\/"+tag+">") + "\n</" + tag + ">"
@@ -229,7 +230,7 @@ func (st *state) remind(kind, text string) error {
 	})
 }
 
-// appendMessage makes a message of the program durable and part of the conversation.
+// appendMessage stores a message of the program in the log and adds it to the conversation.
 func (st *state) appendMessage(m sessions.CustomMessage) error {
 	s := st.session
 	if _, err := s.opts.Log.Append(m); err != nil {
@@ -247,19 +248,19 @@ type modelLister interface {
 
 // fallbacks is a [Models] that names the models to use if one is not available.
 type fallbacks interface {
-	// Fallback returns the model to use after a call of info failed with err and is not tried again. It returns none of the
-	// references in tried, and false if there is no further model. The level is for the session on that model; empty for its
-	// present one.
+	// Fallback returns the model to use after a call of info failed with err and is not retried. It returns none of the references
+	// in tried, and false if there is no further model. The level is the session's thinking level with that model; empty for the
+	// current level.
 	Fallback(info providers.ModelInfo, err error, tried map[string]bool) (providers.ModelInfo, providers.ThinkingLevel, bool)
 }
 
-// The reasons that the log gives for a model that a session has changed to by itself.
+// The reasons in the log for a model that a session has changed to automatically.
 const (
 	promotionReason = "context-promotion"
 	fallbackReason  = "fallback"
 )
 
-// promote changes to a model with a larger window, if the settings allow that and there is one. It reports whether it did.
+// promote changes to a model with a larger window, if the settings allow that and one exists. It reports whether it did.
 func (t *compactor) promote(ctx context.Context) (bool, error) {
 	s := t.session
 	if !s.settings.ContextPromotion || ctx.Err() != nil {
@@ -279,8 +280,8 @@ func (t *compactor) promote(ctx context.Context) (bool, error) {
 	})
 }
 
-// fallBack changes to the next model after a call that failed and is not tried again, if there is one that this turn has not
-// tried. It reports whether it did.
+// fallBack changes to the next model after a call that failed and is not retried, if there is a model that this turn has not tried.
+// It reports whether it did.
 func (t *requester) fallBack(ctx context.Context, failed error) (bool, error) {
 	s := t.session
 	chain, ok := s.opts.Models.(fallbacks)
@@ -307,8 +308,8 @@ func (t *requester) fallBack(ctx context.Context, failed error) (bool, error) {
 	})
 }
 
-// switchModel changes the session's model and notifies the user, unless the user has chosen another model meanwhile. It reports
-// whether it changed the model. An empty level is the present one.
+// switchModel changes the session's model and notifies the user, unless the user has selected another model meanwhile. It reports
+// whether it changed the model. An empty level keeps the current one.
 func (t *requester) switchModel(change sessions.ModelChange, to providers.ModelInfo, level providers.ThinkingLevel, notice Noticed) (bool, error) {
 	s := t.session
 	switched := false

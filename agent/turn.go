@@ -55,10 +55,10 @@ type turnState struct {
 	before     checkpoint  // before the prompt
 	calls      []*liveCall // the tool calls without a result, in order
 	uses       []sessions.Use
-	// steers are the messages that the next request takes; closed is set if the turn takes no more.
+	// steers are the messages for the next request; closed is set if the turn accepts no more.
 	steers [][]providers.Part
 	closed bool
-	// ending is set if a tool has asked for the end of the turn.
+	// ending is set if a tool has requested the end of the turn.
 	ending bool
 }
 
@@ -74,9 +74,9 @@ type RunningTurn struct {
 	model providers.ModelInfo
 	tier  string
 	tools []Tool
-	// last is set if no request may follow the present one.
+	// last is set if no request may follow the current one.
 	last bool
-	// completed is set if an answer that was cut off was requested again, and noRoom if making room has failed.
+	// completed is set if a truncated answer was requested again, and noRoom if making room has failed.
 	completed, noRoom bool
 	// tried are the models that failed in this turn, by reference.
 	tried map[string]bool
@@ -103,7 +103,7 @@ func newRunningTurn(t *Turn) *RunningTurn {
 	return run
 }
 
-// checkpoint is a place in a session to go back to.
+// checkpoint is a position in a session to return to.
 type checkpoint struct {
 	leaf     string // of the log
 	window   contextwindow.Mark
@@ -115,23 +115,24 @@ type checkpoint struct {
 // Trace is the W3C trace context of a prompt (traceparent, tracestate, baggage), for requests of its calls.
 type Trace map[string]string
 
-// Prompt describes a turn. It has one of Parts, Prepare and Answer.
+// Prompt describes a turn. Exactly one of Parts, Prepare and Answer is set.
 type Prompt struct {
 	// Parts is the user's message.
 	Parts []providers.Part
-	// Prepare makes the prompt when the turn begins. If it fails, the turn fails. Without parts the turn ends at once.
+	// Prepare returns the prompt when the turn begins. If it fails, the turn fails. If the prompt has no parts, the turn ends at
+	// once.
 	Prepare func(ctx context.Context, t *RunningTurn) (Prepared, error)
-	// Answer answers in place of a model. The conversation does not include what it says with [RunningTurn.Say]. If it fails,
+	// Answer answers instead of a model. Text that it sends with [RunningTurn.Say] is not part of the conversation. If it fails,
 	// the turn fails.
 	Answer func(ctx context.Context, t *RunningTurn) error
 	// Trace is the trace that the prompt is part of. Optional.
 	Trace Trace
 }
 
-// Prepared is a prompt that [Prompt.Prepare] made, such as that of a slash command.
+// Prepared is a prompt that [Prompt.Prepare] returned, such as that of a slash command.
 type Prepared struct {
 	Parts []providers.Part
-	// Shown is the text that the user typed. A replay shows it in place of Parts.
+	// Shown is the text that the user typed. A replay shows it instead of Parts.
 	Shown string
 }
 
@@ -231,7 +232,7 @@ func (st *state) next() {
 func (st *state) turnOver(t *turnState, r TurnResult) {
 	s := st.session
 	if st.turn != t {
-		return // disowned before
+		return // already disowned
 	}
 	if t.overstay != nil {
 		t.overstay.Stop()
@@ -245,11 +246,11 @@ func (st *state) turnOver(t *turnState, r TurnResult) {
 	st.endChildren(why)
 	st.endOpenCalls(t, why)
 	if r.Stop == StopRefusal {
-		// The refused prompt and what followed stays out of the next one.
+		// The next prompt does not include the refused one and what followed it.
 		st.goBack(t.before)
 	}
-	// What was steered in and never asked is not lost: the next turn sees it. A log that fails here fails the next prompt
-	// too.
+	// A steering message that no request has included is not lost: the next turn includes it. If the log fails here, the next
+	// prompt fails too.
 	_ = st.takeSteers()
 	if t.cancelling {
 		// This also applies if the end and the cancellation coincide: the canceller waits for this answer.
@@ -284,7 +285,7 @@ func (st *state) goBack(c checkpoint) {
 	if log.Rewind(c.leaf) != nil {
 		return // a log that cannot be written refuses the next prompt too
 	}
-	// What the turn has compacted is back too, so the log says what there is.
+	// The rewind also undoes the turn's compactions, so the history comes from the log.
 	history, err := log.Messages()
 	if err != nil {
 		history = st.window.Messages[:min(c.window.Messages, len(st.window.Messages))]
@@ -297,7 +298,7 @@ func (st *state) goBack(c checkpoint) {
 			st.plan = plan
 		}
 	}
-	// The choices stand in the branch that was left. A failure is the next prompt's.
+	// The settings were recorded in the abandoned branch, so record them again. If that fails, the next prompt fails too.
 	if st.mode != c.mode {
 		_, _ = log.Append(sessions.ModeChange{Mode: string(st.mode)})
 	}
@@ -457,7 +458,8 @@ func (t *RunningTurn) step() (r TurnResult, over bool) {
 	return TurnResult{Stop: stop}, over && !t.goesOn(stop)
 }
 
-// call runs the calls of an answer that stopped in this way, and adds what the model is to know next to their results.
+// call runs the calls of an answer with this stop reason. With their results it adds pending reports and matched rules to the
+// conversation, and checks for a pending preview.
 func (t *RunningTurn) call(stop StopReason, calls []providers.ToolCall) error {
 	if stop != StopEndTurn {
 		return t.refuseCalls(calls, "The answer was cut off before this call was complete; it did not run.")
@@ -484,7 +486,7 @@ func (t *RunningTurn) notDone() (again bool, err error) {
 	return t.checkPreview(nil)
 }
 
-// answer is the turn of [Prompt.Answer].
+// answer runs a turn with [Prompt.Answer].
 func (t *RunningTurn) answer() TurnResult {
 	if err := t.prompt.Answer(t.ctx, t); err != nil {
 		return t.ended(err)
@@ -492,14 +494,14 @@ func (t *RunningTurn) answer() TurnResult {
 	return TurnResult{Stop: StopEndTurn}
 }
 
-// Say sends the user a text that is not part of the conversation. It is for the functions of a [Prompt].
+// Say sends the user text that is not part of the conversation. It is for the functions of a [Prompt].
 func (t *RunningTurn) Say(text string) {
 	if text != "" {
 		t.emit(MessageDelta{MessageID: t.session.opts.NewID(), Speaker: SpeakerAgent, Text: text})
 	}
 }
 
-// Clear begins a new conversation. The session, its title and its choices stay. It is for the functions of a [Prompt].
+// Clear begins a new conversation. The session keeps its title and its settings. It is for the functions of a [Prompt].
 func (t *RunningTurn) Clear() error {
 	return t.do(func(st *state) error {
 		if err := t.session.opts.Log.Clear(); err != nil {
@@ -516,14 +518,14 @@ func (t *RunningTurn) Clear() error {
 	})
 }
 
-// awaitTools waits for tools that are on their way, within bounds.
+// awaitTools waits for tools that are still loading, for at most maxToolsWait.
 func (t *RunningTurn) awaitTools() {
 	ctx, cancel := context.WithTimeout(t.ctx, maxToolsWait)
 	defer cancel()
 	t.session.opts.Tools.AwaitLoading(ctx)
 }
 
-// ended is the result of a turn that does not go on, because of err if that is not nil.
+// ended returns the result of a turn that stops here, because of err if that is not nil.
 func (t *RunningTurn) ended(err error) TurnResult {
 	t.goesOn("")
 	if t.ctx.Err() != nil || errors.Is(err, errTurnOver) {
@@ -535,13 +537,13 @@ func (t *RunningTurn) ended(err error) TurnResult {
 	return TurnResult{Err: err}
 }
 
-// failed ends a turn whose model call broke off. What the user has seen of the answer is kept; partial is nil where no
+// failed ends a turn whose model call was interrupted. It keeps the part of the answer that the user has seen; partial is nil if no
 // answer had begun.
 func (t *RunningTurn) failed(partial *providers.Message, err error) TurnResult {
 	if partial == nil {
 		return t.ended(err)
 	}
-	// A call that streamed in part never ran and is not worth keeping.
+	// A call that was streamed only in part never ran and is not worth keeping.
 	kept := withoutCalls(partial.Parts)
 	if len(kept) == 0 {
 		t.drop(t.model, partial)

@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// A user's call is not asked about what a mode asks, but everything that holds in every mode holds for it too. The
+// A user's own call needs no approval that only the mode requires, but everything that applies in every mode applies to it too. The
 // model receives the calls that ran, once.
 func TestRunTool(t *testing.T) {
 	edits := func(name, path string) agent.Tool {

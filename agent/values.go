@@ -22,7 +22,7 @@ type Values struct {
 
 // A ValueCloser is a value with resources to release.
 type ValueCloser interface {
-	// Close is called once, when the session ends. It returns when ctx ends at the latest.
+	// Close is called once, when the session ends. It returns no later than ctx ends.
 	Close(ctx context.Context)
 }
 
@@ -177,8 +177,8 @@ func (t *RunningTurn) addReports() error {
 	return t.do(func(st *state) error { return st.remind("late", text) })
 }
 
-// withReports appends the reports to a prompt that is all text, and returns what the user typed if shown is empty. Other
-// prompts leave the reports to the first tool call.
+// withReports appends the reports to a prompt that consists only of text, and returns what the user typed if shown is empty. Other
+// prompts leave the reports for the first tool call.
 func (t *RunningTurn) withReports(shown string) string {
 	var typed []string
 	for _, p := range t.parts {

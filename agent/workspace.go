@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// paths resolves and judges the paths of the session's steps.
+// paths returns the path resolver for the session's steps.
 func (s *Session) paths() *shell.Paths {
 	o := &s.opts
 	return &shell.Paths{
@@ -17,15 +17,15 @@ func (s *Session) paths() *shell.Paths {
 	}
 }
 
-// readable is [Call.Readable].
+// readable implements [Call.Readable].
 func (s *Session) readable(path string) bool {
 	paths := s.paths()
 	f := approval.FactsOf(&s.opts.Policy, s.opts.OS, "read", &approval.Effect{Action: approval.ActionRead, Path: path}, &approval.Scope{Path: s.opts.FS.RealPath(path)}, paths)
 	return len(f.Special) == 0 && f.Rule <= approval.Allow
 }
 
-// outside reports whether path, whose symbolic links are resolved, lies outside the roots by its name or for real.
-// The empty path is nowhere, and so not outside.
+// outside reports whether path is outside of the roots, either as written or with its symbolic links resolved, as in real. The
+// empty path is not outside.
 func outside(ws, realRoots *Workspace, path, real string) bool {
 	return path != "" && !(ws.Contains(path) && realRoots.Contains(real))
 }
@@ -38,7 +38,7 @@ func (w *Workspace) real() *Workspace {
 	return &Workspace{Cwd: w.Real[0], Additional: w.Real[1:]}
 }
 
-// Contains reports whether path lies in one of the roots. It is lexical and knows nothing of symbolic links.
+// Contains reports whether path is in one of the roots. It is lexical and does not resolve symbolic links.
 func (w *Workspace) Contains(path string) bool {
 	if shell.Within(w.Cwd, path) {
 		return true
@@ -59,7 +59,7 @@ func (w *Workspace) Resolve(path string) string {
 	return filepath.Clean(path)
 }
 
-// Display shortens path for people: relative to the working directory where it lies inside.
+// Display returns path for people: relative to the working directory if it is inside.
 func (w *Workspace) Display(path string) string {
 	if rel, err := filepath.Rel(w.Cwd, path); err == nil && shell.Within(w.Cwd, path) {
 		return rel

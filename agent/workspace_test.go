@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// realFiles resolves paths by a rule and can do no more.
+// realFiles resolves paths with a function and supports nothing else.
 type realFiles struct {
 	FS
 	real func(string) string

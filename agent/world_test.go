@@ -66,7 +66,7 @@ func (w *world) Open(context.Context, providers.ModelInfo) (providers.Model, err
 	return w.script, nil
 }
 
-// story is the events, one line each, text deltas joined.
+// story returns the events, one line each, with text deltas joined.
 func (w *world) story() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,7 +118,7 @@ func (w *world) prompt(text string) agent.TurnResult {
 	return w.session.Prompt(agent.Prompt{Parts: []providers.Part{providers.Text{Text: text}}}).Wait(w.t.Context())
 }
 
-// speak gives the model another script. Gates belong to the bubble, so steps with one are made inside it.
+// speak replaces the model's script. Gates belong to the synctest bubble, so steps that contain one must be created inside it.
 func (w *world) speak(steps ...providertest.Step) {
 	w.script = providertest.NewScript(w.script.Info(), steps...)
 }
@@ -147,7 +147,7 @@ type input struct {
 	Say string `json:"say,omitzero"`
 }
 
-// testTool makes a tool that runs fn.
+// testTool returns a tool that runs fn.
 func testTool(name string, exclusive bool, effects []approval.Effect, fn func(ctx context.Context, in *input) (*agent.Result, error)) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[input]{
 		Name: name, Kind: agent.KindOther, Exclusive: exclusive,
@@ -164,12 +164,12 @@ func echoTool() agent.Tool {
 	})
 }
 
-// run runs fn in a bubble with a session whose model speaks steps.
+// run runs fn in a synctest bubble with a session whose model follows steps.
 func run(t *testing.T, change func(*agent.Options), fn func(w *world), steps ...providertest.Step) {
 	synctest.Test(t, func(t *testing.T) {
 		info := providers.ModelInfo{Provider: "test", ID: "script", ContextWindow: 1000}
 		w := &world{t: t, log: new(memoryLog), script: providertest.NewScript(info, steps...)}
-		var ids atomic.Int64 // children of one call get theirs side by side
+		var ids atomic.Int64 // children of one call get their IDs concurrently
 		opts := agent.Options{
 			ID:           "s1",
 			Environment:  agent.Environment{Workspace: agent.Workspace{Cwd: "/w"}, FS: noFiles{}},

@@ -26,7 +26,7 @@ func (l LocalFS) writePinned(path, real string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = dir.Close() }() // the files in it are closed by then
+	defer func() { _ = dir.Close() }() // its files are already closed
 	name := filepath.Base(real)
 	info, err := dir.Lstat(name)
 	switch {
@@ -48,7 +48,7 @@ func (l LocalFS) writePinned(path, real string, data []byte) error {
 	return nil
 }
 
-// writeAtomic writes a file that replaces the one that old describes. If old is nil, there must not be a file yet.
+// writeAtomic writes a file that replaces the one that old describes. If old is nil, the file must not exist yet.
 func writeAtomic(dir *os.Root, name string, data []byte, old fs.FileInfo) (err error) {
 	perm := fs.FileMode(0o666)
 	if old != nil {
@@ -142,7 +142,7 @@ func (l LocalFS) RemoveLeftovers(ctx context.Context, dirs []string) {
 			continue // no file can have been written there
 		}
 		l.leftovers.removeOnce(dir, path)
-		_ = dir.Close() // the files in it are closed by then
+		_ = dir.Close() // its files are already closed
 	}
 }
 
@@ -204,7 +204,7 @@ func removeLeftover(dir *os.Root, name string) {
 		_ = f.Close() // read only
 	}
 	if abandoned {
-		_ = dir.Remove(name) // a leftover that stays does no harm
+		_ = dir.Remove(name) // a remaining leftover is harmless
 	}
 	if renamesOpenFiles {
 		_ = f.Close() // read only

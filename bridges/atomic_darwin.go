@@ -22,5 +22,5 @@ func publish(dir *os.Root, temp, name string) error {
 	case errors.Is(err, unix.EEXIST):
 		return fs.ErrExist
 	}
-	return publishByLink(dir, temp, name) // a file system that cannot do it
+	return publishByLink(dir, temp, name) // a file system that does not support it
 }

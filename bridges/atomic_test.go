@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A new file never replaces one that has appeared meanwhile, with either way to name it.
+// A new file never replaces one that has appeared in the meantime, whichever way it gets its name.
 func TestPublish_ReplacesNothing(t *testing.T) {
 	for name, publish := range map[string]func(dir *os.Root, temp, name string) error{"rename": publish, "link": publishByLink} {
 		t.Run(name, func(t *testing.T) {

@@ -30,7 +30,7 @@ type Local struct {
 	Sandbox func(s *agent.Sandbox, path string, args []string) (program string, all []string, err error)
 }
 
-// Environ returns the environment for children, still with provider keys.
+// Environ returns the environment for children, including provider keys.
 func (l *Local) Environ(ctx context.Context) []string {
 	if l.LoginEnv != nil {
 		return l.LoginEnv(ctx)
@@ -76,7 +76,7 @@ func FindShell(preferred string) Shell {
 type Options struct {
 	// Client calls the editor.
 	Client acp.Caller
-	// Capabilities were advertised by the editor. Other methods are never called.
+	// Capabilities are those that the editor advertised. Other methods are never called.
 	Capabilities acp.ClientCapabilities
 	SessionID    acp.SessionID
 	Workspace    agent.Workspace

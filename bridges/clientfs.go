@@ -126,7 +126,7 @@ func (c *clientFS) saveUnder(ctx context.Context, root string) error {
 	})
 }
 
-// bare returns a text without what some editors leave out: carriage returns and the byte order mark.
+// bare returns text without carriage returns and the byte order mark, which some editors omit.
 func bare(text []byte) []byte {
 	return bytes.ReplaceAll(bytes.TrimPrefix(text, []byte("\ufeff")), []byte("\r\n"), []byte("\n"))
 }
@@ -150,7 +150,7 @@ func isBinary(path string) bool {
 	if bytes.IndexByte(head, 0) >= 0 {
 		return true
 	}
-	// The last character may be cut by the sniff.
+	// The sniffed part may end inside a character.
 	for cut := 0; cut < utf8.UTFMax && cut <= len(head); cut++ {
 		if utf8.Valid(head[:len(head)-cut]) {
 			return false

@@ -18,7 +18,7 @@ type clientTerminal struct {
 	client  bounded
 	session acp.SessionID
 	machine Local
-	// local runs commands if the editor advertises terminals and has none.
+	// local runs commands if the editor advertises terminals but has none.
 	local agent.Terminal
 	// mark is [Options.Mark]. An editor may kill only the shell; the mark finds the processes that the shell started.
 	mark     string
@@ -62,7 +62,7 @@ func (c *clientTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Ex
 		name, value, _ := strings.Cut(kv, "=")
 		req.Env = append(req.Env, acp.EnvVariable{Name: name, Value: value})
 	}
-	// The request is never cancelled: a terminal whose ID comes too late has to be released.
+	// The request is never cancelled: a terminal whose ID arrives too late must be released.
 	type created struct {
 		resp *acp.CreateTerminalResponse
 		err  error

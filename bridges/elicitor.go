@@ -52,7 +52,7 @@ func asksSecret(message string, schema *acp.ElicitationSchema) (string, bool) {
 		if !ok || len(s.Enum) > 0 || len(s.OneOf) > 0 {
 			continue // the user chooses a value that is shown
 		}
-		// A text with another format, such as a date, is not a secret.
+		// Text in a specific format, such as a date, is not a secret.
 		if secrets.NamedIn(name) || secrets.AskedIn(s.Title) || secrets.AskedIn(s.Description) || s.Format == "password" || asked && s.Format == "" {
 			return name, true
 		}
@@ -199,7 +199,7 @@ func (e *clientElicitor) Choose(ctx context.Context, c agent.Choice) (int, agent
 		return 0, agent.ElicitCancel, fmt.Errorf("the editor could not ask: %w", err)
 	}
 	if _, stop := resp.Outcome.(*acp.CancelledPermissionOutcome); stop {
-		// Editors answer so when the turn is cancelled; a user cannot close a permission request.
+		// Editors answer this way when the turn is cancelled; a user cannot close a permission request.
 		return 0, agent.ElicitStop, nil
 	}
 	chosen, ok := resp.Outcome.(*acp.SelectedPermissionOutcome)

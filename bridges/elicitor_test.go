@@ -86,7 +86,7 @@ func TestClientElicitor_Form(t *testing.T) {
 		schema string
 		client *asker
 		action agent.ElicitAction
-		want   string // the content, or what the error says
+		want   string // the content, or a part of the error
 	}{
 		{"accept", oneText, &asker{action: accept(acp.ElicitationString("x"))}, agent.ElicitAccept, `{"value":"x"}`},
 		{"decline", oneText, &asker{action: &acp.ElicitationDeclineAction{}}, agent.ElicitDecline, ""},

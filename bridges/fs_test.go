@@ -235,7 +235,7 @@ func TestClientFS_RenameMovesUnsavedText(t *testing.T) {
 	}
 }
 
-// An editor's error is returned, unless it means that the disk has to be used.
+// An editor's error is returned, unless it means that the disk must be used.
 func TestClientFS_Errors(t *testing.T) {
 	var fail error
 	e := start(t, acptest.AllCapabilities(), func(o *acptest.EditorOptions) {

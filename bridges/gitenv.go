@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// explicitBare returns the variables that keep git from using a directory as a repository only because it looks like a bare
-// one. The settings of such a directory name programs, and any archive or branch can contain one. The variables follow the
-// settings in env. explicitBare returns none if env has the setting itself, or cannot be parsed.
+// explicitBare returns the variables that prevent git from using a directory as a repository only because it looks like a bare one.
+// The configuration of such a directory can name programs, and any archive or branch can contain one. The variables add to the git
+// settings in env. explicitBare returns none if env already has the setting, or cannot be parsed.
 func explicitBare(env []string) []string {
 	const setting = "safe.bareRepository"
 	values := make(map[string]string)

@@ -63,11 +63,12 @@ func (c *plainClient) CreateElicitation(context.Context, *acp.CreateElicitationR
 	return &acp.CreateElicitationResponse{Action: &acp.ElicitationAcceptAction{}}, nil
 }
 
-// errStopped is the cause of the end of a turn.
+// errStopped is the cause of a turn's cancellation.
 var errStopped = errors.New("stopped by the user")
 
-// Every request meets every kind of wrong answer. A request that the editor answers without its user fails in bounded time, with
-// a text that names it; a request that waits for the user ends with the turn; nothing counts as a yes; and the next request works.
+// Every request gets every kind of wrong answer. A request that the editor answers without its user fails in bounded time, with an
+// error that names it; a request that waits for the user ends with the turn; no wrong answer counts as a yes; and the next request
+// works.
 func TestMisbehaviour(t *testing.T) {
 	execution := func(ctx context.Context, s *bridges.Set) (agent.Execution, error) {
 		return s.Terminal.Start(ctx, agent.Command{Line: "true", Dir: "/"})
@@ -76,7 +77,7 @@ func TestMisbehaviour(t *testing.T) {
 	requests := []struct {
 		name    string
 		limit   time.Duration
-		nothing string // the error for a result of null; empty where null is a result
+		nothing string // the error for a null result; empty if null is a valid result
 		run     func(ctx context.Context, s *bridges.Set, dir string) error
 	}{
 		{name: "fs/read_text_file", limit: time.Minute, nothing: "null does not fit", run: func(ctx context.Context, s *bridges.Set, dir string) error {

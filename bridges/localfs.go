@@ -40,7 +40,7 @@ func (l LocalFS) WriteFile(ctx context.Context, path string, data []byte) error 
 	if err != nil {
 		return err
 	}
-	if real == "" { // the path was not approved: it is not that of a tool call
+	if real == "" { // not an approved path: it does not come from a tool call
 		real = l.RealPath(path)
 	}
 	return l.writePinned(path, real, data)
@@ -150,7 +150,7 @@ func (LocalFS) RealPath(path string) string {
 
 // walkLinks follows the links in path one by one, as the kernel does on a write. The path need not exist.
 func walkLinks(path string) string {
-	const most = 40 // links; the kernel refuses a write through more
+	const most = 40 // links; the kernel does not follow more on a write
 	at, rest := rootOf(path)
 	links := 0
 	for len(rest) > 0 {

@@ -81,7 +81,7 @@ func program(name, dir string, env []string) (string, error) {
 	return proc.LookPath(name, env)
 }
 
-// outputSink keeps the end of the output and passes all of it on as it comes.
+// outputSink keeps the end of the output and forwards all of it as it arrives.
 type outputSink struct {
 	tail *proc.Tail
 	live func([]byte)
@@ -121,8 +121,8 @@ func (e *localExecution) Output(context.Context) (agent.Output, error) {
 	return agent.Output{Text: e.tail.String(), Truncated: e.tail.Truncated(), Total: e.tail.Total()}, nil
 }
 
-// Kill implements [agent.Execution]. It asks the command to end first, and gives it time even if ctx ends, as it does with the
-// turn.
+// Kill implements [agent.Execution]. It first asks the command to end, and waits for it even if ctx ends, as it does at the end of
+// the turn.
 func (e *localExecution) Kill(ctx context.Context) error {
 	if err := e.process.Terminate(context.WithoutCancel(ctx), killGrace); err != nil {
 		return fmt.Errorf("ending the command: %w", err)

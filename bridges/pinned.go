@@ -10,10 +10,10 @@ import (
 	"github.com/gajae-code/gjc/agent/approval"
 )
 
-// A path that was approved is opened at the place that it led to then: directory by directory from the root of the file system,
-// each checked before and after it is opened, so that a link that was put there since is not followed.
+// An approved path is opened at the location to which it led when it was approved. It is opened directory by directory from the
+// root of the file system, each checked before and after it is opened, so that a link created since then is not followed.
 
-// moved returns the error for a path that leads to another place than when it was approved.
+// moved returns the error for a path that no longer leads where it led when it was approved.
 func moved(op, path string) error {
 	return &fs.PathError{Op: op, Path: path, Err: approval.ErrMoved}
 }
@@ -148,7 +148,7 @@ func removePinned(path, parent string) error {
 	}
 	defer func() { _ = dir.Close() }() // nothing is open in it
 	name := filepath.Base(path)
-	if _, err := dir.Lstat(name); err != nil { // RemoveAll returns no error then
+	if _, err := dir.Lstat(name); err != nil { // RemoveAll returns no error for a missing entry
 		return &fs.PathError{Op: "remove", Path: path, Err: underlying(err)}
 	}
 	return dir.RemoveAll(name)

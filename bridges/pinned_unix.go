@@ -4,5 +4,5 @@ package bridges
 
 import "syscall"
 
-// noBlock keeps the opening of a pipe without a writer from blocking.
+// noBlock prevents opening a pipe without a writer from blocking.
 const noBlock = syscall.O_NONBLOCK

@@ -97,7 +97,7 @@ func (r *runningProgram) Terminate(ctx context.Context) error {
 
 func (r *runningProgram) Kill() { r.process.Kill() }
 
-// limitedBuffer accepts limit bytes and then fails, which ends the program. Zero is no limit.
+// limitedBuffer accepts limit bytes and then fails, which ends the program. Zero means no limit.
 type limitedBuffer struct {
 	buf   bytes.Buffer
 	limit int

@@ -9,9 +9,9 @@ import (
 	"github.com/gajae-code/gjc/agent"
 )
 
-// shellState makes a shell write its exported variables and its directory when it exits. It uses only shell builtins, so that a
-// command costs no further process. Bash reads them from a file, so that its command line is the command alone; for other shells
-// they precede the line.
+// shellState makes a shell write its exported variables and its directory when it exits. It uses only shell builtins, so a command
+// needs no additional process. Bash reads them from a file, so its command line contains only the command; for other shells they
+// precede the command.
 type shellState struct {
 	line string
 	env  []string
@@ -38,7 +38,7 @@ func newShellState(shell, line, dir string, env []string, before bool) (*shellSt
 	}
 	export := "export"
 	if isBash(shell) {
-		export = "builtin export" // the user's file may define a function with the name
+		export = "builtin export" // the user's file may define a function with this name
 	}
 	list := func(name, more string) string {
 		return "{ " + export + " -p && echo '" + agent.StateEnd + "'" + more + "; } >" + quoted(filepath.Join(dir, name)) + " 2>/dev/null"
@@ -97,8 +97,8 @@ func takesState(shell Shell) bool {
 	return len(shell.Args) == 1 && shell.Args[0] == "-c"
 }
 
-// shellLine returns the line of a command for the shell, and the variables to add to the environment. With before the shell also
-// writes the variables that it exports when it starts.
+// shellLine returns the line of a command for the shell, and the variables to add to the environment. If before is set, the shell
+// also writes the variables that it exports when it starts.
 func (l *Local) shellLine(ctx context.Context, cmd *agent.Command, before bool) (line string, env []string, err error) {
 	env = append(quietEnv[:len(quietEnv):len(quietEnv)], explicitBare(l.Environ(ctx))...)
 	env = append(env, cmd.Env...)

@@ -30,7 +30,7 @@ func (e *env) runCommand(cmd agent.Command) (agent.ExitStatus, agent.Output) {
 	return e.runCommandWith(new([]string), cmd)
 }
 
-// runCommandWith is runCommand; it also sets before to the environment that the command began with, if that is known.
+// runCommandWith is like runCommand, but also sets before to the environment in which the command began, if that is known.
 func (e *env) runCommandWith(before *[]string, cmd agent.Command) (agent.ExitStatus, agent.Output) {
 	e.t.Helper()
 	if cmd.Dir == "" {
@@ -168,7 +168,7 @@ func TestTerminal(t *testing.T) {
 			if _, err := x.Wait(ctx); !errors.Is(err, enough) {
 				t.Errorf("Wait: %v", err)
 			}
-			if err := x.Kill(ctx); err != nil { // an ended context does not keep it from cleaning up
+			if err := x.Kill(ctx); err != nil { // an ended context does not prevent the cleanup
 				t.Error(err)
 			}
 			if status, err := x.Wait(t.Context()); err != nil || status.Code == 0 && status.Signal == "" {

@@ -19,7 +19,8 @@ func neverUpdates(tour string, kinds ...string) func(*trial) {
 	})
 }
 
-// spared returns a check that a client with some capabilities does not receive a message in a turn for a purpose.
+// spared returns a check that a client with the given capabilities does not receive a certain message in a turn with the given
+// purpose.
 func spared(capabilities object, bad func(m *message) bool, purpose Purpose, values ...string) func(*trial) {
 	return inSessionFor(capabilities, func(s *scene) {
 		s.exampleFiles()

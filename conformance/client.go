@@ -17,7 +17,7 @@ var (
 	withFiles     = object{"fs": object{"readTextFile": true, "writeTextFile": true}}
 	withTerminals = object{"terminal": true}
 	withForms     = object{"elicitation": object{"form": object{}}}
-	// full is a client with all of the stable protocol.
+	// full is a client that supports the whole stable protocol.
 	full = object{
 		"fs": object{"readTextFile": true, "writeTextFile": true}, "terminal": true,
 		"auth":        object{"terminal": true},
@@ -31,7 +31,7 @@ var (
 type client struct {
 	p *peer
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	handlers  map[string]func(*message)
 	files     map[string]string // unsaved texts of the editor's buffers
 	terminals map[string]*terminal

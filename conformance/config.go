@@ -153,7 +153,7 @@ func (s *configured) setMode(mode string) { s.call("session/set_mode", setMode(s
 
 func (s *configured) set(o *option, value any) any { return s.call(setOption, o.set(s.session, value)) }
 
-// takes checks that an option can be set to a value, and that the answer has it.
+// takes checks that an option can be set to a value, and that the answer contains the value.
 func (s *configured) takes(o *option, value any) {
 	if r := s.set(o, value); !hasValue(r, o, value) {
 		s.failf("the option %q was set to %v, and the answer is %s", o.id, value, excerpt(r))

@@ -96,7 +96,7 @@ const (
 	codeNotFound       = -32002
 )
 
-// String is for lists.
+// String formats the check as a line of a list.
 func (c *Check) String() string {
 	return fmt.Sprintf("%-46s %-10s %s (%s)", c.ID, c.Tier, c.Requirement, c.Spec)
 }

@@ -113,7 +113,7 @@ type insider struct {
 	f          *fake
 	in         *io.PipeWriter
 	out        *io.PipeReader
-	stderr       tailWriter
+	stderr     tailWriter
 	done, gone chan struct{}
 	code       int
 }

@@ -29,7 +29,7 @@ type server struct {
 
 	mu      sync.Mutex
 	notices []string
-	noticed    chan struct{}
+	noticed chan struct{}
 }
 
 // start returns a server that runs a script. It is closed at the end of the test, which must leave no goroutine and no child.

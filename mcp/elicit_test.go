@@ -193,7 +193,7 @@ func TestElicit_Modes(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
 		forms, urls bool
-		shown        string
+		shown       string
 		refused     []string
 	}{
 		{"forms", true, false, `"elicitation":{"form":{}}`, []string{aURL}},

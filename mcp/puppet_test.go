@@ -54,7 +54,7 @@ type puppet struct {
 	tools []any
 	lists []string
 	mu    sync.Mutex
-	log []string
+	log   []string
 	// listed is how often the tools were listed.
 	listed int
 }

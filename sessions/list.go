@@ -2,10 +2,16 @@ package sessions
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/base64"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"sort"
 	"strings"
 	"time"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
 // DefaultListLimit is the size of the first page. Each later page doubles the number of sessions that the client has
@@ -238,4 +244,115 @@ func (s *Store) all(ctx context.Context) ([]Info, error) {
 		}
 	}
 	return list, nil
+}
+
+// maxSnapshots is the number of lists that are kept for cursors.
+const maxSnapshots = 16
+
+type snapshotToken [8]byte
+
+// snapshot is the order of the sessions at one time.
+type snapshot struct {
+	token snapshotToken
+	ids   []string
+	// rows are the rows that ids was made from, to check whether the order is still current.
+	rows []*indexFile
+}
+
+// cursor identifies the last row of a page: its index in a snapshot, and its place in the list for a process that does
+// not have the snapshot.
+type cursor struct {
+	Token snapshotToken `json:"token"`
+	Row   int           `json:"row"`
+	Place listPlace     `json:"place"`
+}
+
+func (c *cursor) String() string {
+	b, _ := jsonx.Marshal(c) // every value can be encoded
+	return base64.RawURLEncoding.EncodeToString(appendSum(b))
+}
+
+// parseCursor parses the result of String. It returns [ErrBadCursor] for anything else.
+func parseCursor(s string) (*cursor, error) {
+	b, err := base64.RawURLEncoding.DecodeString(s)
+	body, ok := cutSum(b)
+	c := new(cursor)
+	if err != nil || !ok || jsonx.Unmarshal(body, c) != nil || c.Place.Name == "" {
+		return nil, ErrBadCursor
+	}
+	return c, nil
+}
+
+// listWalk is an iteration over the rows of the list.
+type listWalk struct {
+	snapshot *snapshot // nil for the current list
+	next     int       // the next row
+}
+
+// beginLocked returns the start of the page after c; nil stands for the first page.
+func (x *index) beginLocked(c *cursor) (listWalk, error) {
+	if c == nil {
+		return listWalk{}, nil
+	}
+	if i := slices.IndexFunc(x.snapshots, func(s snapshot) bool { return s.token == c.Token }); i >= 0 {
+		if c.Row < 0 || c.Row >= len(x.snapshots[i].ids) {
+			return listWalk{}, ErrBadCursor
+		}
+		return listWalk{snapshot: x.useLocked(i), next: c.Row + 1}, nil
+	}
+	return listWalk{next: sort.Search(len(x.rows), func(i int) bool { return x.rows[i].place().compare(c.Place) > 0 })}, nil
+}
+
+// useLocked marks a snapshot as the most recently used.
+func (x *index) useLocked(i int) *snapshot {
+	used := x.snapshots[i]
+	x.snapshots = append(slices.Delete(x.snapshots, i, i+1), used)
+	return &x.snapshots[len(x.snapshots)-1]
+}
+
+// snapshotLocked stores the current order.
+func (x *index) snapshotLocked() *snapshot {
+	for i := range x.snapshots {
+		if rows := x.snapshots[i].rows; len(rows) == len(x.rows) && &rows[0] == &x.rows[0] {
+			return x.useLocked(i)
+		}
+	}
+	if len(x.snapshots) == maxSnapshots {
+		x.snapshots = slices.Delete(x.snapshots, 0, 1)
+	}
+	s := snapshot{ids: make([]string, len(x.rows)), rows: x.rows}
+	for i, f := range x.rows {
+		s.ids[i] = f.id
+	}
+	_, _ = rand.Read(s.token[:]) // never fails
+	x.snapshots = append(x.snapshots, s)
+	return &x.snapshots[len(x.snapshots)-1]
+}
+
+// nextLocked returns the next session, with its current information, and its row; false after the last one.
+func (x *index) nextLocked(p *listWalk) (f *indexFile, row int, ok bool) {
+	for {
+		row = p.next
+		p.next++
+		switch {
+		case p.snapshot == nil:
+			if row >= len(x.rows) {
+				return nil, 0, false
+			}
+			return x.rows[row], row, true
+		case row >= len(p.snapshot.ids):
+			return nil, 0, false
+		}
+		if f := x.byID[p.snapshot.ids[row]]; f != nil {
+			return f, row, true
+		}
+	}
+}
+
+// cursorLocked returns the cursor after a row.
+func (x *index) cursorLocked(p *listWalk, row int, last listPlace) string {
+	if p.snapshot == nil {
+		p.snapshot = x.snapshotLocked()
+	}
+	return (&cursor{Token: p.snapshot.token, Row: row, Place: last}).String()
 }

@@ -21,11 +21,11 @@ import (
 // EditorOptions configures an [Editor]. The zero value is an editor with files, terminals, and a user who allows
 // everything once.
 type EditorOptions struct {
-	// Capabilities are advertised by the editor. If nil, [AllCapabilities].
+	// Capabilities are the capabilities that the editor advertises. If nil, [AllCapabilities].
 	Capabilities *acp.ClientCapabilities
 	// Info is the name and version of the editor. If nil, acptest.
 	Info *acp.Implementation
-	// Permission answers questions. If nil, every one is answered "allow_once".
+	// Permission answers permission requests. If nil, every request is answered "allow_once".
 	Permission func(ctx context.Context, p *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error)
 	// Elicit answers forms and URLs. If nil, forms are filled with their defaults or the first valid values, and URLs are
 	// accepted.
@@ -38,9 +38,9 @@ type EditorOptions struct {
 	Requested func(method string, params any) error
 	// Env is the environment of terminals.
 	Env []string
-	// Trace receives every line; sent marks those of the editor.
+	// Trace receives every line; sent reports whether the editor sent it.
 	Trace func(sent bool, line []byte)
-	// Liar, if set, falsifies answers of the editor.
+	// Liar, if set, falsifies the editor's answers.
 	Liar *Liar
 }
 
@@ -57,14 +57,14 @@ func AllCapabilities() *acp.ClientCapabilities {
 	}
 }
 
-// UnstableCapabilities returns [AllCapabilities] and those of the unstable protocol.
+// UnstableCapabilities returns [AllCapabilities] together with the capabilities of the unstable protocol.
 func UnstableCapabilities() *acp.ClientCapabilities {
 	c := AllCapabilities()
 	c.Plan, c.Subagents = &acp.PlanCapabilities{}, &acp.SubagentCapabilities{}
 	return c
 }
 
-// Editor is the client. Its exported methods may be called from any goroutine. The caller closes it.
+// Editor is the client. Its exported methods may be called from any goroutine. The caller must close it.
 type Editor struct {
 	Conn *acp.ClientConn
 
@@ -144,7 +144,7 @@ func (e *Editor) Buffer(path string) (string, bool) {
 	return text, ok
 }
 
-// Updates returns the updates so far of one session, or of all sessions if id is empty.
+// Updates returns the updates received so far for one session, or for all sessions if id is empty.
 func (e *Editor) Updates(id acp.SessionID) []acp.SessionUpdate {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/gajae-code/gjc/acp"
 )
 
-// Expectation reports whether all updates of a session and all calls of the agent so far are as expected.
+// Expectation reports whether the updates of a session and the agent's calls so far are as expected.
 type Expectation func(updates []acp.SessionUpdate, calls []string) bool
 
 // Await waits until want is met for a session, or for all sessions if id is empty. It does not poll: it checks want after each
@@ -34,7 +34,7 @@ func (e *Editor) Await(ctx context.Context, id acp.SessionID, want Expectation) 
 	}
 }
 
-// Update is met by an update of the type U that ok accepts; a nil ok accepts all.
+// Update returns an expectation that is met by an update of type U that ok accepts; a nil ok accepts all.
 func Update[U acp.SessionUpdate](ok func(U) bool) Expectation {
 	return func(updates []acp.SessionUpdate, _ []string) bool {
 		return slices.ContainsFunc(updates, func(u acp.SessionUpdate) bool {
@@ -44,7 +44,7 @@ func Update[U acp.SessionUpdate](ok func(U) bool) Expectation {
 	}
 }
 
-// Called is met when the agent has called method at least n times.
+// Called returns an expectation that is met when the agent has called method at least n times.
 func Called(method string, n int) Expectation {
 	return func(_ []acp.SessionUpdate, calls []string) bool {
 		others := slices.DeleteFunc(slices.Clone(calls), func(c string) bool { return c == method })

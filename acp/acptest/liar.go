@@ -27,7 +27,7 @@ const (
 	FaultWrongType Fault = "wrong type"
 	// FaultLong is an answer of [Liar.Long] bytes.
 	FaultLong Fault = "long"
-	// FaultNever is no answer.
+	// FaultNever sends no answer.
 	FaultNever Fault = "never"
 )
 
@@ -36,8 +36,8 @@ func Faults() []Fault {
 	return []Fault{FaultNeither, FaultBoth, FaultTwice, FaultLate, FaultWrongType, FaultLong, FaultNever}
 }
 
-// Liar sits between a client and its connection. It falsifies the client's answers to one method, and records the agent's
-// responses that belong to no open request.
+// Liar sits between a client and its connection. It falsifies the client's answers to one method, and records the agent's responses
+// that match no open request.
 type Liar struct {
 	// Long is the size of the answers of [FaultLong] in bytes.
 	Long int
@@ -47,7 +47,7 @@ type Liar struct {
 	fault  Fault
 	spoilt int
 	asked  map[string]string // methods of the agent's open requests by id
-	open   map[string]int    // how many requests of the client have the id and no response
+	open   map[string]int    // the number of the client's unanswered requests, by ID
 	held   [][]byte
 	strays []string
 
@@ -83,14 +83,14 @@ func (l *Liar) Deliver() error {
 	return nil
 }
 
-// Strays returns the agent's responses that belong to no open request of the client.
+// Strays returns the agent's responses that match no open request of the client.
 func (l *Liar) Strays() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]string(nil), l.strays...)
 }
 
-// Wrap returns the streams that the client uses instead of r and w. It is called once.
+// Wrap returns the streams that the client uses instead of r and w. It must be called once.
 func (l *Liar) Wrap(r io.Reader, w io.Writer) (io.Reader, io.Writer) {
 	l.asked, l.open, l.out = make(map[string]string), make(map[string]int), w
 	return &liarReader{liar: l, in: bufio.NewReader(r)}, &liarWriter{liar: l}
@@ -166,12 +166,12 @@ func (l *Liar) sent(line []byte) error {
 		return l.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":7}`+"\n", id))
 	case FaultLong:
 		return l.writeLong(id)
-	default: // late or never
+	default: // FaultLate and FaultNever
 		return nil
 	}
 }
 
-// writeLong writes an answer with a long text only.
+// writeLong writes an answer whose content is a long text.
 func (l *Liar) writeLong(id string) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -212,7 +212,7 @@ func (r *liarReader) Read(p []byte) (int, error) {
 // liarWriter writes the client's lines.
 type liarWriter struct {
 	liar *Liar
-	part []byte // of a line that is not whole
+	part []byte // the start of an incomplete line
 }
 
 func (w *liarWriter) Write(p []byte) (int, error) {

@@ -16,15 +16,15 @@ type Agent struct {
 
 // ProcessOptions describes the agent to start.
 type ProcessOptions struct {
-	// Path is the program; absolute. Args are its arguments.
+	// Path is the absolute path of the program. Args are its arguments.
 	Path string
 	Args []string
 	Dir  string
-	// Env is the whole environment.
+	// Env is the complete environment.
 	Env []string
 }
 
-// Start starts an agent as a child and an editor on its pipes. The caller must Stop it.
+// Start starts an agent as a child process and an editor on its pipes. The caller must call Stop.
 func Start(ctx context.Context, p ProcessOptions, opts EditorOptions) (*Agent, error) {
 	child, err := proc.Start(ctx, &proc.Options{
 		Path: p.Path, Args: p.Args, Dir: p.Dir, Env: p.Env, Stdin: true, StderrTail: 64 << 10, Grace: 3 * time.Second,
@@ -35,12 +35,12 @@ func Start(ctx context.Context, p ProcessOptions, opts EditorOptions) (*Agent, e
 	if opts.Env == nil {
 		opts.Env = p.Env
 	}
-	// The end of the agent ends the connection, not the reverse.
+	// When the agent exits, the connection ends, but not the other way around.
 	e := NewEditor(context.WithoutCancel(ctx), child.Stdout(), child.Stdin(), nil, opts)
 	return &Agent{Editor: e, Process: child}, nil
 }
 
-// Stop closes the agent's stdin, as an editor that quits does, and returns the agent's result.
+// Stop closes the agent's stdin, as an editor does when it quits, and returns the agent's result.
 func (a *Agent) Stop(ctx context.Context) (proc.ExitState, error) {
 	cerr := a.Process.Stdin().Close()
 	state, err := a.Process.Wait(ctx)

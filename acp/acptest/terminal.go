@@ -16,7 +16,7 @@ type terminal struct {
 	output  *proc.Tail
 }
 
-// defaultOutputLimit bounds the output that a terminal keeps by default, in bytes.
+// defaultOutputLimit is the default limit on the output that a terminal keeps, in bytes.
 const defaultOutputLimit = 1 << 20
 
 // CreateTerminal implements [acp.Client].

@@ -38,7 +38,7 @@ func Block(c agent.Content) acp.ContentBlock {
 	}
 }
 
-// Locations converts the places that a tool call works on. It returns nil for none.
+// Locations converts the locations that a tool call works on. It returns nil for none.
 func Locations(places []agent.Location) []acp.ToolCallLocation {
 	var out []acp.ToolCallLocation
 	for _, p := range places {

@@ -51,7 +51,7 @@ func (c *comments) get(name string, stable bool) string {
 	return text
 }
 
-// field returns the comment of a member, if it has one.
+// field returns the comment of a member, or "" if there is none.
 func (c *comments) field(key string) string {
 	c.used[key] = true
 	return c.text[key]

@@ -30,7 +30,7 @@ func (e *emitter) doc(indent, text string) {
 	e.p("%s", line)
 }
 
-// imports are the imports that a generated file may need, with the text that uses each.
+// imports lists the imports that a generated file may need, each with the text that indicates its use.
 var imports = []struct{ path, use string }{
 	{"cmp", "cmp.Or"},
 	{"context", "context.Context"},

@@ -20,7 +20,7 @@ func emitEnums(m *model, e *emitter) {
 			names = append(names, v.name)
 		}
 		sep := ", "
-		if len(strings.Join(names, sep)) > 50 { // gofumpt wants short cases on one line
+		if len(strings.Join(names, sep)) > 50 { // gofumpt requires short cases on one line
 			sep = ",\n"
 		}
 		e.p("func (x %s) Known() bool {\nswitch x {\ncase %s:", en.name, strings.Join(names, sep))

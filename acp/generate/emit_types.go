@@ -115,7 +115,7 @@ func emitMembers(e *emitter, st *structType) {
 	e.p("return o.close(%s)", strings.Join(required, ", "))
 }
 
-// recv is the type whose decoder is being written.
+// recv returns the name of the type whose decoder is being written.
 func recv(st *structType) string {
 	if st.inline != nil {
 		return strings.ToLower(st.name[:1]) + st.name[1:] + "Base"

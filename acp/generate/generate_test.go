@@ -18,8 +18,8 @@ func schemaDir(t *testing.T) string {
 	return filepath.Join(testenv.ModuleRoot(t), filepath.FromSlash(schemaInModule))
 }
 
-// The committed files are what the generator makes of the pinned schema. The generator also fails for a type without a comment
-// and for a comment without a type.
+// The committed files match the generator's output for the pinned schema. The generator also fails for a type without a comment and
+// for a comment without a type.
 func TestFresh(t *testing.T) {
 	files, err := generate(schemaDir(t))
 	if err != nil {
@@ -30,7 +30,7 @@ func TestFresh(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A checkout may have changed the line ends.
+		// A checkout may have changed the line endings.
 		if text := strings.ReplaceAll(string(got), "\r\n", "\n"); text != string(want) {
 			t.Errorf("acp/%s is out of date; run: go generate ./acp\n%s", name, cmp.Diff(text, string(want)))
 		}
@@ -54,7 +54,7 @@ func TestEveryTypeHasAComment(t *testing.T) {
 	if err := m.unusedComments(); err != nil {
 		t.Error(err)
 	}
-	// Take one away, to see that its absence is noticed.
+	// Remove one comment to check that its absence is reported.
 	delete(m.comments.text, "ToolCall")
 	m.comments.get("ToolCall", true)
 	if m.comments.err() == nil {

@@ -1,5 +1,5 @@
-// Command generate writes the generated part of package acp from the JSON Schema in the official SDK. "go generate ./acp"
-// runs it; "npm ci" in testdata/interop must have been run before.
+// Command generate writes the generated part of package acp from the JSON Schema in the official SDK. "go generate ./acp" runs it;
+// "npm ci" must have been run in testdata/interop first.
 package main
 
 import (

@@ -27,7 +27,7 @@ func (m *model) addMethods() {
 		me.variable = "Method" + goName(d.Method)
 		if request {
 			me.result = goName(base + "Response")
-		} else if m.schema.byName[base+"Request"] != nil { // the same name is also a request
+		} else if m.schema.byName[base+"Request"] != nil { // a request has the same name
 			me.variable += "Notification"
 		}
 		me.goMethod = goName(base)

@@ -17,7 +17,7 @@ type model struct {
 	byName   map[string]*structType // by schema name
 }
 
-// A structType is an object.
+// A structType is a Go struct that represents an object.
 type structType struct {
 	schemaName, name string
 	doc              string
@@ -25,15 +25,15 @@ type structType struct {
 	inline           *inline
 	// payload is the type whose fields this one shares; empty for none.
 	payload string
-	// tagName and tag are the discriminator that it writes as a variant of a union.
+	// tagName and tag are the name and value of the discriminator that the type writes as a variant of a union.
 	tagName, tag string
-	markers      []string // unions it belongs to
+	markers      []string // the unions that the type belongs to
 }
 
 type field struct {
 	json, name, doc  string
-	typ              string // Go type
-	read, put        string // complete expressions
+	typ              string // the Go type
+	read, put        string // complete Go expressions
 	when             string // condition for writing it; empty for always
 	required, onErr  bool
 	unstable, always bool
@@ -43,7 +43,7 @@ type enumType struct {
 	name, doc string
 	base      string
 	values    []enumValue
-	id        bool // no values: an identifier
+	id        bool // an identifier, without fixed values
 }
 
 type enumValue struct{ name, literal string }
@@ -56,12 +56,12 @@ type unionType struct {
 	inline    bool
 	baseNames []string
 	variants  []variantOf
-	untagged  *variantOf // without discriminator; nil if that is an error
+	untagged  *variantOf // the variant without a discriminator; nil if its absence is an error
 	unknown   bool
 }
 
 type variantOf struct {
-	name string // Go type
+	name string // the Go type
 	tag  string
 	key  string // member that identifies it, if there is no discriminator
 }
@@ -96,7 +96,7 @@ func (m *model) doc(name string) string {
 	return m.comments.get(name, stable)
 }
 
-// shape returns the kind of Go type for a definition.
+// shape returns the kind of Go type that a definition needs.
 func shape(name string, n *node) string {
 	_, hand := byHand[name]
 	switch {
@@ -165,7 +165,7 @@ func (m *model) newEnum(d named) *enumType {
 	return e
 }
 
-// titled joins a title such as "Parse error" into one camel word.
+// titled joins the words of a title such as "Parse error" into one camel-case word.
 func titled(label string) string {
 	if !strings.Contains(label, " ") {
 		return label

@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// A schema is the unstable schema file, which contains the stable one, with the parts that are stable.
+// A schema is the unstable schema file, which includes the stable one, together with the set of its stable parts.
 type schema struct {
 	defs   []named
 	byName map[string]*node
@@ -119,7 +119,7 @@ func loadSchema(dir string) (*schema, error) {
 	return s, nil
 }
 
-// ref returns the name of the definition that n only refers to, or "".
+// ref returns the name of the definition if n is only a reference, or "".
 func (n *node) ref() string {
 	if n.Ref != "" {
 		return strings.TrimPrefix(n.Ref, "#/$defs/")

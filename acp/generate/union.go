@@ -21,7 +21,7 @@ func (m *model) addUnion(d named) error {
 		return nil
 	case inlined:
 		for _, u := range m.unions {
-			if u.name == in.union { // two objects share it
+			if u.name == in.union { // two objects share this union
 				return nil
 			}
 		}

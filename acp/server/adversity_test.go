@@ -22,7 +22,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// toolOf returns the only tool of a test, which needs no permission.
+// toolOf returns the only tool of a test. The tool needs no permission.
 func toolOf(name string, run func(ctx context.Context, call *agent.Call) (*agent.Result, error)) func() []agent.Tool {
 	return func() []agent.Tool {
 		return []agent.Tool{agent.NewTool(agent.ToolFuncs[struct{}]{
@@ -32,7 +32,7 @@ func toolOf(name string, run func(ctx context.Context, call *agent.Call) (*agent
 	}
 }
 
-// wire is a client that reads and writes lines.
+// wire is a client that sends and receives raw lines.
 type wire struct {
 	t    *testing.T
 	conn net.Conn
@@ -62,12 +62,13 @@ func (w *wire) until(parts ...string) []string {
 	}
 }
 
-// begin opens a session over a raw wire and returns its ID. ctx ends the server; done receives its result.
+// begin starts a server, opens a session over a raw wire and returns the session's ID. ctx ends the server; done receives its
+// result.
 func begin(t *testing.T, ctx context.Context, c *config, dir string) (w *wire, id string, done <-chan error) {
 	t.Helper()
 	a, b := net.Pipe()
 	t.Cleanup(func() { _ = a.Close() })
-	_ = a.SetDeadline(time.Now().Add(3 * time.Minute)) // only a hang reaches it
+	_ = a.SetDeadline(time.Now().Add(3 * time.Minute)) // only a hang reaches the deadline
 	result := make(chan error, 1)
 	go func() { result <- server.Serve(ctx, b, b, b, c.server) }()
 	w = &wire{t: t, conn: a, in: bufio.NewReader(a)}
@@ -86,7 +87,7 @@ func begin(t *testing.T, ctx context.Context, c *config, dir string) (w *wire, i
 	return w, resp.Result.SessionID, result
 }
 
-// An editor that stops reading during a turn blocks that turn, but not the end of the program.
+// An editor that stops reading during a turn blocks that turn, but does not keep the program from ending.
 func TestServe_EndsWithoutAReader(t *testing.T) {
 	testenv.NoLeaks(t)
 	ended, behind := make(chan struct{}), make(chan struct{})
@@ -95,7 +96,7 @@ func TestServe_EndsWithoutAReader(t *testing.T) {
 		defer close(ended)
 		for i := 0; ctx.Err() == nil; i++ {
 			if i == 1000 {
-				close(behind) // not reached: the editor is in the way
+				close(behind) // not reached: the editor blocks the tool
 			}
 			call.Update(agent.Progress{Content: []agent.Content{agent.TextContent{Text: strings.Repeat("x", 16<<10)}}})
 		}
@@ -109,7 +110,7 @@ func TestServe_EndsWithoutAReader(t *testing.T) {
 	select {
 	case <-behind:
 		t.Error("a tool continued without a reader")
-	case <-time.After(500 * time.Millisecond): // long enough to fill what there is
+	case <-time.After(500 * time.Millisecond): // long enough to fill all buffers
 	}
 	stop()
 	select {
@@ -208,7 +209,7 @@ func (m *slowModels) Refresh(context.Context) (bool, error) {
 	return false, nil
 }
 
-// A load that is cancelled leaves no session open that the client does not know.
+// A canceled load does not leave a session open that the client does not know.
 func TestLoad_Cancelled(t *testing.T) {
 	testenv.NoLeaks(t)
 	c := newConfig(t)
@@ -248,7 +249,7 @@ func TestLoad_Cancelled(t *testing.T) {
 	}
 }
 
-// A session has the roots of the last load. An open session does not change its roots.
+// A session has the roots of its last load. The roots of an open session do not change.
 func TestLoad_OtherDirectories(t *testing.T) {
 	e := start(t)
 	id := e.session()
@@ -256,7 +257,7 @@ func TestLoad_OtherDirectories(t *testing.T) {
 	wantCode(t, err, acp.ErrorCodeInvalidParams, "close it first")
 }
 
-// numbered repeats a text n times with numbers between: a model that repeats itself so long is cut off.
+// numbered repeats a text n times with numbers in between, because a model that repeats itself exactly would be cut off.
 func numbered(text string, n int) string {
 	var all strings.Builder
 	for i := range n {
@@ -265,14 +266,14 @@ func numbered(text string, n int) string {
 	return all.String()
 }
 
-// A long text reaches the client whole, live and in a replay, in lines that every client accepts.
+// A long text reaches the client completely, live and in a replay, in lines that every client accepts.
 func TestLongTextIsSplit(t *testing.T) {
 	long := numbered("ä€", 30_000)
 	longest := 0
 	e := start(t, scripted(providertest.Step{providertest.Text(long)}), func(c *config) {
 		c.editor.Trace = func(sent bool, line []byte) {
 			if !sent {
-				longest = max(longest, len(line)) // one reader
+				longest = max(longest, len(line)) // called by a single reader
 			}
 		}
 	})
@@ -292,7 +293,7 @@ func TestLongTextIsSplit(t *testing.T) {
 	}
 }
 
-// So does the summary of a compaction, even if it is much longer in JSON.
+// The same holds for the summary of a compaction, even if it is much longer in JSON.
 func TestLongSummaryIsSplit(t *testing.T) {
 	long := "The beginning. " + numbered("\x1b\"ä\"\n", 30_000) + "The end."
 	longest := 0
@@ -300,7 +301,7 @@ func TestLongSummaryIsSplit(t *testing.T) {
 		scripted(providertest.Step{providertest.Text(long)}, providertest.Step{providertest.Text(long)}), func(c *config) {
 			c.editor.Trace = func(sent bool, line []byte) {
 				if !sent && bytes.Contains(line, []byte(`"compactionId"`)) {
-					longest = max(longest, len(line)) // one reader
+					longest = max(longest, len(line)) // called by a single reader
 				}
 			}
 		})

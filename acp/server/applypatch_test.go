@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// A patch with every kind of change is permitted as a whole, as are its undo and the restoration after a failure.
+// One permission covers a patch with every kind of change, its undo, and the restoration after a failure.
 func TestApplyPatch_ThroughTheEditor(t *testing.T) {
 	whole := `{"input": "*** Begin Patch\n*** Update File: a.txt\n@@\n-a\n+A\n*** Delete File: b.txt\n*** Update File: c.txt\n*** Move to: sub/d.txt\n@@\n-c\n+C\n*** Add File: new/e.sh\n+#!/bin/sh\n*** End Patch"}`
 	e := start(t, scripted(

@@ -10,20 +10,20 @@ import (
 	"github.com/gajae-code/gjc/acp"
 )
 
-// The authentication methods.
+// The IDs of the authentication methods.
 const (
 	// authAgent needs nothing from the client: credentials come from the command line, the agent directory, the
 	// environment or models.yml. Without credentials the offline model answers.
 	authAgent acp.AuthMethodID = "agent"
 	// authTerminal asks for a key in a terminal of the client, in another process.
 	authTerminal acp.AuthMethodID = "terminal"
-	// authTerminalMeta is authTerminal for clients that use _meta for it, as they did before the protocol had the method.
+	// authTerminalMeta is authTerminal for clients that advertise it in _meta, as they did before the protocol had the method.
 	authTerminalMeta acp.AuthMethodID = "terminal-login"
 )
 
 const metaTerminalAuth = "terminal-auth"
 
-// TerminalAuthFlag is a flag that makes the program ask for a key instead of what its other arguments say.
+// TerminalAuthFlag is the flag that makes the program ask for a key and ignore its other arguments.
 const TerminalAuthFlag = "--acp-terminal-auth"
 
 // authMethods lists the methods that a client can use. The first one always works. login is [Options.Login].
@@ -77,7 +77,7 @@ func (h *authHandlers) Authenticate(ctx context.Context, p *acp.AuthenticateRequ
 	}
 	return func() (*acp.AuthenticateResponse, error) {
 		if err := h.models.Reload(ctx); err != nil {
-			h.log.Warn().Err(err).Msg("loading models") // each session shows it; the built-in models work
+			h.log.Warn().Err(err).Msg("loading models") // each session shows the error; the built-in models work without the file
 		}
 		acp.AfterResponse(ctx, func() {
 			h.models.changed(true)
@@ -87,8 +87,8 @@ func (h *authHandlers) Authenticate(ctx context.Context, p *acp.AuthenticateRequ
 	}, nil
 }
 
-// Logout forgets the stored keys, but not those of the environment and of models.yml. Open sessions stay open, and their
-// next prompt fails without a key.
+// Logout deletes the stored keys, but not those from the environment or models.yml. Open sessions stay open, and their next prompt
+// fails without a key.
 func (h *authHandlers) Logout(ctx context.Context, _ *acp.LogoutRequest) (acp.Reply[acp.LogoutResponse], error) {
 	if err := h.client.initialized(); err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func (h *authHandlers) AuthStatus(ctx context.Context, _ *acp.AuthStatusRequest)
 		return nil, err
 	}
 	return func() (*acp.AuthStatusResponse, error) {
-		h.models.refresh(ctx) // a login in a terminal may have come first
+		h.models.refresh(ctx) // a login in a terminal may have happened first
 		resp := h.status()
 		h.mu.Lock()
 		defer h.mu.Unlock()

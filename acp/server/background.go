@@ -26,7 +26,7 @@ func newBackground(ctx context.Context) *background {
 	return b
 }
 
-// run calls fn in a goroutine that the end of the server waits for. fn must end by itself. Once the server is closing, run
+// run calls fn in a goroutine that the server waits for when it ends. fn must return on its own. Once the server is closing, run
 // does nothing and returns false.
 func (b *background) run(fn func()) bool {
 	b.mu.Lock()

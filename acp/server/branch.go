@@ -9,17 +9,17 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// branchHandlers handles the extension method that moves a session to another place in its tree.
+// branchHandlers handles the extension method that moves a session to another entry of its tree.
 type branchHandlers struct {
 	sessions *registry
 	store    *sessions.Store
-	// summarizes reports whether the branch that is left is summarized unless the client says otherwise.
+	// summarizes reports whether to summarize the branch that the session leaves, unless the client specifies it.
 	summarizes func() bool
 }
 
 type branchParams struct {
 	SessionID acp.SessionID `json:"sessionId"`
-	// Exactly one of the two is set.
+	// Exactly one of EntryID and MessageID is set.
 	EntryID   string        `json:"entryId"`
 	MessageID acp.MessageID `json:"messageId"`
 	// Summarize is absent to follow the settings.
@@ -36,7 +36,7 @@ type branchResult struct {
 	Summary string `json:"summary,omitzero"`
 }
 
-// branch handles "_gjc/session/branch": the conversation continues from an entry. It takes its turn among the prompts.
+// branch handles "_gjc/session/branch": it continues the conversation from an entry. The call is queued with the prompts.
 func (h *branchHandlers) branch(ctx context.Context, p *branchParams) (func() (any, error), error) {
 	s, err := h.sessions.lookup(p.SessionID)
 	if err != nil {

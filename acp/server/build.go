@@ -29,8 +29,8 @@ type builder struct {
 	panicked  func(where string, value any, stack []byte)
 }
 
-// build starts the actor of a session. The fields of opts that depend on the stored conversation are set. The notices are
-// about the user's configuration. After an error the caller closes the log.
+// build starts the actor of a session. The caller has set the fields of opts that depend on the stored conversation. The returned
+// notices are about the user's configuration. After an error the caller must close the log.
 func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, opts agent.Options) (*opened, []agent.Noticed, error) {
 	if params.prompt != nil {
 		if err := log.SetSystemPrompt(string(params.prompt.Mode), params.promptText()); err != nil {
@@ -62,7 +62,7 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 	if o.debugger != nil {
 		debug.SetDebugger(opts.Values, o.debugger)
 	}
-	opts.Models, opts.Tools = b.opts.Models.Models, o.tools // not b.models: the agent looks for optional methods
+	opts.Models, opts.Tools = b.opts.Models.Models, o.tools // not b.models, which would hide optional methods from the agent
 	opts.Artifacts = log.Artifacts()
 	children := &childBuilder{out: s.out, workspace: params.Workspace, languages: languages.forSubagents(), bridges: func(id acp.SessionID) Bridges {
 		set := b.bridges(s, id, params.Workspace)
@@ -100,7 +100,7 @@ func (s *session) emit(ev agent.Event) {
 	s.out.emit(ev)
 }
 
-// bridges returns the bridges of a session, or of a subagent that the client knows by an ID of its own.
+// bridges returns the bridges of a session, or of a subagent for which the client has a separate session ID.
 func (b *builder) bridges(s *session, id acp.SessionID, ws agent.Workspace) Bridges {
 	return b.opts.Machine.Bridges(BridgeOptions{
 		Client: b.client.conn, Capabilities: b.client.capabilities(), SessionID: id, Workspace: ws, Children: b.children, Mark: s.mark,
@@ -117,7 +117,7 @@ func (b *builder) commands(s *session, o *opened, params *sessionParams, files a
 	})
 }
 
-// helpers returns a function that lists the helper agents of a session. It reads no files before it is called.
+// helpers returns a function that lists the helper agents of a session. No files are read until it is called.
 func (b *builder) helpers(s *session, params *sessionParams) func(context.Context) []agent.Helper {
 	return agents.New(agents.Options{
 		UserDir: b.opts.Sessions.UserDir, ProjectDirs: params.roots(), Home: b.opts.Sessions.Home,
@@ -127,10 +127,10 @@ func (b *builder) helpers(s *session, params *sessionParams) func(context.Contex
 	}).Helpers
 }
 
-// openedLanguages are the language servers of one session.
+// openedLanguages holds the language servers of one session.
 type openedLanguages struct {
 	workspace *lsp.Workspace // nil for none
-	subagents bool           // subagents have them too
+	subagents bool           // whether subagents use the servers too
 }
 
 // forSubagents returns the language servers of the session's subagents; nil for none.
@@ -141,7 +141,7 @@ func (l openedLanguages) forSubagents() *lsp.Workspace {
 	return l.workspace
 }
 
-// openLanguages gives a session its language servers. It starts none. The error is about their configuration.
+// openLanguages returns the language servers of a session. It does not start them. The error is about their configuration.
 func (b *builder) openLanguages(s *session, params *sessionParams, files agent.FS) (openedLanguages, error) {
 	if b.opts.Machine.Languages == nil {
 		return openedLanguages{}, nil
@@ -167,11 +167,11 @@ func (b *builder) openLanguages(s *session, params *sessionParams, files agent.F
 type configuration struct {
 	opts *SessionOptions
 	cwd  string
-	// Each error is about one part of the configuration; nil if that part has no mistakes.
+	// Each error is about one part of the configuration; nil if that part is valid.
 	settingsErr, modelErr, secretsErr, policyErr, languagesErr, debuggerErr error
 }
 
-// apply reads the configuration into the options of a session.
+// apply reads the configuration and stores it in the options of a session.
 func (c *configuration) apply(opts *agent.Options) {
 	opts.Secrets, c.secretsErr = secretsIn(c.opts, c.cwd)
 	set, err := c.opts.settings(c.cwd)
@@ -198,7 +198,7 @@ func (c *configuration) notices() []agent.Noticed {
 	if c.secretsErr != nil {
 		add(agent.SeverityError, "Cannot load the secrets to keep back, so no model is called. Fix the file and reopen the session.", c.secretsErr)
 	}
-	if c.policyErr != nil && c.settingsErr == nil { // settingsErr includes it
+	if c.policyErr != nil && c.settingsErr == nil { // settingsErr includes policyErr
 		add(agent.SeverityError, "Cannot read the permissions in the configuration, so every step asks. Fix the file and reopen the session.", c.policyErr)
 	}
 	if c.languagesErr != nil {

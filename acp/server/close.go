@@ -12,18 +12,18 @@ import (
 // sessionCloseTimeout bounds how long a turn may clean up when its session is closed.
 const sessionCloseTimeout = 5 * time.Second
 
-// ending is the end of a session.
+// ending coordinates the closing of a session.
 type ending struct {
 	once sync.Once
 	done chan struct{} // closed when the session is closed and finish has returned
 	err  error         // set before done is closed
-	// hurry ends ctx, which bounds the closing, with the first context of those who wait for it.
+	// hurry cancels ctx, which bounds the closing, as soon as the context of any waiting caller ends.
 	ctx   context.Context //nolint:containedctx // bounds the closing of the session, for all who wait for it
 	hurry context.CancelCauseFunc
 
 	mu       sync.Mutex // guards the fields below
 	finish   func()     // runs when the session is closed
-	finished bool       // it is too late for another finish
+	finished bool       // finish can no longer be set
 }
 
 func (e *ending) init() {
@@ -31,8 +31,8 @@ func (e *ending) init() {
 	e.ctx, e.hurry = context.WithCancelCause(context.Background())
 }
 
-// then makes fn run when the session is closed, before another session with its ID can be opened. It returns false if it is
-// too late for that, or another function runs then.
+// then makes fn run when the session is closed, before another session with its ID can be opened. It returns false if the session
+// is already closed or another function was set.
 func (e *ending) then(fn func()) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -56,7 +56,7 @@ func (e *ending) takeFinish() func() {
 func (s *session) close(ctx context.Context) error {
 	e := &s.ending
 	e.once.Do(func() {
-		go func() { // ends when the session is open, or cannot be opened, and then closed
+		go func() { // ends once the session has been opened, or has failed to open, and is closed
 			defer close(e.done)
 			<-s.done
 			e.err = s.end()
@@ -81,14 +81,14 @@ func (s *session) close(ctx context.Context) error {
 	}
 }
 
-// end closes what the session consists of.
+// end closes everything that the session consists of.
 func (s *session) end() error {
 	o := s.ready()
 	if o == nil {
 		return nil
 	}
 	ctx := s.ending.ctx
-	// A client that does not read holds up the session's events, but must not hold up its end.
+	// A client that does not read delays the session's events, but must not delay its end.
 	stop := context.AfterFunc(ctx, s.out.close)
 	defer stop()
 	err := o.Close(ctx)

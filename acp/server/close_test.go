@@ -13,8 +13,8 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// If several calls close a session, the one with the least time decides: the end of the server does not wait for a
-// session/close that has more.
+// If several calls close a session, the shortest deadline decides: the end of the server does not wait for a session/close with a
+// later one.
 func TestSession_CloseHurries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := sessions.NewStore(t.TempDir(), nil)
@@ -44,7 +44,7 @@ func TestSession_CloseHurries(t *testing.T) {
 			defer close(closed)
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
-			_ = s.close(ctx) // that it ends is what counts
+			_ = s.close(ctx) // the test only requires that it returns
 		}()
 		synctest.Wait()
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 800*time.Millisecond, errors.New("hurry"))

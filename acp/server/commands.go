@@ -10,7 +10,8 @@ import (
 	"github.com/gajae-code/gjc/agent/commands"
 )
 
-// commandSources returns the places of the command files and skills of a session with these directories.
+// commandSources returns the locations of the command files and skills of a session with these directories, the working directory
+// first.
 func (o *SessionOptions) commandSources(roots []string) commands.Options {
 	return commands.Options{UserDir: o.UserDir, ProjectDirs: roots, Foreign: true, Home: o.Home}
 }
@@ -59,14 +60,14 @@ func (c commandSession) Warn(title, detail string) {
 	c.out.notice(agent.SeverityWarning, title, detail)
 }
 
-// advertised is the list of slash commands that the client has received last.
+// advertised records the slash commands that the client received last.
 type advertised struct {
-	sending sync.Mutex // held while a list is compared and sent
+	sending sync.Mutex // held while lists are compared and sent
 	mu      sync.Mutex // guards keys
 	keys    []string
 }
 
-// commandsUpdate returns the update with all slash commands of the session, which the caller sends.
+// commandsUpdate returns the update with all slash commands of the session. The caller must send it.
 func (s *session) commandsUpdate(o *opened) *acp.AvailableCommandsUpdate {
 	u := &acp.AvailableCommandsUpdate{AvailableCommands: o.commands.Available()}
 	s.advertised.mu.Lock()
@@ -98,7 +99,7 @@ func commandKeys(list []acp.AvailableCommand) []string {
 // refreshCommands reads changed command files in the background and advertises their commands.
 func (s *session) refreshCommands(o *opened, tasks *background) {
 	tasks.run(func() { // ends when the files are read, or with the session
-		s.out.flush() // a waiting response is more urgent
+		s.out.flush() // a waiting response takes precedence
 		o.commands.Files(s.out.ctx)
 		s.advertise(o)
 	})

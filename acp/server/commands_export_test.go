@@ -27,7 +27,7 @@ func TestCommands_ExportFormats(t *testing.T) {
 			t.Errorf("/export%s: %q", tt.args, got)
 		}
 		data, err := os.ReadFile(path)
-		if text, ok := e.Buffer(path); ok { // the editor has written it
+		if text, ok := e.Buffer(path); ok { // the editor has written the file
 			data, err = []byte(text), nil
 		}
 		if err != nil || !strings.HasPrefix(string(data), tt.want) || !strings.Contains(string(data), "hello there") || strings.Contains(string(data), "interrupted") {

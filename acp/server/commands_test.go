@@ -94,7 +94,7 @@ func TestCommands(t *testing.T) {
 		}
 	}
 	data, err := os.ReadFile(out)
-	if text, ok := e.Buffer(out); ok { // the editor has written it
+	if text, ok := e.Buffer(out); ok { // the editor has written the file
 		data, err = []byte(text), nil
 	}
 	if err != nil || !strings.Contains(string(data), "hello there") {

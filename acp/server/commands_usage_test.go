@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// priced returns a registry with a model that costs a dollar a token, and one whose prices are unknown.
+// priced returns a registry with a model that costs one dollar per token and a model whose prices are unknown.
 func priced(steps ...providertest.Step) func(*config) {
 	return func(c *config) {
 		info := providers.ModelInfo{
@@ -45,8 +45,8 @@ func (e *env) reload(id acp.SessionID) *acp.UsageUpdate {
 	return last
 }
 
-// An answer that is cut off counts with the usage reported before, now and when the session is loaded. One without a reported
-// usage makes the cost unknown. The fill level of the window does not change.
+// An interrupted answer counts with the usage reported before the interruption, both live and when the session is loaded. An
+// interrupted answer without reported usage makes the cost unknown. The fill level of the window does not change.
 func TestUsage_CutOff(t *testing.T) {
 	used := providers.Usage{Input: 3, Output: 2, CacheRead: 10, CacheWrite: 4}
 	cost, gate := 3+2+1+8., providertest.NewGate()
@@ -116,7 +116,7 @@ func usageUpdates(updates []acp.SessionUpdate) []*acp.UsageUpdate {
 	return all
 }
 
-// A cost has no rounding errors, however many prices it is the sum of.
+// A cost has no rounding errors, however many prices it sums up.
 func TestUsage_Digits(t *testing.T) {
 	step := providertest.Step{providertest.Text("ok"), providertest.Use(providers.Usage{Input: 1234, Output: 567, CacheRead: 89})}
 	e := start(t, func(c *config) {

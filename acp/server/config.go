@@ -49,7 +49,7 @@ func (c *sessionConfig) options(snap *agent.Snapshot) []acp.SessionConfigOption 
 		models = append(models, modelOption(m))
 	}
 	if !known {
-		// The session's model can no longer be used, or was given on the command line. It is still the current one.
+		// The session's model is no longer available, or was given on the command line. It is still the current one.
 		models = append(models, modelOption(snap.Model))
 	}
 	for _, l := range agent.ThinkingLevels(snap.Model) {
@@ -112,13 +112,14 @@ func modeState(current approval.Mode) *acp.SessionModeState {
 	return state
 }
 
-// setting is a new value of a config option. Either change is a change of the session, or apply sets the value.
+// setting is a new value of a config option. Exactly one field is set: change is a change of the session, and apply sets the value
+// directly.
 type setting struct {
 	change agent.Change
 	apply  func()
 }
 
-// set returns the setting that gives an option a value.
+// set returns the setting that assigns a value to an option.
 func (c *sessionConfig) set(id acp.SessionConfigID, v acp.SessionConfigOptionValue) (*setting, error) {
 	if id == optionThoughts && c.out.booleans {
 		on, ok := v.(acp.SessionConfigBoolValue)
@@ -171,7 +172,7 @@ func isOption(id acp.SessionConfigID) bool {
 	}
 }
 
-// maxNamedModels bounds how many models an error lists.
+// maxNamedModels is the maximum number of models that an error lists.
 const maxNamedModels = 20
 
 func (c *sessionConfig) modelRefs() string {
@@ -232,7 +233,7 @@ func (h *configHandlers) SetSessionConfigOption(ctx context.Context, p *acp.SetS
 			h.models.preconnect(snap.Model)
 		}
 		if p.ConfigID == optionMode && changed {
-			// A client shows the mode in two places, and has changed one of them.
+			// The client shows the mode in two controls and has changed only one of them.
 			s.out.send(&acp.CurrentModeUpdate{CurrentModeID: acp.SessionModeID(snap.Mode)})
 		}
 	})
@@ -245,9 +246,9 @@ func (h *configHandlers) SetSessionConfigOption(ctx context.Context, p *acp.SetS
 	}, nil
 }
 
-// change passes a change to the session, in the order of the calls, and returns a function that waits for its result. then
-// runs in the same step of the session as the change, so that what it sends is never older than what was sent before.
-// Responses to changes keep the order of the changes, so that the last one that a client receives holds.
+// change passes a change to the session, in call order, and returns a function that waits for its result. then runs in the same
+// step of the session as the change, so that its updates are never older than those sent before. Responses to changes keep the
+// order of the changes, so that the last one that a client receives is current.
 func (s *session) change(c agent.Change, then func(snap *agent.Snapshot, changed bool)) func(context.Context) (*agent.Snapshot, error) {
 	var snap agent.Snapshot
 	wait := s.queue(func(o *opened) agent.Pending {
@@ -274,8 +275,8 @@ type line struct {
 	last chan struct{} // closed when the last member is done; nil for an empty line
 }
 
-// join returns a channel that is closed when the members before are done, and a function that ends the turn. The function
-// must be called.
+// join returns a channel that is closed when all earlier members are done, and a function that ends the caller's turn. The caller
+// must call that function.
 func (l *line) join() (turn <-chan struct{}, done func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/dap"
 )
 
-// openDebugger gives a session its debugger; nil for none. It starts nothing. The error is about the configuration.
+// openDebugger returns the debugger of a session; nil for none. It starts no process. The error is about the configuration.
 func (b *builder) openDebugger(s *session, params *sessionParams, terminal agent.Terminal) (*debug.Debugger, error) {
 	if b.opts.Machine.Debugging == nil {
 		return nil, nil
@@ -31,7 +31,7 @@ func (b *builder) openDebugger(s *session, params *sessionParams, terminal agent
 func runInTerminal(ctx context.Context, terminal agent.Terminal, req *dap.TerminalRequest) (dap.Terminal, error) {
 	cmd := agent.Command{Args: req.Args, Dir: req.Dir, Env: req.Env, PTY: true, OnOutput: req.Output}
 	for _, name := range req.Unset {
-		cmd.Env = append(cmd.Env, name+"=") // a command cannot unset a variable
+		cmd.Env = append(cmd.Env, name+"=") // a command cannot unset a variable, so it is set to the empty string
 	}
 	exec, err := terminal.Start(ctx, cmd)
 	if errors.Is(err, errors.ErrUnsupported) { // no pseudo-terminals on this system
@@ -44,7 +44,7 @@ func runInTerminal(ctx context.Context, terminal agent.Terminal, req *dap.Termin
 	return debugTerminal{exec}, nil
 }
 
-// debugTerminal implements [dap.Terminal] by an execution.
+// debugTerminal implements [dap.Terminal] with an execution.
 type debugTerminal struct{ agent.Execution }
 
 func (d debugTerminal) ID() string { return d.TerminalID() }
@@ -54,7 +54,7 @@ func (d debugTerminal) Wait(ctx context.Context) (int, error) {
 	return status.Code, err
 }
 
-// Output returns nothing for a local terminal, whose output was passed on as it came.
+// Output returns "" for a local terminal, whose output was passed on as it arrived.
 func (d debugTerminal) Output(ctx context.Context) (string, error) {
 	if d.TerminalID() == "" {
 		return "", nil

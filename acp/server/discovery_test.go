@@ -26,9 +26,9 @@ type finder struct {
 	// searches receives a value at the start of each search. results has the results of the searches.
 	searches chan struct{}
 	results  chan error
-	ended    chan error // gets the cause of each search that was broken off
+	ended    chan error // receives the cause of each canceled search
 
-	mu  sync.Mutex // guards all below
+	mu  sync.Mutex // guards the fields below
 	has bool
 }
 
@@ -65,7 +65,7 @@ func (f *finder) discover(ctx context.Context) (bool, error) {
 	}
 }
 
-// listsFound expects a list of options with the model that was found.
+// listsFound expects an options update that includes the model that was found.
 func listsFound() acptest.Expectation {
 	return acptest.Update(func(u *acp.ConfigOptionUpdate) bool { return offers(u.ConfigOptions, "test/scripted") })
 }
@@ -184,7 +184,7 @@ func TestPreconnect(t *testing.T) {
 		}
 	}
 	set("mode", "auto")
-	set("model", "offline/demo") // it is that already
+	set("model", "offline/demo") // no change: it is already the current model
 	set("model", "test/scripted")
 	want("test/scripted")
 	e.say(id, "/model offline/demo", acp.StopReasonEndTurn)

@@ -93,19 +93,19 @@ func (m *models) SetProvider(string, string, string, map[string]string) error {
 
 func (m *models) DisableProvider(string) error { return nil }
 
-// env is a server and an editor, in memory.
+// env is an in-memory server with an editor.
 type env struct {
 	*acptest.Editor
 	t    *testing.T
 	dir  string // the workspace
 	done chan error
-	stop func() // breaks the wire
+	stop func() // disconnects the editor from the server
 
 	mu      sync.Mutex
-	cancels int // $/cancel_request that came from the agent
+	cancels int // number of $/cancel_request notifications from the agent
 }
 
-// config configures start.
+// config is the configuration for start.
 type config struct {
 	server server.Options
 	editor acptest.EditorOptions
@@ -113,7 +113,7 @@ type config struct {
 	agent  string // the agent directory
 }
 
-// machine returns the options of sessions on a machine, as cmd/gjc does.
+// machine returns the options of a machine, as cmd/gjc builds them.
 func machine(local bridges.Local) server.MachineOptions {
 	return server.MachineOptions{Environ: local.Environ, Bridges: func(o server.BridgeOptions) server.Bridges {
 		return server.Bridges(bridges.New(bridges.Options{

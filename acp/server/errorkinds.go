@@ -77,7 +77,7 @@ func modelMessage(err error, e *providers.Error) string {
 	return text
 }
 
-// keyAdvice returns where a refused key came from and how to replace it.
+// keyAdvice explains where a rejected key came from and how to replace it.
 func keyAdvice(e *providers.Error) string {
 	login := "gjc login " + e.Provider
 	switch e.KeySource {
@@ -93,8 +93,8 @@ func keyAdvice(e *providers.Error) string {
 	return "The key came from " + e.KeySource + "; replace it there, or store another one with " + login + ", which counts first."
 }
 
-// resetsAt returns the end of the limit that made a model call fail: the time that the provider reported, or counted from
-// now. It returns the zero time for no known limit.
+// resetsAt returns the time when the limit that made a model call fail is reset: as reported by the provider, or computed from the
+// current time. It returns the zero time if no limit is known.
 func resetsAt(e *providers.Error, now time.Time) time.Time {
 	if e.ResetsAt.IsZero() && e.RetryAfter > 0 {
 		return now.Add(e.RetryAfter)

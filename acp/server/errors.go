@@ -40,7 +40,7 @@ func unknownSession(id acp.SessionID) error {
 		errorData{Kind: "session_not_found", SessionID: string(id)})
 }
 
-// wireError maps the errors of other packages to codes. Nothing else does.
+// wireError maps the errors of other packages to codes. No other function does.
 func wireError(err error) *acp.Error {
 	if e, ok := errors.AsType[*providers.Error](err); ok {
 		data := errorData{Kind: string(e.Kind), Retryable: e.Retryable()}
@@ -48,7 +48,7 @@ func wireError(err error) *acp.Error {
 			data.ResetsAt = at.UTC().Format(time.RFC3339)
 		}
 		code := acp.ErrorCodeInternalError
-		// Clients offer to sign in only for this code, so a refused key has it too.
+		// Clients offer to sign in only for this code, so it is also used for a rejected key.
 		if e.Kind == providers.KindAuth {
 			code = acp.ErrorCodeAuthenticationRequired
 		}

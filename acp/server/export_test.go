@@ -1,12 +1,12 @@
 package server
 
-// WireError maps an error to the one that is sent.
+// WireError maps a handler's error to the error that is sent.
 var WireError = wireError
 
 // ErrorKinds returns all values of data.kind with their meanings.
 func ErrorKinds() [][2]string { return kindsOf(append(modelErrors(), otherErrors()...)) }
 
-// ModelErrorKinds returns those of failed model calls.
+// ModelErrorKinds returns the values of data.kind for failed model calls, with their meanings.
 func ModelErrorKinds() [][2]string { return kindsOf(modelErrors()) }
 
 func kindsOf(kinds []errorKind) [][2]string {

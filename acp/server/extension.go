@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// extensions serves the methods beyond the protocol. docs/protocol.md describes them.
+// extensions serves the extension methods. docs/protocol.md describes them.
 type extensions struct {
 	client  *client
 	methods map[string]extension
@@ -35,7 +35,7 @@ func newExtensions(client *client, prompts *promptHandlers, stored *storedHandle
 	}}
 }
 
-// names lists the methods.
+// names lists the extension methods.
 func (x extensions) names() []string { return slices.Sorted(maps.Keys(x.methods)) }
 
 // serve handles a method whose name begins with an underscore. For an unknown one it returns -32601.
@@ -50,8 +50,8 @@ func (x extensions) serve(ctx context.Context, method string, params jsonx.Raw) 
 	return handler(ctx, params)
 }
 
-// ordered decodes the parameters of a handler whose first half runs in the order of the wire. Absent parameters are an empty
-// object.
+// ordered returns an extension that decodes the parameters for a handler whose first half runs in wire order. Absent parameters are
+// an empty object.
 func ordered[P any](handler func(context.Context, *P) (func() (any, error), error)) extension {
 	return func(ctx context.Context, raw jsonx.Raw) (func() (any, error), error) {
 		p := new(P)
@@ -97,7 +97,7 @@ func (r *registry) usageReports(context.Context, *struct{}) (any, error) {
 	return result, nil
 }
 
-// switches are the command files and skills that are switched off, by the names of their commands. The zero value has all
+// switches records the command files and skills that are switched off, by the names of their commands. In the zero value all are
 // switched on.
 type switches struct {
 	mu  sync.Mutex // guards off
@@ -150,7 +150,7 @@ func (h *addonHandlers) list(ctx context.Context, p *struct {
 	result := struct {
 		Extensions []addon `json:"extensions"`
 	}{Extensions: []addon{}}
-	set, _ := commands.Load(ctx, h.sources(roots)) // sessions report the problems
+	set, _ := commands.Load(ctx, h.sources(roots)) // each session reports the problems itself
 	for _, c := range set.Commands() {
 		kind := "command"
 		if strings.HasPrefix(c.Name, commands.SkillPrefix) {

@@ -17,12 +17,12 @@ import (
 	"github.com/gajae-code/gjc/providers/registry"
 )
 
-// as gives the editor other capabilities.
+// as gives the editor the capabilities c.
 func as(c *acp.ClientCapabilities) func(*config) {
 	return func(cfg *config) { cfg.editor.Capabilities = c }
 }
 
-// kinds lists the kinds of the updates of a session, without repetitions in a row.
+// kinds lists the kinds of a session's updates, without consecutive duplicates.
 func kinds(updates []acp.SessionUpdate) []string {
 	var all []string
 	for _, u := range updates {
@@ -78,7 +78,7 @@ func TestBooleanOption_NotAdvertised(t *testing.T) {
 	wantCode(t, err, acp.ErrorCodeInvalidParams, "unknown config option")
 }
 
-// A client that supports plan_update receives it instead of plan, and receives the removal of a plan.
+// A client that supports plan_update receives it instead of plan, and is notified when the plan is removed.
 func TestPlanUpdates(t *testing.T) {
 	e := start(t, as(acptest.UnstableCapabilities()))
 	id := e.session()
@@ -116,7 +116,7 @@ func TestCompaction_IsShown(t *testing.T) {
 		if d := cmp.Diff(want, statuses); d != "" {
 			t.Errorf("able %v: -want +got:\n%s", able, d)
 		}
-		// The whole conversation is replayed, including what was compacted.
+		// The whole conversation is replayed, including the compacted part.
 		call[struct{}](e, "session/close", obj{"sessionId": id})
 		from := len(e.Updates(id))
 		call[struct{}](e, "session/load", obj{"sessionId": id, "cwd": e.dir, "mcpServers": []any{}})
@@ -206,7 +206,7 @@ func TestCompaction_Failures(t *testing.T) {
 	}
 }
 
-// A client without terminals that supports output in _meta receives the output as it comes, and the exit status.
+// A client without terminals that supports output in _meta receives the output as it arrives, and the exit status.
 func TestTerminalOutputMeta(t *testing.T) {
 	for _, key := range []string{"terminal_output", "terminal_output_delta"} {
 		c := &acp.ClientCapabilities{Meta: acp.Meta{key: []byte("true")}}
@@ -382,7 +382,8 @@ func TestAsk(t *testing.T) {
 	})
 }
 
-// A client that supports child sessions sees the child as a session. For another one its calls are those of the parent.
+// A client that supports child sessions sees the child as a session. For any other client the child's calls are calls of the
+// parent.
 func TestSubagents(t *testing.T) {
 	steps := []providertest.Step{
 		{providertest.Call("c1", "task", `{"tasks":[{"id":"a","description":"look","assignment":"look around"}]}`)},
@@ -494,7 +495,8 @@ func TestSubagents_CancelledQuestionStopsAll(t *testing.T) {
 	e.say(e.session(), "delegate", acp.StopReasonCancelled)
 }
 
-// The terminal method is only for clients that can run it and cannot be authenticated. Every client has a method that works.
+// The terminal method is offered only to clients that can run it and cannot be authenticated otherwise. Every client has a method
+// that works.
 func TestAuthMethods(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -541,7 +543,7 @@ func TestAuthMethods(t *testing.T) {
 	}
 }
 
-// A client that has asked for the status receives its changes; another one does not.
+// A client that has asked for the status receives its changes; any other client does not.
 func TestAuthStatus_Changes(t *testing.T) {
 	for _, asks := range []bool{true, false} {
 		e := start(t, func(c *config) {
@@ -563,10 +565,10 @@ func TestAuthStatus_Changes(t *testing.T) {
 			}
 		}
 		call[struct{}](e, "logout", obj{})
-		if asks { // who asks again before the update comes needs none
+		if asks { // a client that asks again before the update arrives needs none
 			e.await("", acptest.Called("auth/status_update", 1))
 		}
-		call[struct{}](e, "logout", obj{}) // nothing changes any more
+		call[struct{}](e, "logout", obj{}) // no further change
 		if st := call[acp.AuthStatusResponse](e, "auth/status", obj{}); st.State != acp.AuthStateNotRequired || len(st.Accounts) > 0 {
 			t.Errorf("without a key: %+v", st)
 		}

@@ -16,8 +16,8 @@ import (
 // metaMessageID is the member of _meta in session/fork that names the message to fork at.
 const metaMessageID = "messageId"
 
-// ForkSession opens a new session with the history of another one, which may be open and is not changed. It replays nothing:
-// the client has the history already.
+// ForkSession opens a new session with the history of another one, which may be open and is not changed. It replays nothing,
+// because the client already has the history.
 func (h *openHandlers) ForkSession(ctx context.Context, p *acp.ForkSessionRequest) (acp.Reply[acp.ForkSessionResponse], error) {
 	if err := h.client.initialized(); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (h *openHandlers) fork(ctx context.Context, id string, params *sessionParam
 	}
 	opts, warnings, err := h.restored(ctx, log, params.Cwd)
 	if err != nil {
-		_ = log.Close() // the fork is stored, and can be opened when there is a model for it
+		_ = log.Close() // the fork is stored, and can be opened once a model is available for it
 		return nil, nil, err
 	}
 	s, snap, err := h.begin(ctx, log, params, opts)
@@ -75,17 +75,17 @@ func forkMessage(meta acp.Meta) (string, error) {
 	return id, nil
 }
 
-// forkPoint is the place in a session where a fork ends.
+// forkPoint is the position in a session where a fork ends.
 type forkPoint struct {
-	// leaf is the last entry of the fork. If it is empty, the fork is the whole session, or nothing if none is set.
+	// leaf is the last entry of the fork. If it is empty, the fork is the whole session, or empty if none is set.
 	leaf string
 	none bool
-	// prompt is the user's prompt at that place, to be edited and sent again; nil for a fork after an answer.
+	// prompt is the user's prompt at that position, to be edited and sent again; nil for a fork after an answer.
 	prompt []acp.ContentBlock
 }
 
-// findForkPoint returns the place of a fork at a message: before a prompt, or after an answer and the results of its tool
-// calls. Without a message the fork is the whole session.
+// findForkPoint returns the position of a fork at a message: before a prompt, or after an answer and the results of its tool calls.
+// Without a message the fork is the whole session.
 func findForkPoint(ctx context.Context, store *sessions.Store, session, message string) (*forkPoint, error) {
 	if message == "" {
 		return new(forkPoint), nil
@@ -105,7 +105,7 @@ func findForkPoint(ctx context.Context, store *sessions.Store, session, message 
 	return &forkPoint{leaf: leaf, none: leaf == "", prompt: blocks}, nil
 }
 
-// entriesFrom returns the entries of a session from the one that holds a message on.
+// entriesFrom returns the entries of a session starting with the one that holds a message.
 func entriesFrom(ctx context.Context, store *sessions.Store, session, message string) ([]sessions.Entry, error) {
 	log, err := store.View(ctx, session)
 	if err != nil {
@@ -144,7 +144,7 @@ func withResults(entries []sessions.Entry) string {
 		m, ok := e.(sessions.MessageEntry)
 		switch {
 		case !ok:
-			at = e.Ref().ID // a note between results
+			at = e.Ref().ID // an entry other than a message, between results
 		case m.Message.Role == providers.RoleTool && open[m.Message.ToolCallID]:
 			delete(open, m.Message.ToolCallID)
 			at = e.Ref().ID
@@ -163,7 +163,7 @@ func (p *forkPoint) createLog(ctx context.Context, store *sessions.Store, id str
 		if p.prompt == nil || !errors.Is(err, sessions.ErrNothingToFork) {
 			return log, err
 		}
-		// Only settings such as the mode come before the first prompt.
+		// Only settings such as the mode precede the first prompt.
 	}
 	info, err := store.Info(ctx, id)
 	if err != nil {

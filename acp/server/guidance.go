@@ -19,7 +19,7 @@ type guidance struct {
 
 	mu       sync.Mutex // guards the fields below; held while files are read, so that they are read once
 	book     *rules.Book
-	reported map[string]bool // the problems in files that the user has been warned of
+	reported map[string]bool // the problems in files that were reported to the user
 }
 
 // load returns the rules and skills. It reads the files again if they have changed.
@@ -42,7 +42,7 @@ func (g *guidance) rules(ctx context.Context) *rules.Book {
 	}
 	book, problems := rules.Load(ctx, g.sources)
 	if ctx.Err() != nil && g.book != nil {
-		return g.book // book may be incomplete
+		return g.book // the new book may be incomplete
 	}
 	g.book = book
 	for _, p := range problems {

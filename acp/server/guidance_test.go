@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// The model of a session receives the rules and skills of its workspace, reads them by their addresses, and receives a rule about
+// The model of a session receives the rules and skills of its workspace and reads them by their addresses. It receives a rule about
 // files with the first such file that it reads. The user is warned of an invalid rule, and a new rule applies to the next request.
 func TestGuidance(t *testing.T) {
 	var prompts []string

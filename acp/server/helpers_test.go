@@ -16,7 +16,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// helperSteps returns the steps of a helper that starts another one, whose command needs permission.
+// helperSteps returns the steps of a helper that starts another one, which runs a command that needs permission.
 func helperSteps() []providertest.Step {
 	return []providertest.Step{
 		{providertest.Call("c", "task", `{"tasks":[{"id":"a","description":"outer","assignment":"delegate"}]}`)},
@@ -28,8 +28,8 @@ func helperSteps() []providertest.Step {
 	}
 }
 
-// For a client without child sessions the calls of helpers and of their helpers are calls of the session, each with a unique ID,
-// and a question names its helper.
+// For a client without child sessions the calls of all helpers, at any depth, are calls of the session, each with a unique ID. A
+// question names its helper.
 func TestHelpers_Nested(t *testing.T) {
 	var mu sync.Mutex
 	var asked []string
@@ -65,7 +65,7 @@ func TestHelpers_Nested(t *testing.T) {
 	}
 }
 
-// A client that supports child sessions sees each in its parent, and can end a single one.
+// A client that supports child sessions sees each one in its parent, and can end each one separately.
 func TestHelpers_Sessions(t *testing.T) {
 	gate := providertest.NewGate()
 	defer gate.Open()
@@ -103,8 +103,8 @@ func TestHelpers_Sessions(t *testing.T) {
 	}
 }
 
-// In plan mode a helper changes nothing, whatever its task. A file in the workspace defines a helper, and the user is warned of one
-// with a mistake.
+// In plan mode a helper changes nothing, whatever its task. A file in the workspace defines a helper, and the user is warned of an
+// invalid one.
 func TestHelpers_PlanModeAndFiles(t *testing.T) {
 	e := start(t, scripted(
 		providertest.Step{providertest.Call("c1", "task", `{"agent":"mine","tasks":[{"id":"a","description":"change","assignment":"change it"}]}`)},

@@ -58,7 +58,7 @@ func (h *initializeHandlers) Initialize(_ context.Context, p *acp.InitializeRequ
 		h.log.Info().Str("client", p.ClientInfo.Name).Str("version", p.ClientInfo.Version).Msg("initialize")
 	}
 	return acp.Done(&acp.InitializeResponse{
-		// If the client asks for another version, it decides whether to go on with this one.
+		// If the client requested another version, it decides whether to continue with this one.
 		ProtocolVersion: protocolVersion,
 		AgentInfo:       &acp.Implementation{Name: "gjc", Title: "gjc", Version: h.version},
 		AgentCapabilities: acp.AgentCapabilities{
@@ -88,7 +88,7 @@ func (h *initializeHandlers) Initialize(_ context.Context, p *acp.InitializeRequ
 	}), nil
 }
 
-// extensionMeta lists the methods beyond the protocol.
+// extensionMeta lists the extension methods.
 func extensionMeta(methods []string) (m acp.Meta) {
 	setMeta(&m, "gjc", struct {
 		Methods []string `json:"methods"`
@@ -96,7 +96,7 @@ func extensionMeta(methods []string) (m acp.Meta) {
 	return m
 }
 
-// steeringMeta advertises "_session/steering" in the place where other agents do.
+// steeringMeta advertises "_session/steering" in the same member as other agents do.
 func steeringMeta() (m acp.Meta) {
 	setMeta(&m, "steering", struct {
 		Supported bool `json:"supported"`
@@ -104,5 +104,5 @@ func steeringMeta() (m acp.Meta) {
 	return m
 }
 
-// setMeta sets a member of m. It ignores the error of v that cannot be encoded, which no caller passes.
+// setMeta sets a member of m. It ignores an encoding error, because every caller passes an encodable value.
 func setMeta(m *acp.Meta, key string, v any) { _ = m.Set(key, v) }

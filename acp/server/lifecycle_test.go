@@ -130,7 +130,7 @@ func TestSessionStatus(t *testing.T) {
 	}
 }
 
-// A title from the user is never replaced by an automatic one, and is normalised whether the session is open or not.
+// An automatic title never replaces a title from the user. The user's title is normalized whether the session is open or not.
 func TestSetTitle(t *testing.T) {
 	e := start(t)
 	id := e.session()

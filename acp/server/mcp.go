@@ -23,12 +23,12 @@ type toolbox struct {
 	own []agent.Tool
 
 	mu      sync.Mutex // guards the fields below
-	lists   int        // counts the lists of servers
-	order   int64      // the place on the wire of the request that brought the last list
+	lists   int        // counts the server lists
+	order   int64      // the wire order of the request that set the current list
 	closed  bool
 	servers []acp.MCPServer
 	set     *mcp.Set // nil for no servers
-	// selected are the names of the MCP tools that are offered; nil for all.
+	// selected holds the names of the MCP tools that are offered; nil for all.
 	selected map[string]bool
 	// building is closed when the set for servers is built; nil if it is.
 	building chan struct{}
@@ -76,8 +76,8 @@ func (b *toolbox) Current() *mcp.Set {
 	return b.set
 }
 
-// use replaces the session's servers, unless a later request has done so already. It returns the set to end; nil for none.
-// The caller passes list to put in any case; if it is zero, there is nothing to put.
+// use replaces the session's servers, unless a later request has already done so. It returns the set to end; nil for none. The
+// caller must pass list to put; if it is zero, there is nothing to put.
 func (b *toolbox) use(order int64, servers []acp.MCPServer) (end *mcp.Set, list int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -97,7 +97,7 @@ func (b *toolbox) use(order int64, servers []acp.MCPServer) (end *mcp.Set, list 
 	return end, b.lists
 }
 
-// put sets the set of servers of a list, unless the session has another list now or is closed. It reports whether it did.
+// put stores the set of servers for a list, unless the session has a newer list or is closed. It reports whether it did.
 func (b *toolbox) put(list int, set *mcp.Set) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -134,12 +134,12 @@ func (b *toolbox) Select(names []string) {
 	b.selected = make(map[string]bool)
 	for _, name := range names {
 		b.selected[name] = true
-		// Other programs write "server.tool".
+		// Other programs write names as "server.tool".
 		b.selected["mcp__"+strings.ReplaceAll(name, ".", "_")] = true
 	}
 }
 
-// chosen returns the tools of MCP servers that were selected.
+// chosen returns the selected tools of MCP servers.
 func (b *toolbox) chosen(all []agent.Tool) []agent.Tool {
 	b.mu.Lock()
 	selected := b.selected
@@ -176,8 +176,8 @@ type mcpConnector struct {
 	log        zerolog.Logger
 }
 
-// connect replaces the servers of a session, so that the next prompt waits for the new ones. The function that it returns
-// starts them and ends the former ones. It must be called, after the response, and does not block.
+// connect replaces the servers of a session, so that the next prompt waits for the new ones. The function that it returns starts
+// them and ends the former ones. The caller must call it after the response. It does not block.
 func (c *mcpConnector) connect(s *session, o *opened, params *sessionParams) func() {
 	servers := params.servers
 	end, list := o.tools.use(params.order, servers)
@@ -254,7 +254,8 @@ func (c *mcpConnector) newSet(s *session, o *opened, servers []acp.MCPServer) *m
 	return mcp.NewSet(opts, specs)
 }
 
-// mcpServers converts the client's list for package mcp. Invalid servers stay in it, so that the user sees their error.
+// mcpServers converts the client's list to the types of package mcp. Invalid servers stay in the list, so that the user sees their
+// error.
 func mcpServers(servers []acp.MCPServer) []mcp.Server {
 	var specs []mcp.Server
 	headers := func(list []acp.HTTPHeader) (out []mcp.Header) {

@@ -185,7 +185,7 @@ func TestMCP_CommandsWaitForServers(t *testing.T) {
 		if got := e.Text(id); !strings.Contains(got, "db (http)") {
 			t.Fatalf("/mcp said %q", got)
 		}
-		e.say(id, "wait for it", acp.StopReasonEndTurn) // a server whose client goes while it connects keeps its session
+		e.say(id, "wait for it", acp.StopReasonEndTurn) // a server whose client disconnects while connecting keeps its session
 		call[struct{}](e, "session/close", obj{"sessionId": id})
 	}
 	id := call[acp.NewSessionResponse](e, "session/new", obj{"cwd": e.dir, "mcpServers": []any{httpSpec("db", srv.URL, "ann")}}).SessionID
@@ -310,7 +310,7 @@ func TestMCP_TraceContext(t *testing.T) {
 	}
 }
 
-// "Always allow" is for a server, not for another one with its name.
+// "Always allow" applies to one server, not to another one with the same name.
 func TestMCP_GrantsEndWithTheServers(t *testing.T) {
 	srv := httpServer(t, nil)
 	asked := 0
@@ -387,7 +387,7 @@ func TestMCP_ConsecutiveLoads(t *testing.T) {
 	}
 }
 
-// However much servers say about their prompts, the line is short enough for clients.
+// However long the servers' descriptions of their prompts are, the line is short enough for clients.
 func TestMCP_ManyPrompts(t *testing.T) {
 	var longest atomic.Int64
 	srv := httpServer(t, func(server *sdk.Server) {
@@ -399,7 +399,7 @@ func TestMCP_ManyPrompts(t *testing.T) {
 	e := start(t, func(c *config) {
 		c.editor.Trace = func(sent bool, line []byte) {
 			if n := int64(len(line)); !sent && n > longest.Load() {
-				longest.Store(n) // one line at a time
+				longest.Store(n) // lines are sent one at a time
 			}
 		}
 	})

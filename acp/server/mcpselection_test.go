@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// The model is offered the selected MCP tools, also after the session is loaded.
+// The model is offered only the selected MCP tools, even after the session is loaded again.
 func TestMCP_Selection(t *testing.T) {
 	srv := httpServer(t, nil)
 	var offered []string

@@ -13,19 +13,19 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// models chooses the models of sessions.
+// models selects the models of sessions.
 type models struct {
 	Models
 	opts     *ModelOptions
 	settings func(cwd string) (*Settings, error)
 	tasks    *background
 	log      zerolog.Logger
-	// changed is to be called when sessions can use other models, or the keys have changed.
+	// changed must be called when the available models or the keys have changed.
 	changed   func(keys bool)
 	discovery *discovery
 }
 
-// newModels returns the models of a server. The caller sets changed.
+// newModels returns the models of a server. The caller must set changed.
 func newModels(opts *ModelOptions, settings func(cwd string) (*Settings, error), tasks *background, log zerolog.Logger) *models {
 	m := &models{Models: opts.Models, opts: opts, settings: settings, tasks: tasks, log: log}
 	m.discovery = &discovery{find: opts.Discover, tasks: tasks, log: log, found: func() { m.changed(false) }}
@@ -36,7 +36,7 @@ func newModels(opts *ModelOptions, settings func(cwd string) (*Settings, error),
 func (m *models) refresh(ctx context.Context) {
 	changed, err := m.Refresh(ctx)
 	if err != nil && changed {
-		// The built-in models work without the file; the next session shows its mistake.
+		// The built-in models work without the file; the next session reports the error.
 		m.log.Warn().Err(err).Msg("loading models")
 	}
 	if changed {
@@ -45,12 +45,12 @@ func (m *models) refresh(ctx context.Context) {
 	}
 }
 
-// first returns the model and the level that a new session in a directory begins with.
+// first returns the initial model and level of a new session in a directory.
 func (m *models) first(ctx context.Context, dir string) (providers.ModelInfo, providers.ThinkingLevel, error) {
 	m.refresh(ctx)
 	info, level, err := m.pick(dir)
 	if isNotFound(err) {
-		// Its server may not have been asked yet, or was not running when it was.
+		// The model's server may not have been queried yet, or may not have been running.
 		m.discovery.wait(ctx)
 		info, level, err = m.pick(dir)
 	}
@@ -63,7 +63,8 @@ func (m *models) first(ctx context.Context, dir string) (providers.ModelInfo, pr
 	return info, level, nil
 }
 
-// pick chooses the model of a new session. An error together with a model is about a model that would have come first.
+// pick selects the model of a new session. An error returned together with a model is about a model that would have taken
+// precedence.
 func (m *models) pick(dir string) (providers.ModelInfo, providers.ThinkingLevel, error) {
 	if m.opts.Default != "" {
 		info, level, err := m.Find(m.opts.Default)
@@ -92,8 +93,8 @@ func isNotFound(err error) bool {
 	return is
 }
 
-// next returns the model that a stored session in a directory continues with: its former one, if that still exists and is
-// not the stopgap.
+// next returns the model with which a stored session in a directory continues: its former model, if it still exists and is not the
+// stopgap.
 func (m *models) next(ctx context.Context, former, dir string) (providers.ModelInfo, error) {
 	m.refresh(ctx)
 	if former != "" {
@@ -137,14 +138,14 @@ type discovery struct {
 	log   zerolog.Logger
 
 	mu    sync.Mutex // guards the fields below
-	begun bool       // there was a search
+	begun bool       // whether a search was started
 	again bool       // another search follows the running one
-	// running is closed at the end of the searches under way; nil for none.
+	// running is closed when all running searches have ended; nil for none.
 	running chan struct{}
 }
 
-// start starts the first search, or with again another one, because there are other keys. again before the first search does
-// nothing: that search comes when a session begins.
+// start starts the first search. If again is set, it starts another search because the keys have changed; before the first search
+// it does nothing, because that search begins with a session.
 func (d *discovery) start(again bool) {
 	if d.find == nil {
 		return
@@ -156,7 +157,7 @@ func (d *discovery) start(again bool) {
 	}
 }
 
-// begin starts a search. If one is running, another one follows it if again is set. The caller holds mu.
+// begin starts a search. If a search is running and again is set, another one follows it. The caller must hold mu.
 func (d *discovery) begin(again bool) {
 	d.begun = true
 	if d.running != nil {
@@ -181,7 +182,7 @@ func (d *discovery) begin(again bool) {
 	}
 }
 
-// wait starts a search, or joins the running one, and returns when it is over or ctx ends.
+// wait starts a search, or joins the running one, and returns when the search has ended or ctx ends.
 func (d *discovery) wait(ctx context.Context) {
 	if d.find == nil {
 		return
@@ -199,7 +200,7 @@ func (d *discovery) wait(ctx context.Context) {
 	}
 }
 
-// search asks for models once.
+// search queries the servers for models once.
 func (d *discovery) search() {
 	changed, err := d.find(d.tasks.ctx)
 	if d.tasks.ctx.Err() != nil {

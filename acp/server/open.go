@@ -19,7 +19,7 @@ type sessionParams struct {
 	agent.Workspace
 	servers []acp.MCPServer
 	prompt  *acp.SystemPrompt // nil for none
-	// order is the place of the request among those for a session that is open, in the order of the wire.
+	// order is the position, in wire order, of the request among those for an open session.
 	order int64
 }
 
@@ -109,7 +109,7 @@ func (h *openHandlers) NewSession(ctx context.Context, p *acp.NewSessionRequest)
 	}, nil
 }
 
-// begin opens a session that is new to the client. What the client has to know about it follows the response.
+// begin opens a session that is new to the client. Updates that the client needs follow the response.
 func (h *openHandlers) begin(ctx context.Context, log *sessions.Log, params *sessionParams, opts agent.Options) (*session, *agent.Snapshot, error) {
 	s, _, err := h.sessions.enter(acp.SessionID(log.ID()), params.Cwd)
 	if err != nil {
@@ -120,7 +120,7 @@ func (h *openHandlers) begin(ctx context.Context, log *sessions.Log, params *ses
 	if err != nil {
 		h.sessions.forget(s)
 		s.finish(nil, err)
-		_ = log.Close() // the client has seen nothing of the session
+		_ = log.Close() // the client does not know the session yet
 		return nil, nil, err
 	}
 	snap, err := o.Snapshot()
@@ -133,7 +133,7 @@ func (h *openHandlers) begin(ctx context.Context, log *sessions.Log, params *ses
 	return s, &snap, nil
 }
 
-// announce shows the notices about a session that has been built.
+// announce shows the notices about a newly built session.
 func (h *openHandlers) announce(ctx context.Context, s *session, notices []agent.Noticed) {
 	if err := h.models.Load(ctx); err != nil {
 		s.out.notice(agent.SeverityWarning, "The model configuration has an error; the built-in models work.", err.Error())
@@ -143,8 +143,8 @@ func (h *openHandlers) announce(ctx context.Context, s *session, notices []agent
 	}
 }
 
-// begun makes a session usable after the response that gave it to the client. The client receives the first updates before
-// anything that it requests of the session next.
+// begun makes a session usable after the response that announced it to the client. The client receives the first updates before the
+// results of its next requests for the session.
 func (h *openHandlers) begun(s *session, o *opened, connect func()) {
 	if snap, err := o.Snapshot(); err == nil {
 		s.out.release(s.firstUpdates(o, &snap)...)
@@ -154,7 +154,7 @@ func (h *openHandlers) begun(s *session, o *opened, connect func()) {
 	s.refreshCommands(o, h.tasks)
 }
 
-// firstUpdates returns what the client receives first of a session.
+// firstUpdates returns the first updates that the client receives for a session.
 func (s *session) firstUpdates(o *opened, snap *agent.Snapshot) []acp.SessionUpdate {
 	all := []acp.SessionUpdate{s.commandsUpdate(o)}
 	if snap.Messages == 0 && snap.Title == "" {
@@ -164,7 +164,7 @@ func (s *session) firstUpdates(o *opened, snap *agent.Snapshot) []acp.SessionUpd
 	return append(all, s.usageUpdates(snap)...)
 }
 
-// usageUpdates returns the update about the context and the cost of a session; none if it has used nothing.
+// usageUpdates returns the update about the context and the cost of a session; none if the session has no usage.
 func (s *session) usageUpdates(snap *agent.Snapshot) []acp.SessionUpdate {
 	used := snap.Usage.Context()
 	if used == 0 && snap.CostUSD == 0 {
@@ -199,8 +199,8 @@ func (h *openHandlers) ResumeSession(ctx context.Context, p *acp.ResumeSessionRe
 	}, nil
 }
 
-// reopen adds a session to the registry, so that later requests find it, and returns a function that opens it and replays
-// its conversation if that is wanted. Later requests run after the response. A session that is open already is used as it is.
+// reopen adds a session to the registry, so that later requests find it. It returns a function that opens the session and, if
+// requested, replays its conversation. Later requests run after the response. A session that is already open is used as it is.
 func (h *openHandlers) reopen(ctx context.Context, id acp.SessionID, params *sessionParams, replay bool) (acp.Reply[acp.LoadSessionResponse], error) {
 	if err := h.client.initialized(); err != nil {
 		return nil, err
@@ -220,7 +220,7 @@ func (h *openHandlers) reopen(ctx context.Context, id acp.SessionID, params *ses
 		}
 		o, connect, err := h.open(ctx, s, params)
 		if err != nil {
-			// Forgotten before it settles, so that the next attempt opens the session again.
+			// Remove the session before it finishes opening, so that the next attempt opens it again.
 			h.sessions.forget(s)
 			s.finish(nil, err)
 			return nil, err
@@ -282,7 +282,7 @@ func (s *session) replay(ctx context.Context, o *opened) error {
 	return nil
 }
 
-// open builds a session from its file. The caller calls connect after the response.
+// open builds a session from its file. The caller must call connect after the response.
 func (h *openHandlers) open(ctx context.Context, s *session, params *sessionParams) (o *opened, connect func(), err error) {
 	if s.former != nil {
 		select {
@@ -302,7 +302,7 @@ func (h *openHandlers) open(ctx context.Context, s *session, params *sessionPara
 	}
 	o, notices, err := h.builder.build(s, log, params, opts)
 	if err != nil {
-		_ = log.Close() // err is the first error
+		_ = log.Close() // report the first error
 		return nil, nil, err
 	}
 	s.out.warn(warnings)
@@ -310,7 +310,7 @@ func (h *openHandlers) open(ctx context.Context, s *session, params *sessionPara
 	return o, h.connector.connect(s, o, params), nil
 }
 
-// reuse waits for a session that another request has opened or is opening, and gives it the MCP servers of this one.
+// reuse waits for a session that another request has opened or is opening, and replaces its MCP servers with those of this request.
 func (h *openHandlers) reuse(ctx context.Context, s *session, params *sessionParams) (*opened, error) {
 	o, err := s.wait(ctx)
 	if err != nil {

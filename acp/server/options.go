@@ -39,25 +39,25 @@ type Options struct {
 
 // ModelOptions configures the models of sessions.
 type ModelOptions struct {
-	// Models is required.
+	// Models provides the models. Required.
 	Models Models
-	// Discover asks the servers of models for their models, and reports whether Models lists others now. It runs in the
+	// Discover queries the servers of models for their models, and reports whether the list of models has changed. It runs in the
 	// background when the first session begins and after each sign-in. Its context ends with the server. Optional.
 	Discover func(ctx context.Context) (changed bool, err error)
 	// Preconnect connects to a model's server ahead of the first request. It runs in the background when a session begins or
 	// is given another model. Optional.
 	Preconnect func(ctx context.Context, info providers.ModelInfo)
-	// Stopgap is the provider of the model that answers when there is no other. A session leaves it as soon as there is
-	// another model, unless Default names it. Optional.
+	// Stopgap is the provider of the model that answers when no other model is available. A session leaves it as soon as another
+	// model is available, unless Default names it. Optional.
 	Stopgap string
 	// Default is the model of new sessions as "provider/id[:level]". If empty, the settings decide, and then Models.
 	Default string
 }
 
-// Models is the models that can be used; [*registry.Registry] implements it.
+// Models provides the models that can be used; [*registry.Registry] implements it.
 type Models interface {
 	agent.Models
-	// Load reads the configuration, once. It does not use the network.
+	// Load reads the configuration. It is called once. It does not use the network.
 	Load(ctx context.Context) error
 	// Refresh reads the configuration again if it has changed, and reports whether it has.
 	Refresh(ctx context.Context) (changed bool, err error)
@@ -65,7 +65,7 @@ type Models interface {
 	ModelsIn(dir string) []providers.ModelInfo
 	// DefaultIn returns the model of a new session in a directory. It reports false if there is none.
 	DefaultIn(dir string) (providers.ModelInfo, bool)
-	// DisabledIn reports whether sessions in a directory get a provider's models only by name.
+	// DisabledIn reports whether sessions in a directory get a provider's models only when they name one.
 	DisabledIn(provider, dir string) bool
 	// Reload reads the configuration again.
 	Reload(ctx context.Context) error
@@ -73,28 +73,28 @@ type Models interface {
 	Accounts() []providers.Account
 	// Logout deletes the keys that gjc has stored.
 	Logout() error
-	// Providers lists where requests go.
+	// Providers lists the providers and the addresses of their requests.
 	Providers() []providers.ProviderState
-	// SetProvider sends a provider's requests to another place until the process ends. It fails if the provider or the API is
+	// SetProvider redirects a provider's requests until the process ends. It returns an error if the provider or the API is
 	// unknown, or the address or a header is invalid.
 	SetProvider(id, apiType, baseURL string, headers map[string]string) error
-	// DisableProvider turns a provider off until SetProvider or the end of the process. It fails for a required provider, and not for
-	// an unknown one.
+	// DisableProvider turns a provider off until SetProvider is called or the process ends. It returns an error for a required
+	// provider, but not for an unknown one.
 	DisableProvider(id string) error
 }
 
-// SessionOptions configures what sessions do. Its functions are called when a session begins, with its working directory.
+// SessionOptions configures sessions. Its functions are called when a session begins, with its working directory.
 type SessionOptions struct {
 	// Store keeps the sessions. Required.
 	Store *sessions.Store
 	// Tools returns gjc's own tools, in order. Required.
 	Tools func() []agent.Tool
-	// Settings returns the user's settings. The error lists the mistakes in the configuration; the settings hold apart from
-	// them. nil stands for the defaults. Optional.
+	// Settings returns the user's settings. The error lists the mistakes in the configuration; the other settings are valid. A nil
+	// result stands for the defaults. Optional.
 	Settings func(cwd string) (*Settings, error)
-	// Policy returns the user's rules for permissions. Optional.
+	// Policy returns the user's permission rules. Optional.
 	Policy func(cwd string) approval.Policy
-	// Secrets returns what keeps values from models, or nil for nothing. After an error the session calls no model. Optional.
+	// Secrets returns the secrets to hide from models, or nil for none. After an error the session calls no model. Optional.
 	Secrets func(cwd string) (agent.Secrets, error)
 	// Hooks returns a function that reads the hooks of a session with these directories, the working directory first.
 	// Optional.
@@ -109,9 +109,9 @@ type SessionOptions struct {
 type MachineOptions struct {
 	// Bridges connects a session to the editor and to this machine. It does no I/O. Required.
 	Bridges func(BridgeOptions) Bridges
-	// Environ returns the environment of language servers and MCP servers, still with provider keys. Required.
+	// Environ returns the environment of language servers and MCP servers. It still includes provider keys. Required.
 	Environ func(context.Context) []string
-	// Children owns all child processes; the server closes it. If nil, the server makes its own.
+	// Children owns all child processes; the server closes it. If nil, the server creates one.
 	Children *proc.Group
 	// Languages returns the language servers of a session with these directories, the working directory first. It does
 	// little I/O. Optional.
@@ -135,7 +135,7 @@ type Settings struct {
 	// ModelErr is about a model in the configuration that cannot be used; nil for none. Sessions begin with another model and
 	// show the error.
 	ModelErr error
-	// TitleModel chooses the models that name sessions. If nil, sessions get no titles.
+	// TitleModel selects the models that name sessions. If nil, sessions get no titles.
 	TitleModel agent.TitleModel
 	// HelperModel finds the models of helper agents; see [agent.Options]. Optional.
 	HelperModel func(*agent.Helper) (providers.ModelInfo, providers.ThinkingLevel, error)
@@ -156,7 +156,7 @@ func (o *SessionOptions) settings(cwd string) (*Settings, error) {
 	return set, err
 }
 
-// summarizesBranches reports whether a branch that a session leaves is summarized without a request to do so.
+// summarizesBranches reports whether a branch that a session leaves is summarized by default.
 func (o *SessionOptions) summarizesBranches() bool {
 	set, _ := o.settings("") // its error is reported when a session begins
 	return set.Agent.BranchSummary.Enabled
@@ -164,18 +164,18 @@ func (o *SessionOptions) summarizesBranches() bool {
 
 // Languages are the language servers of a session.
 type Languages struct {
-	// Catalog knows the servers; nil for none.
+	// Catalog finds the servers; nil for none.
 	Catalog lsp.Catalog
 	OnWrite lsp.OnWrite
-	// Subagents reports whether helper agents have them too.
+	// Subagents reports whether helper agents also use the servers.
 	Subagents bool
 }
 
 // Debugging are the debug adapters of a session.
 type Debugging struct {
-	// Adapters knows the adapters; nil for none.
+	// Adapters finds the adapters; nil for none.
 	Adapters dap.Catalog
-	// Env returns the environment of the adapters, still with provider keys.
+	// Env returns the environment of the adapters. It still includes provider keys.
 	Env func(context.Context) []string
 }
 
@@ -188,11 +188,11 @@ type Bridges struct {
 	Elicitor agent.Elicitor
 }
 
-// BridgeOptions describes the session that bridges are for. All fields are set.
+// BridgeOptions describes the session for which bridges are created. All fields are set.
 type BridgeOptions struct {
 	// Client calls the editor.
 	Client acp.Caller
-	// Capabilities were advertised by the editor. Methods outside of it must not be called.
+	// Capabilities are the capabilities that the client advertised. Methods that they do not include must not be called.
 	Capabilities acp.ClientCapabilities
 	SessionID    acp.SessionID
 	Workspace    agent.Workspace

@@ -15,7 +15,7 @@ type outlet struct {
 	conn *acp.AgentConn
 	id   acp.SessionID
 	features
-	// ctx ends with the session, so that a client that does not read holds up a session no longer than that.
+	// ctx ends with the session, so that a client that does not read cannot block the session beyond its end.
 	ctx    context.Context //nolint:containedctx // bounds the sending of the events of one session
 	cancel context.CancelCauseFunc
 
@@ -25,11 +25,11 @@ type outlet struct {
 	mu   sync.Mutex // guards the fields below
 	open bool
 	held []acp.SessionUpdate
-	// turns counts the prompts without a response. Outside of a turn a client accepts no message of the agent: a notice that
-	// has to be sent as a message waits in later.
+	// turns counts the prompts without a response. Outside of a turn a client accepts no messages from the agent, so a notice that
+	// must be sent as a message waits in later.
 	turns int
 	later []acp.SessionUpdate
-	// silent leaves out the model's reasoning.
+	// silent omits the model's reasoning.
 	silent bool
 }
 
@@ -70,7 +70,7 @@ func (o *outlet) warn(titles []string) {
 	}
 }
 
-// needsTurn reports whether an event that can occur at any time is sent as a message of the agent.
+// needsTurn reports whether an event that can occur at any time is sent as an agent message.
 func (o *outlet) needsTurn(ev agent.Event) bool {
 	switch ev.(type) {
 	case agent.Noticed:
@@ -82,7 +82,7 @@ func (o *outlet) needsTurn(ev agent.Event) bool {
 	}
 }
 
-// hideThoughts hides or shows the model's reasoning from now on.
+// hideThoughts hides or shows the model's subsequent reasoning.
 func (o *outlet) hideThoughts(hide bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -106,7 +106,7 @@ func (o *outlet) postpone(messages []acp.SessionUpdate) bool {
 	return true
 }
 
-// beginTurn begins a turn and sends the messages that have waited for one.
+// beginTurn begins a turn and sends the postponed messages.
 func (o *outlet) beginTurn() {
 	o.mu.Lock()
 	o.turns++
@@ -123,7 +123,7 @@ func (o *outlet) endTurn() {
 	o.turns--
 }
 
-// takeLater returns the messages that wait for a turn, which the caller sends.
+// takeLater returns the postponed messages. The caller must send them.
 func (o *outlet) takeLater() []acp.SessionUpdate {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -170,7 +170,7 @@ func (o *outlet) release(first ...acp.SessionUpdate) {
 // flushTimeout bounds how long flush waits for a client that does not read.
 const flushTimeout = 100 * time.Millisecond
 
-// flush gives way to what was sent before: it waits until that is written, within flushTimeout.
+// flush waits, at most flushTimeout, until everything queued before has been written.
 func (o *outlet) flush() {
 	ctx, cancel := context.WithTimeout(o.ctx, flushTimeout)
 	defer cancel()

@@ -16,11 +16,11 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// judged runs calls in a session and returns the result that the model received of each, and the titles of the questions.
+// judged runs calls in a session and collects the results that the model received and the titles of the questions.
 type judged struct {
 	mode  approval.Mode
 	rules approval.Rules
-	// answer returns the answer to each question, by its number.
+	// answer returns the answer to question n.
 	answer func(n int) acp.PermissionOptionID
 	calls  []judgedCall
 }
@@ -97,7 +97,7 @@ func relink(t *testing.T, path, to string) {
 	t.Helper()
 	_ = os.RemoveAll(path)
 	if err := os.Symlink(filepath.FromSlash(to), path); err != nil {
-		t.Skip(err) // Windows asks for a right
+		t.Skip(err) // Windows requires a privilege for symlinks
 	}
 }
 
@@ -160,8 +160,8 @@ func TestEdit_OfUnreadableFile(t *testing.T) {
 	}
 }
 
-// A permission is for what was shown: a link that has changed since is not followed, in a file, a directory or a root, even if a
-// change of the mode reevaluates the call.
+// A permission covers only what was shown. A link that has changed since is not followed, be it a file, a directory or a root, even
+// if a mode change causes the call to be reevaluated.
 func TestApproval_LinksThatMove(t *testing.T) {
 	for _, c := range []struct {
 		name, tool, input string

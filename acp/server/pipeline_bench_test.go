@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// targets are the measured APIs.
+// targets returns the measured APIs by name.
 func targets() map[string]providertest.Target {
 	return map[string]providertest.Target{
 		"anthropic":   {Open: anthropic.Open, Format: providertest.AnthropicMessages()},
@@ -38,7 +38,7 @@ func BenchmarkPipeline5000Deltas(b *testing.B) {
 			dir := b.TempDir()
 			b.ReportAllocs()
 			for b.Loop() {
-				// In a long conversation the requests would dominate.
+				// Use a new session, because in a long conversation the requests would dominate.
 				b.StopTimer()
 				s, err := e.NewSession(b.Context(), dir)
 				if err != nil {

@@ -11,7 +11,7 @@ import (
 type sessionPrograms struct {
 	agent.Programs
 	workspace agent.Workspace
-	// languages is nil for none. Their catalog knows what the user trusts.
+	// languages is nil for none. Its catalog records which programs the user trusts.
 	languages *lsp.Workspace
 }
 

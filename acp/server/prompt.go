@@ -52,7 +52,7 @@ func (h *promptHandlers) Prompt(ctx context.Context, p *acp.PromptRequest) (acp.
 	}, nil
 }
 
-// newTurn returns a function that queues the turn for a prompt: that of a slash command, or one of the model.
+// newTurn returns a function that queues the turn for a prompt: a slash command's turn or a model's turn.
 func newTurn(p *acp.PromptRequest) (func(*opened) *agent.Turn, error) {
 	trace := traceOf(p.Meta)
 	typed, err := slash.Parse(p.Prompt)
@@ -88,7 +88,7 @@ func traceOf(m acp.Meta) agent.Trace {
 func (h *promptHandlers) Cancel(_ context.Context, p *acp.CancelNotification) error {
 	s, err := h.sessions.lookup(p.SessionID)
 	if err != nil {
-		for _, s := range h.sessions.all() { // it may be the ID of a subagent
+		for _, s := range h.sessions.all() { // the ID may be that of a subagent
 			s.then(func(o *opened, err error) {
 				if err == nil {
 					o.CancelChild(string(p.SessionID))
@@ -140,8 +140,8 @@ type steerResult struct {
 	Reason  string `json:"reason,omitzero"`
 }
 
-// steer handles "_session/steering", which other agents have too: it adds a prompt to the running turn. If no turn is
-// running, it asks a client that supports that to prompt instead, and otherwise starts a turn that no request waits for.
+// steer handles "_session/steering", which other agents support too: it adds a prompt to the running turn. If no turn is running,
+// it asks a client that supports that to send a prompt instead. For other clients it starts a turn that no request waits for.
 func (h *promptHandlers) steer(_ context.Context, p *steerParams) (func() (any, error), error) {
 	s, err := h.sessions.lookup(p.SessionID)
 	if err != nil {

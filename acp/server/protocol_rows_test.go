@@ -4,12 +4,12 @@ package server_test
 type row struct {
 	// when is the condition, such as a capability of the client; empty for always.
 	when string
-	// tests names its tests, as "`package` TestName, TestName".
+	// tests lists the tests of the method or update, as "`package` TestName, TestName".
 	tests string
 }
 
-// methodRows has a row for each method, by name. If a request and a notification share a name, that of the notification is
-// followed by "notification".
+// methodRows has a row for each method, by name. If a request and a notification share a name, the key of the notification has the
+// suffix "notification".
 var methodRows = map[string]row{
 	"$/cancel_request":           {"", "`cmd/gjc` TestCancelRequest; `internal/jsonrpc` TestConn_CancelReachesTheHandlerAndOnlyIt; `acp/server` TestCancel_WithAnOpenQuestion"},
 	"auth/status":                {"", "`acp/server` TestAuthStatus_Changes"},

@@ -15,7 +15,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// called are the client's methods that the agent calls if the client advertises them.
+// called lists the client methods that the agent calls if the client advertises them.
 var called = []string{
 	"auth/status_update", "elicitation/complete", "elicitation/create", "fs/read_text_file", "fs/write_text_file", "mcp/message",
 	"session/request_permission", "session/update", "terminal/create", "terminal/kill", "terminal/output", "terminal/release",
@@ -64,7 +64,7 @@ func methodTable(t *testing.T, doc *strings.Builder) {
 		case m.Side == acp.SideAgent && m.Kind == acp.KindRequest:
 			status = "served"
 			if m.Name == "session/close" || m.Name == "initialize" {
-				break // their effect on this test would be in the way
+				break // calling them would break this test
 			}
 			err := e.Conn.Call(t.Context(), m.Name, m.NewParams(), nil)
 			if errors.Is(err, &acp.Error{Code: acp.ErrorCodeMethodNotFound}) {
@@ -97,7 +97,7 @@ func methodTable(t *testing.T, doc *strings.Builder) {
 	}
 }
 
-// updateTable returns the table of updates, whose kinds it reads from the generated decoder.
+// updateTable returns the table of updates. It reads their kinds from the generated decoder.
 func updateTable(t *testing.T, doc *strings.Builder) {
 	code, err := os.ReadFile(filepath.Join(testenv.ModuleRoot(t), "acp", "unions_gen.go"))
 	if err != nil {

@@ -37,7 +37,7 @@ func (h *providerHandlers) ListProviders(ctx context.Context, _ *acp.ListProvide
 	}, nil
 }
 
-// SetProvider redirects a provider's requests for the lifetime of the process. Open sessions follow.
+// SetProvider redirects a provider's requests for the lifetime of the process. The change applies to open sessions too.
 func (h *providerHandlers) SetProvider(_ context.Context, p *acp.SetProviderRequest) (acp.Reply[acp.SetProviderResponse], error) {
 	if err := h.client.initialized(); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (h *providerHandlers) DisableProvider(_ context.Context, p *acp.DisableProv
 	}, nil
 }
 
-// providerError returns the errors of a bad request as -32602, and others as they are.
+// providerError maps the errors of a bad request to -32602, and returns others unchanged.
 func providerError(err error) error {
 	for _, is := range []error{providers.ErrUnknownProvider, providers.ErrUnsupportedAPI, providers.ErrInvalidProvider, providers.ErrRequiredProvider} {
 		if errors.Is(err, is) {

@@ -20,17 +20,17 @@ import (
 // attempt is an attempt of a model at a forbidden action, in a session with an editor.
 type attempt struct {
 	name string
-	mode approval.Mode // default if empty
+	mode approval.Mode // [approval.ModeDefault] if empty
 	// tool and input are the call. {dir}, {home} and {out} stand for the workspace, the user's directory and another one.
 	tool, input string
-	// always are commands that run before and are answered with "always allow".
+	// always lists commands that run first and are answered with "always allow".
 	always []string
 	// lay creates the files of the workspace.
 	lay func(t *testing.T, w *target)
 	// want is "runs", "asks" (rejected), "fails" (without a question), or "changes": the call asks, meanwhile changes something, the
 	// answer is yes, and the call must fail.
 	want string
-	// shows must all be part of the question.
+	// The question must contain all strings in shows.
 	shows []string
 	// meanwhile changes something while the question is open.
 	meanwhile func(t *testing.T, w *target)
@@ -58,7 +58,7 @@ func (w *target) link(t *testing.T, to, at string) {
 	}
 }
 
-// state returns the files of a directory with their texts.
+// state returns the files of some directories with their contents.
 func (w *target) state(t *testing.T) string {
 	t.Helper()
 	var all []string
@@ -276,8 +276,8 @@ var attempts = []attempt{
 	{name: "an input with more than there is", mode: approval.ModeAuto, tool: "write", input: `{"path":"x","content":"y","approved":true}`, want: "fails"},
 }
 
-// A model attempts forbidden actions. Each attempt has its verdict, and none changes a file outside the workspace or what programs
-// run.
+// A model attempts forbidden actions. Each attempt has the expected verdict. None changes a file outside the workspace or the
+// programs that run later.
 func TestRedTeam(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the attempts are written for POSIX shells and links")

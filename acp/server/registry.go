@@ -15,7 +15,7 @@ type registry struct {
 	models Models
 
 	mu sync.Mutex // guards the fields below
-	// open are the sessions that are open or being opened; leaving are those that are being closed.
+	// open holds the sessions that are open or being opened; leaving holds those that are being closed.
 	open, leaving map[acp.SessionID]*session
 	closing       bool
 }
@@ -48,7 +48,7 @@ func (r *registry) lookup(id acp.SessionID) (*session, error) {
 	return s, nil
 }
 
-// enter returns the open session with an ID. If there is none, it adds one for the directory cwd, which the caller opens.
+// enter returns the open session with an ID. If there is none, it adds one for the directory cwd. The caller must open it.
 func (r *registry) enter(id acp.SessionID, cwd string) (s *session, added bool, err error) {
 	capabilities := r.client.capabilities()
 	r.mu.Lock()
@@ -94,8 +94,8 @@ func (r *registry) remove(s *session) {
 	}()
 }
 
-// retire removes a session with an ID, which the caller closes. If it is being closed already, retire returns it too; without
-// such a session it returns nil.
+// retire removes the session with an ID. The caller must close it. If the session is already being closed, retire returns it too.
+// If there is no such session, it returns nil.
 func (r *registry) retire(id acp.SessionID) *session {
 	r.mu.Lock()
 	open, leaving := r.open[id], r.leaving[id]
@@ -107,7 +107,7 @@ func (r *registry) retire(id acp.SessionID) *session {
 	return open
 }
 
-// close refuses new sessions and returns the existing ones, for the caller to close.
+// close refuses new sessions and returns the existing ones. The caller must close them.
 func (r *registry) close() []*session {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -118,8 +118,8 @@ func (r *registry) close() []*session {
 	return all
 }
 
-// sendOptions sends each session its config options, because sessions can use other models now. A session that is being
-// opened receives them afterwards.
+// sendOptions sends each session its config options, because the available models have changed. A session that is being opened
+// receives them afterwards.
 func (r *registry) sendOptions(models *models) {
 	for _, s := range r.all() {
 		s.then(func(o *opened, err error) {

@@ -9,8 +9,8 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// secretsIn returns what keeps values from the models of a session in a directory; nil for nothing. If the secrets cannot be
-// loaded, it returns the error and secrets that let no model be called.
+// secretsIn returns the secrets to hide from the models of a session in a directory; nil for none. If the secrets cannot be loaded,
+// it returns the error together with secrets that prevent all model calls.
 func secretsIn(opts *SessionOptions, cwd string) (agent.Secrets, error) {
 	if opts.Secrets == nil {
 		return nil, nil
@@ -22,16 +22,16 @@ func secretsIn(opts *SessionOptions, cwd string) (agent.Secrets, error) {
 	return set, nil
 }
 
-// kindSecrets is the data.kind of a request that was not sent because the secrets are unknown.
+// kindSecrets is the data.kind for a request that was not sent because the secrets could not be loaded.
 const kindSecrets providers.ErrorKind = "secrets"
 
-// unknownSecrets are the secrets of a configuration that cannot be read.
+// unknownSecrets stands for secrets whose configuration cannot be read.
 type unknownSecrets struct{ err error }
 
 // Model returns a model that fails.
 func (u unknownSecrets) Model(m providers.Model) providers.Model { return silentModel{m, u.err} }
 
-// Hide hides everything.
+// Hide returns the empty string, because any text may contain a secret.
 func (unknownSecrets) Hide(string) string { return "" }
 
 func (unknownSecrets) Restore(text string) string             { return text }
@@ -43,7 +43,7 @@ type silentModel struct {
 	err error
 }
 
-// Stream fails.
+// Stream returns an error.
 func (m silentModel) Stream(context.Context, *providers.Request) iter.Seq2[providers.Event, error] {
 	info := m.Info()
 	return func(yield func(providers.Event, error) bool) {

@@ -20,11 +20,11 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// closeGrace bounds how long sessions may take to end, and again how long their child processes may. Together with the end
-// of the connection it stays within the two seconds that an editor can expect.
+// closeGrace bounds how long sessions may take to end, and after that how long their child processes may take. Together with the
+// end of the connection it stays within the two seconds that an editor can expect.
 const closeGrace = 800 * time.Millisecond
 
-// serveGrace bounds how long the whole end may take.
+// serveGrace bounds how long the whole shutdown may take.
 const serveGrace = 2*closeGrace + 200*time.Millisecond
 
 // handlers implements [acp.Agent] by the groups of methods.

@@ -158,7 +158,7 @@ func kindOf(line []byte) string {
 	}
 }
 
-// The modes exist as modes and as a config option. Both stay in step, and a client is not notified of its own change.
+// The modes are available as modes and as a config option. Both stay in sync, and a client is not notified of its own change.
 func TestModesAndOptions(t *testing.T) {
 	e := start(t, scripted())
 	id := e.session()
@@ -436,7 +436,8 @@ func TestEditorDies(t *testing.T) {
 	}
 }
 
-// A full disk fails this prompt and the next. The session works again when there is space, and other sessions are not affected.
+// A full disk fails this prompt and the next one. The session works again when space is available, and other sessions are not
+// affected.
 func TestDiskFull(t *testing.T) {
 	left := 1 << 20
 	e := start(t, func(c *config) {
@@ -523,7 +524,7 @@ func TestLoadAndResume(t *testing.T) {
 	}
 	other.say(id, "!say 2", acp.StopReasonEndTurn)
 
-	// A load of the open session replays the same.
+	// A load of an open session replays the same conversation.
 	if _, err := acp.MethodSessionClose.Call(t.Context(), other.Conn, &acp.CloseSessionRequest{SessionID: id}); err != nil {
 		t.Fatal(err)
 	}
@@ -607,7 +608,7 @@ func TestSessionsAreIsolated(t *testing.T) {
 	}
 }
 
-// The error of a provider is a response with what the user and the client need to know.
+// A provider's error becomes a response with the information that the user and the client need.
 func TestProviderErrors(t *testing.T) {
 	resets := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	e := start(t, scripted(

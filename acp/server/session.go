@@ -19,7 +19,7 @@ type session struct {
 	cwd    string
 	out    *outlet
 	config sessionConfig
-	// mark identifies the processes of the session's commands, and those of its subagents.
+	// mark identifies the processes started by the commands of the session and its subagents.
 	mark string
 	// former, if not nil, is closed when the former session with this ID has released its file.
 	former <-chan struct{}
@@ -27,7 +27,7 @@ type session struct {
 	opening
 	ending ending
 
-	requests   atomic.Int64 // counts the requests that opened the session or found it open, in the order of the wire
+	requests   atomic.Int64 // counts, in wire order, the requests that opened the session or found it open
 	answers    line         // the answers to changes of settings
 	advertised advertised
 	replaying  sync.Mutex // held while a replay is sent, so that two do not mix
@@ -40,7 +40,7 @@ func newSession(id acp.SessionID, cwd string, out *outlet, models Models) *sessi
 	return s
 }
 
-// opened is an agent session together with what the server has made for it. It does not change.
+// opened is an agent session together with the server's state for it. It does not change.
 type opened struct {
 	*agent.Session
 	tools     *toolbox
@@ -53,11 +53,11 @@ type opened struct {
 type opening struct {
 	done chan struct{} // closed when the session is open, or cannot be opened
 
-	mu      sync.Mutex // guards the fields below
+	mu       sync.Mutex // guards the fields below
 	finished bool
-	opened  *opened // nil if the session could not be opened
-	err     error   // why it could not be opened
-	waiting []func(*opened, error)
+	opened   *opened // nil if the session could not be opened
+	err      error   // why it could not be opened
+	waiting  []func(*opened, error)
 }
 
 // then calls fn when the session is open, or cannot be opened. Calls keep their order. If the session is open, then calls fn
@@ -84,7 +84,7 @@ func (q *opening) finish(o *opened, err error) {
 		waiting := q.waiting
 		q.waiting = nil
 		if len(waiting) == 0 {
-			// Only now may calls bypass the queue.
+			// From now on calls may bypass the queue.
 			q.finished = true
 			q.mu.Unlock()
 			close(q.done)
@@ -107,7 +107,7 @@ func (q *opening) ready() *opened {
 	}
 }
 
-// wait waits until the session is open.
+// wait waits until the session is open and returns it.
 func (q *opening) wait(ctx context.Context) (*opened, error) {
 	select {
 	case <-q.done:
@@ -117,7 +117,7 @@ func (q *opening) wait(ctx context.Context) (*opened, error) {
 	}
 }
 
-// queue passes a change to the session, in the order of the calls, and returns a function that waits for its result.
+// queue passes a change to the session, in call order, and returns a function that waits for its result.
 func (q *opening) queue(change func(*opened) agent.Pending) func() error {
 	wait := after(q, change)
 	return func() error {
@@ -129,7 +129,7 @@ func (q *opening) queue(change func(*opened) agent.Pending) func() error {
 	}
 }
 
-// after calls fn when the session is open, in the order of the calls, and returns a function that waits for its result.
+// after calls fn when the session is open, in call order, and returns a function that waits for its result.
 func after[T any](q *opening, fn func(*opened) T) func() (T, error) {
 	type result struct {
 		value T

@@ -73,7 +73,7 @@ func TestSteering_WithoutATurn(t *testing.T) {
 	}
 }
 
-// Steering of a turn that is cancelled before the model receives it is not lost: the next turn has it.
+// Steering is not lost if its turn is canceled before the model receives it: the next turn includes it.
 func TestSteering_SurvivesCancel(t *testing.T) {
 	gate := providertest.NewGate()
 	defer gate.Open()

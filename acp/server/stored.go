@@ -21,7 +21,7 @@ type storedHandlers struct {
 	log      zerolog.Logger
 }
 
-// ListSessions lists the stored sessions that hold a message, the latest first.
+// ListSessions lists the stored sessions that contain a message, most recent first.
 func (h *storedHandlers) ListSessions(ctx context.Context, p *acp.ListSessionsRequest) (acp.Reply[acp.ListSessionsResponse], error) {
 	if err := h.client.initialized(); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func sessionInfo(i *sessions.Info) acp.SessionInfo {
 	return info
 }
 
-// CloseSession cancels what runs in a session and frees it. A session that is not open counts as closed.
+// CloseSession cancels the session's running work and frees the session. A session that is not open counts as closed.
 func (h *storedHandlers) CloseSession(ctx context.Context, p *acp.CloseSessionRequest) (acp.Reply[acp.CloseSessionResponse], error) {
 	s, err := h.sessions.lookup(p.SessionID)
 	if err != nil {
@@ -85,8 +85,8 @@ func (h *storedHandlers) CloseSession(ctx context.Context, p *acp.CloseSessionRe
 	}, nil
 }
 
-// retire closes a session that may be open, as session/close does, and then changes its file. It returns a function that
-// waits for that. Later requests do not find the session, and one that opens it waits until the change is done.
+// retire closes a session that may be open, as session/close does, and then changes its file. It returns a function that waits
+// until the change is done. Later requests do not find the session, and a request that opens it waits too.
 func (h *storedHandlers) retire(id acp.SessionID, change func() error) func(context.Context) error {
 	s := h.sessions.retire(id)
 	if s == nil {
@@ -98,7 +98,7 @@ func (h *storedHandlers) retire(id acp.SessionID, change func() error) func(cont
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sessionCloseTimeout)
 		defer cancel()
 		if err := s.close(ctx); err != nil {
-			h.log.Warn().Err(err).Msg("closing a session") // change fails if that matters
+			h.log.Warn().Err(err).Msg("closing a session") // change returns an error if that matters
 		}
 		if !last {
 			return change()
@@ -141,7 +141,7 @@ func (h *storedHandlers) ArchiveSession(ctx context.Context, p *acp.ArchiveSessi
 	}, nil
 }
 
-// UnarchiveSession puts a session back into the list. It does not open it.
+// UnarchiveSession makes a session visible in the list again. It does not open it.
 func (h *storedHandlers) UnarchiveSession(ctx context.Context, p *acp.UnarchiveSessionRequest) (acp.Reply[acp.UnarchiveSessionResponse], error) {
 	if err := h.client.initialized(); err != nil {
 		return nil, err
@@ -170,7 +170,8 @@ func (h *storedHandlers) SessionStatus(ctx context.Context, p *acp.SessionStatus
 	}, nil
 }
 
-// SetSessionTitle names a session, open or not. The response has the cleaned title. An automatic title never replaces it.
+// SetSessionTitle sets the title of a session, open or not. The response contains the normalized title. An automatic title never
+// replaces it.
 func (h *storedHandlers) SetSessionTitle(ctx context.Context, p *acp.SetSessionTitleRequest) (acp.Reply[acp.SetSessionTitleResponse], error) {
 	if err := h.client.initialized(); err != nil {
 		return nil, err
@@ -198,7 +199,7 @@ type listedSessions struct {
 	Total    *int              `json:"total,omitzero"`
 }
 
-// checkLimit checks a limit on the length of a list; nil stands for usual.
+// checkLimit validates the maximum length of a list and returns it; it returns usual if limit is nil.
 func checkLimit(limit *int, usual, most int) (int, error) {
 	switch {
 	case limit == nil:

@@ -31,7 +31,7 @@ func (m *mapper) subagent(ev agent.SubagentChanged) []acp.SessionUpdate {
 	return []acp.SessionUpdate{u}
 }
 
-// instruction returns the message from the parent that a child session begins with.
+// instruction returns the message from the parent with which a child session begins.
 func instruction(parent acp.SessionID, ev *agent.SubagentChanged) acp.SessionUpdate {
 	return &acp.SessionMessage{
 		MessageID: acp.MessageID(ev.CallID + "-task"), SenderSessionID: acp.Value(parent), RecipientSessionID: acp.Value(acp.SessionID(ev.ID)),
@@ -58,7 +58,7 @@ type parent struct {
 // childBuilder connects the child sessions of one session.
 type childBuilder struct {
 	out *outlet
-	// bridges returns the bridges of a child session that the client knows by an ID.
+	// bridges returns the bridges of a child session that has a separate session ID in the client.
 	bridges   func(id acp.SessionID) Bridges
 	workspace agent.Workspace
 	languages *lsp.Workspace // nil for none
@@ -95,13 +95,14 @@ func (c *childBuilder) surroundings(above parent, about agent.Subagent) agent.Su
 	return around
 }
 
-// callNames makes the IDs of a child's calls unique in the outermost session, and marks their titles.
+// callNames makes the IDs of a child's calls unique in the outermost session, and adds a prefix to their titles.
 type callNames struct {
-	// call is the call that started the child. prefix precedes the IDs of the child's calls, title their titles.
+	// call is the ID of the call that started the child. prefix and title are the prefixes of the IDs and titles of the child's
+	// calls.
 	call, prefix, title string
 }
 
-// child returns the names of a child of the session that has the names n.
+// child returns the names for a child of the session whose names are n.
 func (n callNames) child(about *agent.Subagent) callNames {
 	call := n.prefix + about.CallID
 	prefix := call + "/"
@@ -116,8 +117,8 @@ func (n callNames) of(id string) string { return n.prefix + id }
 // parentCall is the member of a call's _meta that names the call which started the child.
 const parentCall = "gjc/parentToolCallId"
 
-// emitNested sends a child's event to a client that does not support child sessions. What the child says and plans is for
-// its parent alone.
+// emitNested sends a child's event to a client that does not support child sessions. The child's messages and plan are only for its
+// parent.
 func (o *outlet) emitNested(names callNames, ev agent.Event) {
 	switch e := ev.(type) {
 	case agent.ToolStarted:

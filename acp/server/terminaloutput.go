@@ -8,9 +8,8 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// A client without terminals can still show one for a command that gjc runs. It advertises that in its _meta, and receives
-// the output in the _meta of the tool call's updates as it comes. Clients use two names for it; under both the data is
-// appended.
+// A client without terminals can still show one for a command that gjc runs. It advertises that in its _meta, and receives the
+// output as it arrives, in the _meta of the tool call's updates. Clients use two names for this member; both append the data.
 const (
 	metaOutput      = "terminal_output"
 	metaOutputDelta = "terminal_output_delta"
@@ -33,11 +32,11 @@ type (
 	}
 )
 
-// printing is a command whose output goes through _meta.
+// printing is a command whose output is sent in _meta.
 type printing struct {
 	// shown is the content next to the terminal.
 	shown []agent.Content
-	// cut reports whether there was more output than is shown as it comes.
+	// cut reports whether part of the output was not sent as it arrived.
 	cut bool
 }
 
@@ -52,7 +51,7 @@ func (m *mapper) progress(ev agent.ToolProgress) []acp.SessionUpdate {
 	}
 	var all []acp.SessionUpdate
 	if p == nil {
-		p = &printing{shown: ev.Content[:max(len(ev.Content)-1, 0)]} // the last is the output
+		p = &printing{shown: ev.Content[:max(len(ev.Content)-1, 0)]} // the last block is the output
 		m.printing[ev.CallID] = p
 		u := toolProgress(agent.ToolProgress{CallID: ev.CallID, Running: true, Content: p.content(ev.CallID)})
 		setMeta(&u.Meta, metaInfo, terminalInfo{ev.CallID})
@@ -110,5 +109,5 @@ func lastText(content []agent.Content) (string, bool) {
 	return t.Text, ok
 }
 
-// terminalText returns text with the line ends of terminals.
+// terminalText returns text with the line endings of terminals.
 func terminalText(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }

@@ -140,7 +140,7 @@ func play(t *testing.T, archive *txtar.Archive, dir string) {
 // chunkPattern matches a piece of text of a message.
 var chunkPattern = regexp.MustCompile(`^(\{"jsonrpc":"2.0","method":"session/update","params":\{"sessionId":"[^"]*","update":\{"sessionUpdate":"agent_(?:message|thought)_chunk","content":\{"type":"text","text":")(.*)("\},"messageId":"[^"]*"\}\}\})$`)
 
-// joinChunk appends a line, and joins pieces of one message: how a text is split depends on the reader's speed.
+// joinChunk appends a line, and joins the pieces of one message, because the reader's speed determines how a text is split.
 func joinChunk(lines []string, line string) []string {
 	m := chunkPattern.FindStringSubmatch(line)
 	if m == nil || len(lines) == 0 {
@@ -154,7 +154,7 @@ func joinChunk(lines []string, line string) []string {
 	return lines
 }
 
-// names gives names to values that differ between runs, in the order of their first use.
+// names assigns names to values that differ between runs, in the order of their first use.
 type names struct {
 	work  string
 	known map[string]string

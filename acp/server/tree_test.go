@@ -160,7 +160,7 @@ func TestBranch_ForClients(t *testing.T) {
 		_, err := tryCall[branched](e, "_gjc/session/branch", params)
 		wantCode(t, err, acp.ErrorCodeResourceNotFound)
 	}
-	// By the ID that a client has for the message.
+	// Use the client's ID of the message.
 	first := firstMessage(e, id)
 	if done := call[branched](e, "_gjc/session/branch", obj{"sessionId": id, "messageId": first}); !done.Moved || done.LeafID == nil || done.Left == 0 {
 		t.Errorf("to the first answer: %+v", done)
@@ -191,7 +191,7 @@ func TestFork_AtAMessage(t *testing.T) {
 	id := e.session()
 	e.say(id, "one", acp.StopReasonEndTurn)
 	e.say(id, "three", acp.StopReasonEndTurn)
-	e.replayed(id) // now the ids of the user's messages are known
+	e.replayed(id) // the replay reveals the IDs of the user's messages
 	ids := make(map[string]acp.MessageID)
 	for _, u := range e.Updates(id) {
 		switch u := u.(type) {

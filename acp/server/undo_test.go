@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// The user undoes a change by the model. The mode asks for no permission, and the model is notified.
+// The user undoes a change by the model. The mode requires no permission for it, and the model is notified.
 func TestCommandUndo(t *testing.T) {
 	var reported []string
 	tell := providertest.Check(func(req *providers.Request) { reported = append(reported, req.Messages[len(req.Messages)-1].Text()) })

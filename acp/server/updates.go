@@ -42,7 +42,7 @@ func featuresOf(c *acp.ClientCapabilities) features {
 // mapper maps the events of a session to updates, live and in a replay. It is not safe for concurrent use.
 type mapper struct {
 	features
-	// printing are the commands whose output goes through _meta, by the ID of their call.
+	// printing holds the commands whose output is sent in _meta, by call ID.
 	printing map[string]*printing
 }
 
@@ -174,10 +174,10 @@ func toolEnded(ev agent.ToolEnded) *acp.ToolCallUpdate {
 	return u
 }
 
-// planID names the one plan that a session has.
+// planID identifies the only plan of a session.
 const planID acp.PlanID = "plan"
 
-// plan returns the update with the whole plan. It removes an empty plan if the client supports that.
+// plan returns the update with the whole plan. If the plan is empty and the client supports removal, the update removes it.
 func (m *mapper) plan(entries []agent.PlanEntry) acp.SessionUpdate {
 	all := make([]acp.PlanEntry, 0, len(entries))
 	for _, e := range entries {
@@ -195,8 +195,8 @@ func (m *mapper) plan(entries []agent.PlanEntry) acp.SessionUpdate {
 	}
 }
 
-// compacted returns the updates about the progress of a compaction. A client that does not support them receives a line at
-// its end, live and in a replay.
+// compacted returns the updates about the progress of a compaction. A client that does not support them receives one line when it
+// completes, live and in a replay.
 func (m *mapper) compacted(ev agent.CompactionChanged) []acp.SessionUpdate {
 	if !m.compaction {
 		if ev.Status != agent.CompactionCompleted {
@@ -217,7 +217,7 @@ func (m *mapper) compacted(ev agent.CompactionChanged) []acp.SessionUpdate {
 		u.Summary = summary
 		return []acp.SessionUpdate{u}
 	}
-	// The first part replaces what a client has from an earlier replay.
+	// The first part replaces the summary that the client has from an earlier replay.
 	first := &acp.CompactionUpdate{CompactionID: u.CompactionID, Status: acp.CompactionStatusInProgress, Summary: summary}
 	return append(append([]acp.SessionUpdate{first}, summaryChunks(u.CompactionID, parts[1:])...), u)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// rawPeer is an editor that writes several lines at once, in the order of the test.
+// rawPeer is an editor that writes several lines at once, in the order that the test requires.
 type rawPeer struct {
 	t    *testing.T
 	conn net.Conn
@@ -154,7 +154,7 @@ func TestSteering_KeepsTheOrder(t *testing.T) {
 	}
 }
 
-// Of consecutive settings the last one is sent last, and each response has its own.
+// Of consecutive changes to a setting, the last one is sent last, and each response has its own value.
 func TestSettings_LastIsSentLast(t *testing.T) {
 	p := startRaw(t)
 	id := p.session()

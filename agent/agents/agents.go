@@ -41,20 +41,20 @@ type Options struct {
 type Loader struct {
 	opts Options
 
-	mu       sync.Mutex // guards what follows; held while files are read, so that they are read once
+	mu       sync.Mutex // guards the fields below; held while files are read, so that they are read once
 	loaded   bool
 	helpers  []agent.Helper
 	stamps   []configfile.Stamp
 	reported map[userfiles.Problem]bool
 }
 
-// New returns a Loader. It reads nothing yet.
+// New returns a Loader. It does not read any files.
 func New(opts Options) *Loader {
 	return &Loader{opts: opts, reported: make(map[userfiles.Problem]bool)}
 }
 
-// Helpers returns the current sub-agents: those of files in the order of their places, then the built-in ones. It reads
-// the files again only after one of them has changed.
+// Helpers returns the current sub-agents: those from files in the order of their locations, then the built-in ones. It reads the
+// files again only if one of them has changed.
 func (l *Loader) Helpers(ctx context.Context) []agent.Helper {
 	l.mu.Lock()
 	defer l.mu.Unlock()

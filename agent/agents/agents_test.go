@@ -36,7 +36,7 @@ func names(helpers []agent.Helper) string {
 	return strings.Join(all, " ")
 }
 
-// The built-in agents work without configuration; those that plan and review only read.
+// The built-in agents work without configuration. The agents that plan and review only read.
 func TestBuiltin(t *testing.T) {
 	l := agents.New(agents.Options{Report: func(p userfiles.Problem) { t.Error(p) }})
 	helpers := l.Helpers(t.Context())
@@ -51,7 +51,7 @@ func TestBuiltin(t *testing.T) {
 	}
 }
 
-// The first place wins: the workspace, the user, other programs, the built-in agents. A disabled name is removed.
+// The first location takes precedence: the workspace, the user, other programs, the built-in agents. A disabled name is removed.
 func TestPlaces(t *testing.T) {
 	project, user, home := t.TempDir(), t.TempDir(), t.TempDir()
 	say := func(path, name, what string) { put(t, path, front("name: "+name+"\ndescription: "+what, "do")) }
@@ -80,7 +80,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// All fields of a file.
+// A file may set all fields.
 func TestFields(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "agents", "x.md"), "\ufeff"+strings.ReplaceAll(front(`name: "x-1"

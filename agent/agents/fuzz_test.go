@@ -2,7 +2,7 @@ package agents
 
 import "testing"
 
-// Parsing ends for any file, and its result can be used.
+// Parsing terminates for any file, and its result is usable.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		"---\nname: x\ndescription: d\n---\nbody", "---\ntools: [a, {b: c}]\nname: [\n---\n", "---\nname: &a x\ndescription: *a\nspawns: '*'\n---\nx", "---\n---\n", "\ufeff---\r\nname: x\r\n",

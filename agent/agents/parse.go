@@ -21,7 +21,7 @@ type definition struct {
 
 const (
 	maxName        = 48
-	maxDescription = 1000 // characters
+	maxDescription = 1000 // in characters
 )
 
 // fields lists the fields of the front matter: the names, other spellings, and those for human readers.
@@ -31,14 +31,14 @@ var fields = []string{
 	"color", "version",
 }
 
-// without lists fields of other programs' agents that gjc does not support, with what to do instead.
+// without lists the fields of other programs' agents that gjc does not support, with advice for each.
 var without = map[string]string{
 	"output":   "gjc's helpers report in plain text; say in the text below what the report must hold, and remove the field",
 	"blocking": "the caller waits for every helper; remove the field",
 }
 
-// parse parses a file. It returns no definition for an invalid file, and reports and ignores unknown fields. Of another
-// program's file it uses only fields with the same meaning in both programs.
+// parse parses a file. It returns nil for an invalid file, and reports and ignores unknown fields. In another program's file it
+// uses only fields that have the same meaning in both programs.
 func parse(file string, foreign bool) (*definition, []userfiles.Problem) {
 	p := &parser{foreign: foreign}
 	d := p.document(file)
@@ -117,7 +117,7 @@ func (p *parser) document(file string) *definition {
 	case p.fatal:
 	case !validName(h.Name):
 		p.fail(1, "name: %q cannot be a name; use up to %d letters, digits, - and _", text.Truncate(h.Name, maxName+1), maxName)
-	case d.disabled: // the name suffices
+	case d.disabled: // only the name is needed
 	case h.Description == "":
 		p.fail(1, "description: say in one sentence what the agent is for; the model chooses by it")
 	case h.Prompt == "":
@@ -139,8 +139,8 @@ func (p *parser) other(name string, line int) {
 	}
 }
 
-// front parses the front matter. In files of other programs it is often not valid YAML; there a field is a line, and
-// the value is the rest of the line.
+// front parses the front matter. In files of other programs it is often not valid YAML; there each field is one line, and its value
+// is the rest of the line.
 func (p *parser) front(head string) *configfile.Node {
 	n, err := configfile.ParseYAML([]byte(head))
 	switch {
@@ -192,7 +192,7 @@ func (p *parser) boolean(name string, n *configfile.Node, line int) bool {
 	return n.True()
 }
 
-// list returns names from a list, or from a text with commas; nil for an absent field.
+// list returns names from a list, or from a comma-separated string; nil for an absent field.
 func (p *parser) list(name string, n *configfile.Node, line int) []string {
 	var words []string
 	switch n.Kind {
@@ -223,7 +223,7 @@ func (p *parser) list(name string, n *configfile.Node, line int) []string {
 	return words
 }
 
-// wrong reports a value of the wrong type. In another program's file it may have another meaning and is ignored.
+// wrong reports a value of the wrong type. In another program's file the field may have another meaning, so the value is ignored.
 func (p *parser) wrong(line int, name, must string) {
 	if !p.foreign {
 		p.fail(line, "%s: must be %s", name, must)
@@ -244,7 +244,7 @@ var foreignTools = map[string]string{
 	"write_file": "write", "replace": "edit", "run_shell_command": "bash",
 }
 
-// translate converts another program's agent. It ignores the model, whose names are that program's.
+// translate converts another program's agent. It ignores the model, because its name is specific to that program.
 func translate(h *agent.Helper) {
 	h.Models = nil
 	for i, name := range h.Tools {

@@ -9,10 +9,10 @@ import (
 	"github.com/gajae-code/gjc/agent/userfiles"
 )
 
-// maxAgents is the maximum number of agents: each model request lists them.
+// maxAgents is the maximum number of agents. It is limited because each model request lists them.
 const maxAgents = 50
 
-// reader reads all places once.
+// reader reads all locations once.
 type reader struct {
 	userfiles.Reader
 	helpers []agent.Helper
@@ -46,7 +46,7 @@ func (r *reader) place(ctx context.Context, p userfiles.Place) {
 	}
 }
 
-// add adds an agent, unless an earlier place has one of that name.
+// add adds an agent, unless an earlier location has one with the same name.
 func (r *reader) add(d *definition, file string) {
 	if r.seen[d.helper.Name] {
 		return
@@ -64,7 +64,7 @@ func (r *reader) add(d *definition, file string) {
 // builtin adds the built-in agents, in the order in which they are listed. maxAgents does not count them.
 func (r *reader) builtin() {
 	for _, name := range []string{"executor", "architect", "planner", "critic"} {
-		text, _ := builtin.ReadFile("builtin/" + name + ".md") // it is embedded
+		text, _ := builtin.ReadFile("builtin/" + name + ".md") // embedded files can always be read
 		if d, _ := parse(string(text), false); d != nil && !r.seen[name] {
 			r.helpers = append(r.helpers, d.helper)
 		}

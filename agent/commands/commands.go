@@ -54,10 +54,11 @@ type Set struct {
 // entry is one command or skill.
 type entry struct {
 	Command
-	// file is the name below the root of its place, path the absolute path.
+	// file is the name below the root of its location, path the absolute path.
 	file, path string
 	skill      bool
-	// root bounds symbolic links of a skill's files; empty for the user's own, where they may lead anywhere.
+	// root is the directory that the symbolic links of a skill's files must not leave; empty for the user's own skills, whose links
+	// may lead anywhere.
 	root string
 	// body is the file without front matter and surrounding white space.
 	body string
@@ -113,8 +114,8 @@ func (s *Set) Expand(name, args string) (text string, ok bool) {
 	return expand(e.body, args), true
 }
 
-// Parse splits a prompt "/name arguments". A command starts at the beginning of the text, and its name ends at the
-// first white space. Parse reports false for anything that is not a valid name, such as a path.
+// Parse splits a prompt "/name arguments". The command must start at the beginning of the text, and its name ends at the first
+// white space. Parse reports false for anything that is not a valid name, such as a path.
 func Parse(text string) (name, args string, ok bool) {
 	rest, ok := strings.CutPrefix(text, "/")
 	if !ok {
@@ -139,6 +140,6 @@ func validName(name string) bool {
 	})
 }
 
-// Stale reports whether [Load] would return something else now. It reads no file: it compares the times and sizes of
-// the files and directories that were read. It reports false when ctx ends.
+// Stale reports whether [Load] would now return a different result. It reads no file: it compares the modification times and sizes
+// of the files and directories that were read. It reports false if ctx ends.
 func (s *Set) Stale(ctx context.Context) bool { return configfile.Stale(ctx, s.stamps) }

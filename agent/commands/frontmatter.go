@@ -18,9 +18,9 @@ type document struct {
 	body  string
 }
 
-// parseDocument splits a file. It reports what it does not understand of the front matter to problem, with the line, and leaves it
-// out. It is more lenient than YAML: the text after a colon is the value, with its brackets and further colons; lists and mappings
-// are ignored.
+// parseDocument splits a file into front matter and body. It reports each line of the front matter that it cannot parse to problem,
+// and skips it. It is more lenient than YAML: the text after a colon is the value, including brackets and further colons; lists and
+// mappings are ignored.
 func parseDocument(file string, problem func(line int, reason string)) document {
 	split := text.SplitFrontMatter(file)
 	d := document{fields: map[string]string{}, lines: map[string]int{}, body: strings.TrimSpace(split.Body)}
@@ -36,7 +36,7 @@ func parseDocument(file string, problem func(line int, reason string)) document 
 		at := i + 2 // 1-based, after the fence
 		i++
 		if l == "" || l[0] == '#' || l[0] == ' ' || l[0] == '\t' || strings.HasPrefix(l, "- ") || l == "-" {
-			continue // blank, a comment, or a part of something that is ignored
+			continue // blank, a comment, or part of an ignored value
 		}
 		name, value, ok := text.CutField(l)
 		if !ok {

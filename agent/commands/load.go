@@ -36,8 +36,8 @@ type Options struct {
 	Home string
 }
 
-// Load reads all commands and skills. It leaves out invalid files and reports them as problems, and ignores missing
-// places. If ctx ends, the set has what was read until then.
+// Load reads all commands and skills. It skips invalid files and reports them as problems, and ignores missing directories. If ctx
+// ends, the set contains what was read until then.
 func Load(ctx context.Context, opts Options) (*Set, []userfiles.Problem) {
 	l := &loader{Reader: userfiles.Reader{Roots: opts.ProjectDirs}, set: &Set{byName: make(map[string]*entry)}}
 	var foreign []string
@@ -59,10 +59,10 @@ type loader struct {
 	userfiles.Reader
 	set *Set
 
-	// State of the current place.
+	// State of the current location.
 	at      userfiles.Place
 	entries int
-	found   map[string]bool // the names
+	found   map[string]bool // the names found
 }
 
 // list lists a directory, as far as the limit of entries permits.
@@ -77,7 +77,7 @@ func (l *loader) list(ctx context.Context, dir string) []fs.DirEntry {
 	return entries[:max(room, 0)]
 }
 
-// kind reports whether an entry, or its link's target, is a directory or a file.
+// kind reports whether an entry, or the target of a symlink, is a directory or a regular file.
 func (l *loader) kind(name string, e fs.DirEntry) (dir, file bool) {
 	mode := e.Type()
 	if mode&fs.ModeSymlink != 0 {
@@ -175,7 +175,7 @@ func (l *loader) skill(ctx context.Context, dir, base string) {
 	}})
 }
 
-// add adds an entry, unless an earlier place has one of that name.
+// add adds an entry, unless an earlier location has one with the same name.
 func (l *loader) add(e *entry) {
 	if l.found[e.Name] {
 		l.Problem(e.file, 0, "another file defines /%s and takes precedence", e.Name)
@@ -187,8 +187,8 @@ func (l *loader) add(e *entry) {
 	}
 }
 
-// read reads and parses a file. It reports false for a file that cannot be used, after reporting the problem unless the
-// file does not exist.
+// read reads and parses a file. It returns false for a file that cannot be used, and reports the problem unless the file does not
+// exist.
 func (l *loader) read(ctx context.Context, name string) (document, bool) {
 	data, ok := l.Text(ctx, name)
 	if !ok {

@@ -16,8 +16,8 @@ import (
 // errSkillFile is wrapped by the error for a skill's file that cannot be read.
 var errSkillFile = errors.New("this file of the skill cannot be read")
 
-// ReadSkill returns the text of a skill without front matter, or the content of a file at a slash-separated path below
-// its directory.
+// ReadSkill returns the text of a skill without front matter, or the contents of a file at a slash-separated path below the skill's
+// directory.
 func (s *Set) ReadSkill(name, file string) ([]byte, error) {
 	e := s.byName[SkillPrefix+name]
 	if e == nil {

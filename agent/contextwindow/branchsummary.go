@@ -28,7 +28,7 @@ type BranchTask struct {
 }
 
 // NewBranchTask returns a request for a summary of the entries of a branch that the conversation leaves, oldest first.
-// instructions, if not empty, replace gjc's own. The error for a branch without a message is [ErrNothingToSummarize].
+// instructions, if not empty, replace gjc's own. For a branch without a message it returns [ErrNothingToSummarize].
 func NewBranchTask(
 	entries []sessions.Entry, window *Window, model *providers.ModelInfo, settings *BranchSummarySettings, instructions string, hide func(string) string,
 ) (*BranchTask, error) {
@@ -49,7 +49,7 @@ func NewBranchTask(
 	return b, nil
 }
 
-// Write returns the summary. The caller sets its FromID.
+// Write returns the summary. The caller must set its FromID.
 func (b *BranchTask) Write(ctx context.Context, w *Writer) (sessions.BranchSummary, error) {
 	summary, err := w.write(ctx, &b.task)
 	if err != nil {

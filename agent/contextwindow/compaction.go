@@ -38,7 +38,7 @@ const turnHeading = "\n\n---\n\n**Turn Context (split turn):**\n\n"
 // noHistory replaces the summary if the cut is within the first turn.
 const noHistory = "Nothing was before this turn."
 
-// Compact writes the summary of what a cut removes. focus, if not empty, says what it has to preserve.
+// Compact writes the summary of the part that a cut removes. focus, if not empty, says what it must preserve.
 func (w *Writer) Compact(ctx context.Context, c *Cut, focus string, pruned map[string]bool) (Compaction, error) {
 	previous := ""
 	if c.previous != nil {
@@ -65,7 +65,7 @@ func (w *Writer) Compact(ctx context.Context, c *Cut, focus string, pruned map[s
 	}
 	short := ShortSummary(summary)
 	if len(prefix) > 0 {
-		// If the second summary restarts, the text that the client gets begins with the first again.
+		// If the second summary restarts, the text that the client receives begins with the first again.
 		done, restart := summary+turnHeading, w.Restart
 		w.say(turnHeading)
 		w.Restart = func(err error) {
@@ -88,7 +88,7 @@ func (w *Writer) Compact(ctx context.Context, c *Cut, focus string, pruned map[s
 	return Compaction{Summary: summary, ShortSummary: short}, nil
 }
 
-// compactionDetails is the data of a compaction's entry next to its summary.
+// compactionDetails is the additional data in a compaction's entry.
 type compactionDetails struct {
 	fileDetails
 	Reason      Reason `json:"reason,omitzero"`

@@ -13,9 +13,9 @@ func TestCompactionSettings_Threshold(t *testing.T) {
 		tokens, window int
 		want           int
 	}{
-		{-1, -1, 200_000, 170_000},      // 15 % are more than the reserve
+		{-1, -1, 200_000, 170_000},      // 15% is more than the reserve
 		{-1, -1, 100_000, 83_616},       // the reserve is more
-		{-1, -1, 20_000, 10_000},        // always half
+		{-1, -1, 20_000, 10_000},        // at least half
 		{-1, -1, 0, 0},                  // an unknown window
 		{50, -1, 200_000, 100_000},      // a percentage
 		{50, 7000, 200_000, 7000},       // tokens take precedence

@@ -11,7 +11,7 @@ import (
 type Cut struct {
 	// previous is the last compaction; nil for none.
 	previous *sessions.Compaction
-	// older is summarized. If the cut is within a turn, prefix is the beginning of that turn, which has a summary of its own.
+	// older is summarized. If the cut is within a turn, prefix is the beginning of that turn, which gets a separate summary.
 	older, prefix []sessions.Entry
 	// first is the ID of the first entry that stays; empty for none.
 	first string
@@ -19,13 +19,13 @@ type Cut struct {
 	saved, remaining int
 }
 
-// cutRule says how much a cut keeps.
+// cutRule determines how much a cut keeps.
 type cutRule struct {
-	// keep is the number of newest tokens to keep, rounded to the nearest place for a cut; zero for none.
+	// keep is the number of newest tokens to keep, rounded to the nearest possible cut; zero for none.
 	keep int
-	// most bounds what stays if there is no place near. If it is exceeded, nothing stays.
+	// most bounds what stays if no possible cut is near. If it would be exceeded, nothing stays.
 	most int
-	// all keeps nothing.
+	// all makes the cut keep nothing.
 	all bool
 	// again allows a cut within what the last compaction kept.
 	again bool
@@ -63,7 +63,7 @@ func ChooseCut(branch []sessions.Entry, o *CutOptions) *Cut {
 	}
 	switch o.Depth {
 	case MaxDepth - 2:
-		rule.keep, rule.most = 1, 1<<40 // keep only what has no answer yet, of any length
+		rule.keep, rule.most = 1, 1<<40 // keep only the unanswered messages, whatever their length
 	case MaxDepth - 1:
 		rule.all = true
 	default:
@@ -79,7 +79,7 @@ func ChooseCut(branch []sessions.Entry, o *CutOptions) *Cut {
 			return nil
 		}
 	case ReasonThreshold, ReasonIdle:
-		// A summary has a length too. One that saves little would be written again with each request.
+		// A summary takes up space too. If it saved little, it would be rewritten with each request.
 		if c != nil && c.saved < o.Model.ContextWindow/leastGain {
 			return nil
 		}
@@ -147,7 +147,7 @@ func findCut(branch []sessions.Entry, rule cutRule) *Cut {
 	if !rule.all && rule.keep > 0 {
 		at = max(min(at, unanswered(entries)), lower)
 	}
-	// Changes of settings just before a message that stays belong to it.
+	// Changes of settings directly before a message that stays belong to the message.
 	for at > lower && !isMessage(entries[at-1]) {
 		at--
 	}
@@ -171,8 +171,8 @@ func findCut(branch []sessions.Entry, rule cutRule) *Cut {
 	return c
 }
 
-// unanswered returns the index of the first of the user's entries at the end of the conversation. They stay whatever their
-// length, because the model has to answer them.
+// unanswered returns the index of the first of the user's entries at the end of the conversation. They stay whatever their length,
+// because the model must still answer them.
 func unanswered(entries []sessions.Entry) int {
 	at := len(entries)
 	for i, e := range slices.Backward(entries) {
@@ -215,9 +215,9 @@ func cutIndex(entries []sessions.Entry, lower int, pruned map[string]bool, rule 
 		if after[0] < rule.keep {
 			return -1
 		}
-		from = lower // all that is new stays, and what the last compaction kept goes
+		from = lower // everything new stays, and what the last compaction kept is removed
 	}
-	// A very long entry at the place of the cut is no reason to keep much more than rule.keep.
+	// A very long entry at the cut is no reason to keep much more than rule.keep.
 	for _, most := range []int{min(2*rule.keep, rule.most), rule.most} {
 		for i := from; i < len(entries); i++ {
 			if canCut(entries[i]) && after[i] <= most {

@@ -23,7 +23,7 @@ type fileDetails struct {
 
 func newFileOps() *fileOps { return &fileOps{make(map[string]bool), make(map[string]bool)} }
 
-// entries records the successful calls in entries, and the files that summaries in entries list.
+// entries records the successful calls in entries, and the files listed in the summaries in entries.
 func (f *fileOps) entries(entries []sessions.Entry) {
 	for i, e := range entries {
 		switch e := e.(type) {
@@ -42,8 +42,8 @@ func (f *fileOps) entries(entries []sessions.Entry) {
 	}
 }
 
-// failedCall reports whether a call of an answer failed. rest are the entries after the answer: some models use the IDs of calls
-// again in later answers.
+// failedCall reports whether a call of an answer failed. rest are the entries that follow the answer: some models reuse the IDs of
+// calls in later answers.
 func failedCall(rest []sessions.Entry, id string) bool {
 	for _, e := range rest {
 		m, ok := e.(sessions.MessageEntry)
@@ -58,7 +58,8 @@ func failedCall(rest []sessions.Entry, id string) bool {
 	return false
 }
 
-// details records the files in the details of an earlier summary. Details of an extension have no known form.
+// details records the files in the details of an earlier summary. The details of an extension have no known form, so they are
+// ignored.
 func (f *fileOps) details(raw jsonx.Raw, fromExtension bool) {
 	if fromExtension || len(raw) == 0 {
 		return
@@ -75,7 +76,7 @@ func (f *fileOps) details(raw jsonx.Raw, fromExtension bool) {
 	}
 }
 
-// call records one call. It knows the tools that take a path, of gjc and of other programs.
+// call records one call. It supports the tools that have a path parameter, of gjc and of other programs.
 func (f *fileOps) call(c providers.ToolCall) {
 	var set map[string]bool
 	switch c.Name {
@@ -91,7 +92,7 @@ func (f *fileOps) call(c providers.ToolCall) {
 		FilePath string `json:"file_path"`
 	}
 	if jsonx.Unmarshal(c.Input, &in) != nil {
-		return // the model stopped in the middle
+		return // the model's output was interrupted
 	}
 	path := strings.TrimSpace(in.Path)
 	if path == "" {
@@ -99,17 +100,17 @@ func (f *fileOps) call(c providers.ToolCall) {
 	}
 	if c.Name == "read" {
 		if strings.Contains(path, "://") {
-			return // such as an artifact
+			return // for example an artifact
 		}
 		path = withoutSelector(path)
 	}
 	if path == "" || strings.ContainsAny(path, "\n<>") {
-		return // it would break the list
+		return // such a path would break the list
 	}
 	set[path] = true
 }
 
-// withoutSelector removes the selector of lines from a path of the read tool: "a.go:40-60".
+// withoutSelector removes the line selector from a path of the read tool, such as "a.go:40-60".
 func withoutSelector(path string) string {
 	for range 2 {
 		i := strings.LastIndexByte(path, ':')
@@ -141,11 +142,11 @@ func (f *fileOps) lists() fileDetails {
 	return d
 }
 
-// maxListed bounds how many files a summary names. The details of the entry have all of them.
+// maxListed is the maximum number of files that a summary names. The details of the entry list all of them.
 const maxListed = 20
 
-// tag returns the files for the end of a summary, as a tree; empty for no files. If there are too many, it prefers the modified
-// ones.
+// tag returns the list of files for the end of a summary, as a tree; empty for no files. If there are too many, it prefers modified
+// files.
 func (f *fileOps) tag() string {
 	d := f.lists()
 	all := slices.Concat(d.ModifiedFiles, d.ReadFiles)
@@ -223,7 +224,7 @@ func (n *fileNode) write(b *strings.Builder, depth int) {
 	}
 }
 
-// withoutFileLists removes lists of files from a summary: those that a model made up, and those of a previous summary.
+// withoutFileLists removes lists of files from a summary: lists that a model invented, and those of a previous summary.
 func withoutFileLists(summary string) string {
 	for _, name := range []string{"read-files", "modified-files", "files"} {
 		for {

@@ -17,7 +17,7 @@ var handoffPrompt string
 var (
 	// ErrNothingToHandOff is the error for a conversation of fewer than two messages.
 	ErrNothingToHandOff = errors.New("there is nothing to hand off yet")
-	// ErrEmptyHandoff is the error for a model that wrote no document.
+	// ErrEmptyHandoff is the error for a model that did not write a document.
 	ErrEmptyHandoff = errors.New("the model wrote no handoff document; try again, or with another model")
 )
 
@@ -33,8 +33,8 @@ func HandoffRequest(focus string) providers.Message {
 	return UserMessage(ask)
 }
 
-// HandoffDocument sends a request that ends with a [HandoffRequest], and returns the document. used records what the answer
-// uses. Tools that the model calls do not run.
+// HandoffDocument sends a request that ends with a [HandoffRequest], and returns the document. used records the usage of the
+// answer. Tool calls of the model do not run.
 func HandoffDocument(ctx context.Context, model providers.Model, req *providers.Request, used *Meter) (string, error) {
 	for ev, err := range model.Stream(ctx, req) {
 		if err != nil {

@@ -3,8 +3,8 @@ package contextwindow
 import "github.com/gajae-code/gjc/providers"
 
 // Messages prepares a conversation for a request. It drops messages without parts and results without a call, replaces images
-// unless the model can see them, and gives every tool call one result in the order of the calls. A call whose process ended
-// before it recorded a result gets one that says so.
+// unless the model accepts them, and gives every tool call one result in the order of the calls. A call whose process ended before
+// it recorded a result gets a result that says so.
 func Messages(history []providers.Message, images bool) []providers.Message {
 	msgs := make([]providers.Message, 0, len(history))
 	add := func(m providers.Message) {
@@ -14,7 +14,7 @@ func Messages(history []providers.Message, images bool) []providers.Message {
 		msgs = append(msgs, m)
 	}
 	var calls []providers.ToolCall
-	var results []*providers.Message // of calls; nil for none yet
+	var results []*providers.Message // the results of the calls; nil for a result that has not been found yet
 	flush := func() {
 		for i, m := range results {
 			if m == nil {

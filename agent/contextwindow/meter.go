@@ -8,13 +8,13 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// A Meter records what one answer uses while it arrives. The zero value is ready.
+// A Meter records the usage of one answer while it arrives. The zero value is ready to use.
 type Meter struct {
 	// Begun is set by the first event. A request that failed before it costs nothing.
 	Begun bool
 	// Complete is set when the whole answer has arrived.
 	Complete bool
-	// Usage holds the figures that have arrived; zero for none.
+	// Usage holds the usage figures received so far; zero for none.
 	Usage providers.Usage
 }
 
@@ -30,7 +30,7 @@ func (m *Meter) Add(ev providers.Event) {
 	}
 }
 
-// StreamError returns the error of a model's stream. If ctx has ended, that is its cause.
+// StreamError returns the error of a model's stream. If ctx has ended, it returns ctx's cause.
 func StreamError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause

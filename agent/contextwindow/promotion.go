@@ -17,8 +17,8 @@ type Promotion struct {
 	All func() []providers.ModelInfo
 }
 
-// Target returns the model with a larger window that a session changes to: the one that from names, or else the smallest larger
-// one of the same provider and API. It returns false if there is none.
+// Target returns the model with a larger window that a session changes to: the model named by from, or else the smallest larger
+// model of the same provider and API. It returns false if there is none.
 func (p *Promotion) Target(from *providers.ModelInfo) (providers.ModelInfo, bool) {
 	larger := func(to *providers.ModelInfo) bool {
 		return to.Ref() != from.Ref() && from.ContextWindow > 0 && to.ContextWindow > from.ContextWindow && p.Usable(*to)
@@ -29,7 +29,7 @@ func (p *Promotion) Target(from *providers.ModelInfo) (providers.ModelInfo, bool
 		}
 		to, err := p.Find(ref)
 		if err != nil && strings.Contains(from.ContextPromotionTarget, "/") {
-			// The ID of a model can contain a slash too.
+			// A model ID can also contain a slash.
 			to, err = p.Find(from.Provider + "/" + from.ContextPromotionTarget)
 		}
 		if err == nil && larger(&to) {

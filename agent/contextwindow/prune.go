@@ -10,7 +10,7 @@ import (
 
 // Limits of pruning, in tokens.
 const (
-	// protectedTokens is the number of tokens of the newest results that always stay.
+	// protectedTokens is the number of tokens of the newest results that are never pruned.
 	protectedTokens = 40_000
 	// leastSaved is the least that pruning must save, because it voids the provider's cache.
 	leastSaved = 20_000
@@ -21,8 +21,8 @@ const (
 // neverPruned reports whether the results of a tool always stay: the model works on the files and skills that it has read.
 func neverPruned(tool string) bool { return tool == "read" || tool == "skill" }
 
-// Prune selects old results that models no longer see. It returns an entry for the log that says so, and how many estimated
-// tokens it saves; zero if there is nothing worth pruning.
+// Prune selects old results that models no longer see. It returns a log entry that lists them, and the estimated number of tokens
+// saved; zero if pruning is not worthwhile.
 func Prune(branch []sessions.Entry) (e sessions.Custom, saved int, err error) {
 	ids, saved := prunable(branch)
 	if len(ids) == 0 {
@@ -32,7 +32,7 @@ func Prune(branch []sessions.Entry) (e sessions.Custom, saved int, err error) {
 	return sessions.Custom{CustomType: sessions.CustomPruned, Data: raw}, saved, err
 }
 
-// prunable returns the IDs of the results to prune, and how many tokens that saves.
+// prunable returns the IDs of the results to prune, and the number of tokens that this saves.
 func prunable(branch []sessions.Entry) (ids []string, saved int) {
 	entries, _, _ := inContext(branch)
 	pruned := sessions.PrunedOf(branch)

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// remoteTimeout bounds the time of a remote endpoint for a summary.
+	// remoteTimeout bounds a request to a remote endpoint for a summary.
 	remoteTimeout = 2 * time.Minute
-	// maxRemoteSummary bounds its answer, in bytes.
+	// maxRemoteSummary is the maximum size of the endpoint's response, in bytes.
 	maxRemoteSummary = 1 << 20
 )
 
@@ -44,10 +44,10 @@ func (r *Remote) ask(ctx context.Context, prompt string) (string, error) {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
-	req.Close = true // requests are rare, so no connection stays open for the next
+	req.Close = true // requests are rare, so the connection is not kept open
 	client := &http.Client{
 		Transport: r.Transport,
-		// The conversation goes only where the settings say.
+		// Do not follow redirects: the conversation goes only to the configured endpoint.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	resp, err := client.Do(req)
@@ -57,7 +57,7 @@ func (r *Remote) ask(ctx context.Context, prompt string) (string, error) {
 		}
 		return "", err
 	}
-	defer func() { _ = resp.Body.Close() }() // only read
+	defer func() { _ = resp.Body.Close() }() // the body is only read, so the error does not matter
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxRemoteSummary+1))
 	switch {
 	case resp.StatusCode != http.StatusOK:

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// maxCallText bounds a call's input or result in a request for a summary, in bytes.
+	// maxCallText is the maximum size of a call's input or result in a request for a summary, in bytes.
 	maxCallText = 4 << 10
-	// maxMessageText bounds any other text there.
+	// maxMessageText is the maximum size of any other text in such a request.
 	maxMessageText = 32 << 10
 )
 
 // serialize returns a conversation as text, one block for each message: a request without tools must not contain calls. hide
-// replaces secrets before long texts are cut, because half of a secret would not be found.
+// replaces secrets before long texts are cut, because a secret cut in half would not be found.
 func serialize(entries []sessions.Entry, pruned map[string]bool, hide func(string) string) []string {
 	var blocks []string
 	for _, e := range entries {
@@ -58,7 +58,7 @@ func messageText(m *providers.Message, hide func(string) string) string {
 			lines = append(lines, "(an image)")
 		case providers.ToolCall:
 			lines = append(lines, "[Call of "+p.Name+"]: "+text.Middle(hide(string(p.Input)), maxCallText))
-		default: // thinking is not part of what happened
+		default: // thinking is omitted
 		}
 	}
 	if len(lines) == 0 {
@@ -71,8 +71,8 @@ func messageText(m *providers.Message, hide func(string) string) string {
 	return speaker + strings.Join(lines, "\n")
 }
 
-// newestWithin returns the newest blocks of a conversation that have at most budget tokens. If the next block is a summary and
-// much of the budget is left, it includes the part of it that fits: a summary covers many messages.
+// newestWithin returns the newest blocks of a conversation that fit into budget tokens. If the next block is a summary and much of
+// the budget remains, it includes the part of the summary that fits: a summary covers many messages.
 func newestWithin(entries []sessions.Entry, budget int, hide func(string) string) []string {
 	pruned := sessions.PrunedOf(entries)
 	var newest []string

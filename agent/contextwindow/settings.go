@@ -1,21 +1,21 @@
 package contextwindow
 
-// CompactionSettings configures compactions that happen without a command. The zero value switches them off.
+// CompactionSettings configures automatic compactions. The zero value switches them off.
 type CompactionSettings struct {
-	// Enabled switches automatic compactions on. Commands work without it.
+	// Enabled enables automatic compactions. Commands work without it.
 	Enabled  bool
 	Strategy Strategy
 	// ReserveTokens is the least part of the window that stays free.
 	ReserveTokens int
-	// KeepRecentTokens is about how much of the newest conversation a compaction keeps.
+	// KeepRecentTokens is the approximate number of newest tokens that a compaction keeps.
 	KeepRecentTokens int
 	// AutoContinue asks the model to continue if a compaction interrupts its work.
 	AutoContinue bool
 	// RemoteEnabled lets RemoteEndpoint write the summaries, unless it is empty.
 	RemoteEnabled  bool
 	RemoteEndpoint string
-	// ThresholdPercent and ThresholdTokens, if positive, say how full the window gets before a compaction. ThresholdTokens takes
-	// precedence.
+	// ThresholdPercent and ThresholdTokens, if positive, determine how full the window may become before a compaction.
+	// ThresholdTokens takes precedence.
 	ThresholdPercent float64
 	ThresholdTokens  int
 	// IdleEnabled compacts a conversation of more than IdleThresholdTokens after IdleTimeoutSeconds without a prompt. It is off
@@ -37,7 +37,7 @@ const (
 	// StrategyHandoff replaces the conversation with a handoff document. If that fails, for example because the window is already
 	// full, the conversation is compacted.
 	StrategyHandoff Strategy = "handoff"
-	// StrategyOff switches automatic compactions off.
+	// StrategyOff disables automatic compactions.
 	StrategyOff Strategy = "off"
 )
 
@@ -55,13 +55,13 @@ func DefaultCompaction() CompactionSettings {
 
 // BranchSummarySettings configures summaries of branches that the conversation leaves.
 type BranchSummarySettings struct {
-	// Enabled makes the command that leaves a branch summarize it without being asked to.
+	// Enabled makes the command that leaves a branch summarize it by default.
 	Enabled bool
 	// ReserveTokens is the part of the window that stays free when a branch is summarized.
 	ReserveTokens int
 }
 
-// Automatic reports whether compactions happen without a command.
+// Automatic reports whether compactions run automatically.
 func (c *CompactionSettings) Automatic() bool { return c.Enabled && c.Strategy != StrategyOff }
 
 // Threshold returns how many tokens of a window may be filled before a compaction; zero for an unknown window.
@@ -77,13 +77,13 @@ func (c *CompactionSettings) Threshold(window int) int {
 	case c.ThresholdPercent > 0:
 		return int(float64(window) * min(c.ThresholdPercent, 100) / 100)
 	default:
-		// The reserve suits large windows. It would leave nothing of a small one, so half of the window is always available.
+		// The reserve is meant for large windows. It would use up a small one, so half of the window is always available.
 		return max(window-max(window*15/100, c.ReserveTokens), window/2)
 	}
 }
 
-// FilledBy reports whether the window was the reason that a model stopped an answer, and not the limit on the length of its
-// answers: against that limit a shorter conversation does not help.
+// FilledBy reports whether a model stopped an answer because the window was full, and not because of the limit on the length of its
+// answers. A shorter conversation does not help against that limit.
 func (c *CompactionSettings) FilledBy(window, maxOutput, used, output int) bool {
 	if window <= 0 || used == 0 {
 		return false

@@ -22,9 +22,9 @@ var (
 
 // summaryTask is a request for a summary.
 type summaryTask struct {
-	// blocks are the conversation, oldest first.
+	// blocks holds the conversation, oldest first.
 	blocks []string
-	// previous is the summary of what came before; empty for none.
+	// previous is the summary of the preceding part; empty for none.
 	previous string
 	// instructions say what to write, and focus what matters most; focus may be empty.
 	instructions, focus string
@@ -47,20 +47,20 @@ func (s *summaryTask) prompt(room int) string {
 	return head.String() + escapeTag(conversation, "conversation") + tail.String()
 }
 
-// escapeTag escapes the closing tag in the text between two tags.
+// escapeTag escapes the closing tag in text that is enclosed in the tag.
 func escapeTag(s, tag string) string {
 	return strings.ReplaceAll(s, "</"+tag, "< /"+tag)
 }
 
 const (
-	// minSummaryRoom is the least part of a conversation that a summary is written from, in bytes.
+	// minSummaryRoom is the minimum size of the part of a conversation from which a summary is written, in bytes.
 	minSummaryRoom = 1 << 10
-	// unknownWindow replaces the unknown window of a model, in tokens.
+	// unknownWindow is the assumed size of a window of unknown size, in tokens.
 	unknownWindow = 32_000
 )
 
-// summaryRoom returns how much a model can be sent for a summary, in bytes. It assumes three bytes for each token, because code
-// and many languages have fewer than four, and leaves a quarter of the window to the summary.
+// summaryRoom returns how much can be sent to a model for a summary, in bytes. It assumes three bytes for each token, because code
+// and many languages have fewer than four, and reserves a quarter of the window for the summary.
 func summaryRoom(info *providers.ModelInfo) int {
 	window := info.ContextWindow
 	if window <= 0 {
@@ -78,7 +78,7 @@ func size(blocks []string) int {
 }
 
 // fit drops the oldest blocks of a conversation until it fits into room bytes, and replaces them with a note. It keeps the very
-// first block, which has the user's request.
+// first block, which contains the user's request.
 func fit(blocks []string, room int) []string {
 	room = max(room, minSummaryRoom)
 	if size(blocks) <= room || len(blocks) == 0 {
@@ -107,7 +107,7 @@ func fit(blocks []string, room int) []string {
 	return append(out, newest...)
 }
 
-// maxShortSummary bounds a short summary, in characters.
+// maxShortSummary is the maximum length of a short summary, in characters.
 const maxShortSummary = 120
 
 // ShortSummary returns the first line of a summary that is not a heading.

@@ -2,13 +2,13 @@ package contextwindow
 
 import "github.com/gajae-code/gjc/providers"
 
-// imageTokens is the estimated size of an image. Providers scale large ones down to about this.
+// imageTokens is the estimated size of an image. Providers scale large images down to about this size.
 const imageTokens = 1200
 
-// Tokens estimates the number of tokens in a text of some bytes. Four bytes make about one token.
+// Tokens estimates the number of tokens in a text of the given number of bytes. It assumes four bytes for each token.
 func Tokens(bytes int) int { return (bytes + 3) / 4 }
 
-// Estimate estimates the number of tokens that messages have for a model.
+// Estimate estimates the number of tokens that a model counts for messages.
 func Estimate(model *providers.ModelInfo, messages []providers.Message) int {
 	n := 0
 	for i := range messages {

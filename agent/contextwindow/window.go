@@ -1,6 +1,6 @@
-// Package contextwindow decides what of a conversation a model is sent, so that it fits the model's window. It estimates how
-// full the window is, cuts a conversation in two for a compaction, has models write summaries and handoff documents, and
-// selects old tool results that are no longer sent. It knows providers and sessions, and nothing of turns.
+// Package contextwindow decides which part of a conversation a model receives, so that it fits into the model's window. It
+// estimates how full the window is, cuts a conversation in two for a compaction, asks models for summaries and handoff documents,
+// and selects old tool results that are no longer sent. It depends on providers and sessions, but not on turns.
 package contextwindow
 
 import (
@@ -15,26 +15,27 @@ type Window struct {
 	// Messages is the conversation.
 	Messages []providers.Message
 
-	// usage is that of the last answer, and measured is how many messages it covers. After a compaction usage is an estimate.
+	// usage is the usage of the last answer, and measured is the number of messages that it covers. After a compaction usage is an
+	// estimate.
 	usage    providers.Usage
 	measured int
 	// overhead is the estimated size of a request without its messages; zero if it is unknown.
 	overhead int
 	// ratio is the number of real tokens for each estimated one; zero if it is unknown.
 	ratio float64
-	// tight is the size of the window when there was last nothing to compact; zero for never. Looking again means reading the
-	// whole log, so there must be more to compact first.
+	// tight is the size of the window when there was last nothing to compact; zero for never. Another attempt would read the whole
+	// log, so it must wait until there is more to compact.
 	tight int
 }
 
-// NewWindow returns the window of a conversation that is loaded.
+// NewWindow returns the window of a loaded conversation.
 func NewWindow(messages []providers.Message) Window {
 	w := Window{Messages: messages}
 	w.usage, w.measured = lastUsage(messages)
 	return w
 }
 
-// Clone returns a copy with messages of its own.
+// Clone returns a copy with a separate slice of messages.
 func (w *Window) Clone() Window {
 	c := *w
 	c.Messages = slices.Clone(w.Messages)
@@ -53,7 +54,7 @@ func (w *Window) Load(messages []providers.Message) {
 	w.usage, w.measured = lastUsage(messages)
 }
 
-// Mark is a state of a window to return to.
+// Mark is a saved state of a window, for [Window.Return].
 type Mark struct {
 	// Messages is the number of messages.
 	Messages int
@@ -61,7 +62,7 @@ type Mark struct {
 	measured int
 }
 
-// Mark returns the present state.
+// Mark returns the current state.
 func (w *Window) Mark() Mark { return Mark{len(w.Messages), w.usage, w.measured} }
 
 // Return returns to the state m, with the messages of that state.
@@ -72,7 +73,7 @@ func (w *Window) Return(m Mark, messages []providers.Message) {
 // Usage returns the usage of the last answer, or an estimate after a compaction.
 func (w *Window) Usage() providers.Usage { return w.usage }
 
-// Next returns how much the next request fills: what the last answer measured and an estimate of the messages since, or an
+// Next returns the size of the next request: the measurement of the last answer plus an estimate of the messages since then, or an
 // estimate of everything.
 func (w *Window) Next(model *providers.ModelInfo) int {
 	if used := w.usage.Context(); used > 0 && w.measured > 0 && w.measured <= len(w.Messages) {
@@ -81,7 +82,7 @@ func (w *Window) Next(model *providers.ModelInfo) int {
 	return w.overhead + Estimate(model, w.Messages)
 }
 
-// Limits of the ratio between a measurement and its estimate. A provider outside of them counts something else.
+// Limits on the ratio between a measurement and its estimate. A provider outside of them counts differently.
 const (
 	minRatio = 0.5
 	maxRatio = 4
@@ -100,7 +101,7 @@ func (w *Window) Measure(model *providers.ModelInfo, usage providers.Usage) {
 	}
 }
 
-// ModelChanged makes measurements of another model estimates.
+// ModelChanged turns the measurements of another model into estimates.
 func (w *Window) ModelChanged() { w.ratio = 0 }
 
 // Compacted replaces the conversation after a compaction.
@@ -110,7 +111,7 @@ func (w *Window) Compacted(model *providers.ModelInfo, messages []providers.Mess
 	w.measured, w.tight = len(messages), 0
 }
 
-// Pruned replaces the conversation after old results of saved estimated tokens were removed, and returns its size.
+// Pruned replaces the conversation after pruning and returns its new size; saved is the estimated number of tokens removed.
 func (w *Window) Pruned(model *providers.ModelInfo, messages []providers.Message, saved int) int {
 	used := w.Next(model)
 	w.Messages = messages
@@ -119,7 +120,7 @@ func (w *Window) Pruned(model *providers.ModelInfo, messages []providers.Message
 	return w.usage.Input
 }
 
-// AfterCompaction estimates the size of the window when a summary replaces what a cut removes.
+// AfterCompaction estimates the size of the window after a summary replaces the part that a cut removes.
 func (w *Window) AfterCompaction(c *Cut, summary string) int {
 	return w.scaled(w.overhead + c.remaining + Tokens(len(summary)))
 }
@@ -130,8 +131,7 @@ func (w *Window) Overhead() int { return w.overhead }
 // SetOverhead sets the estimated size of a request without its messages.
 func (w *Window) SetOverhead(n int) { w.overhead = n }
 
-// Over reports whether the conversation is over the threshold of the settings, and large enough to look for something to
-// compact.
+// Over reports whether the conversation exceeds the threshold in the settings and is large enough to attempt a compaction.
 func (w *Window) Over(model *providers.ModelInfo, settings *CompactionSettings) bool {
 	limit, used := settings.Threshold(model.ContextWindow), w.Next(model)
 	return limit > 0 && used > limit && (w.tight == 0 || used > w.tight+model.ContextWindow/leastGain || used < w.tight)
@@ -150,8 +150,8 @@ func (w *Window) scale() float64 {
 
 func (w *Window) scaled(tokens int) int { return int(float64(tokens) * w.scale()) }
 
-// lastUsage returns the usage of the last complete answer in a conversation, and how many messages it covers. It skips answers
-// that are older than the first message: they come from before a compaction, which made their measurement void.
+// lastUsage returns the usage of the last complete answer in a conversation, and the number of messages that it covers. It skips
+// answers that are older than the first message: they precede a compaction, which invalidated their measurement.
 func lastUsage(messages []providers.Message) (usage providers.Usage, covered int) {
 	for i := range messages {
 		m := &messages[i]

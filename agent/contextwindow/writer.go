@@ -15,9 +15,9 @@ type Model struct {
 	Info providers.ModelInfo
 }
 
-// Writer has models write summaries. All fields are required unless they say otherwise.
+// Writer asks models to write summaries. All fields are required unless noted otherwise.
 type Writer struct {
-	// Models are asked in order until one writes a summary. There is at least one.
+	// Models are asked in order until one writes a summary. There must be at least one.
 	Models []Model
 	// Remote, if set, is asked before the models.
 	Remote *Remote
@@ -25,17 +25,17 @@ type Writer struct {
 	SessionID string
 	// Hide replaces secrets with placeholders.
 	Hide func(string) string
-	// Retry says whether a failed request is sent again. Again then waits and notifies the user, and returns the error of the
-	// request if it is not sent again.
+	// Retry is the retry policy for failed requests. Again waits and notifies the user before a retry; it returns the error of the
+	// request if the request is not sent again.
 	Retry providers.RetryPolicy
 	Again func(ctx context.Context, failed int, err error) error
-	// Used receives what each request used.
+	// Used receives the usage of each request.
 	Used func(model providers.ModelInfo, used *Meter)
 	// Warn notifies the user.
 	Warn func(title, detail string)
 	// Say receives a summary while it is written. Optional.
 	Say func(text string)
-	// Restart is called if what Say has received is void. Required with Say.
+	// Restart is called if the text that Say has received becomes invalid. Required with Say.
 	Restart func(err error)
 
 	said bool // whether Say has received something since the last Restart
@@ -72,10 +72,10 @@ func (w *Writer) write(ctx context.Context, task *summaryTask) (string, error) {
 	return "", first
 }
 
-// maxWait bounds a wait before another attempt if there is another model.
+// maxWait bounds the wait before another attempt if another model is available.
 const maxWait = 15 * time.Second
 
-// ask asks one model. It tries again after temporary failures, and with less of a conversation that is too long.
+// ask asks one model. It retries after temporary failures, and with a shorter conversation if the conversation is too long.
 func (w *Writer) ask(ctx context.Context, model Model, task *summaryTask, others bool) (string, error) {
 	room := summaryRoom(&model.Info) - len(summarySystem)
 	for failed := 0; ; {
@@ -102,7 +102,7 @@ func (w *Writer) ask(ctx context.Context, model Model, task *summaryTask, others
 	}
 }
 
-// restart voids what Say has received.
+// restart invalidates the text that Say has received.
 func (w *Writer) restart(err error) {
 	if w.said && w.Restart != nil {
 		w.Restart(err)

@@ -50,7 +50,7 @@ func TestCutLeaks(t *testing.T) {
 	}
 }
 
-// A call whose arguments have a leak is named, and keeps none of them.
+// A call whose arguments contain a leak is reported, and loses all its arguments.
 func TestCutLeaks_Calls(t *testing.T) {
 	clean := providers.ToolCall{ID: "c1", Name: "echo", Input: []byte(`{"say":"analysis to=functions.other"}`)}
 	dirty := providers.ToolCall{ID: "c2", Name: "echo", Input: []byte(`{"list":[{"analysis to=functions.echo code 大发时时彩":1}]}`)}
@@ -73,7 +73,7 @@ func TestCutRepetition(t *testing.T) {
 	}
 }
 
-// A byte of the stream costs the same, however long the stream is.
+// The cost per byte of the stream does not depend on the stream's length.
 func BenchmarkRepetition(b *testing.B) {
 	var text strings.Builder
 	for i := range 10_000 {

@@ -18,9 +18,9 @@ import (
 const leakMarker = "to=functions."
 
 const (
-	// channelWords stand right before a marker, bare.
+	// channelWords appear directly before a marker, without quotes.
 	channelWords = "analysis assistant commentary user"
-	// glitchTokens are words without a meaning that stand before it.
+	// glitchTokens are meaningless words that appear before a marker.
 	glitchTokens = "Japgolly Jsii changedFiles RTLU"
 	// Quotes before the words show that a text is about them.
 	quotes = "`\"'>|(“‘«"
@@ -36,7 +36,7 @@ func CanLeak(info *providers.ModelInfo) bool {
 // Shown reports whether a text has a marker. A model that has read one may write about it.
 func Shown(text string) bool { return strings.Contains(text, leakMarker) }
 
-// Suspect reports whether a text or call of an answer has a marker. It is a cheap test; most answers have none.
+// Suspect reports whether a text or call of an answer contains a marker. It is a cheap test; most answers contain none.
 func Suspect(msg *providers.Message) bool {
 	return slices.ContainsFunc(msg.Parts, func(p providers.Part) bool {
 		switch p := p.(type) {
@@ -52,9 +52,9 @@ func Suspect(msg *providers.Message) bool {
 	})
 }
 
-// CutLeaks removes leaks from an answer: it cuts texts before them, and removes the arguments of calls that have one, so that the model
-// does not read them again. It returns the IDs of these calls, and whether there were any leaks in texts or calls. isTool reports
-// whether a tool of that name exists.
+// CutLeaks removes leaks from an answer. It cuts texts before a leak, and removes the arguments of calls that contain one, so that
+// the model does not read them again. It returns the IDs of these calls, and whether there were any leaks in texts or calls. isTool
+// reports whether a tool with the given name exists.
 func CutLeaks(msg *providers.Message, isTool func(name string) bool) (calls []string, found bool) {
 	parts := slices.Clone(msg.Parts)
 	for i, p := range parts {
@@ -85,8 +85,8 @@ func CutLeaks(msg *providers.Message, isTool func(name string) bool) (calls []st
 	return calls, found
 }
 
-// leakIn returns the start of the first leak in a text. One sign alone proves nothing: it takes the name of an existing
-// tool and two more signs.
+// leakIn returns the start of the first leak in a text. A single sign proves nothing: a leak requires the name of an existing tool
+// and two more signs.
 func leakIn(text string, isTool func(name string) bool) (at int, found bool) {
 	for from := 0; ; {
 		i := strings.Index(text[from:], leakMarker)
@@ -143,7 +143,7 @@ func isNameByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
 }
 
-// foreign reports whether a text has a run of letters that are neither Latin nor Greek.
+// foreign reports whether a text contains a run of letters that are neither Latin nor Greek.
 func foreign(text string) bool {
 	run := 0
 	for _, r := range text {
@@ -160,7 +160,7 @@ func foreign(text string) bool {
 	return false
 }
 
-// junkStart returns the start of the leak's words and text before a marker, within its line.
+// junkStart returns the start of the leaked words and text before a marker, within the marker's line.
 func junkStart(text string, marker int) int {
 	at := marker
 	line := strings.LastIndexByte(text[:marker], '\n') + 1
@@ -183,7 +183,7 @@ func junkStart(text string, marker int) int {
 	return at
 }
 
-// inputLeaks reports whether a string of a call's input has a leak in it.
+// inputLeaks reports whether a string in a call's input contains a leak.
 func inputLeaks(input jsonx.Raw, isTool func(string) bool) bool {
 	var v any
 	if jsonx.Unmarshal(input, &v) != nil {

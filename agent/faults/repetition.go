@@ -120,7 +120,7 @@ func unrepeated(s string, p int) string {
 	return cleanCut(s, from+p) + "…"
 }
 
-// cleanCut cuts s at a place, or before the character that stands across it.
+// cleanCut cuts s at a byte position, or before the character that the position would split.
 func cleanCut(s string, at int) string {
 	for back := 0; back < 3 && at-back > 0 && at < len(s) && s[at-back]&0xC0 == 0x80; back++ {
 		if s[at-back-1]&0xC0 != 0x80 {

@@ -56,11 +56,11 @@ type Hook struct {
 	Blocking bool
 	// At is the hook's position, "file:line". Dir is the directory for relative paths of its program.
 	At, Dir string
-	// Project reports that the hook belongs to a workspace.
+	// Project reports whether the hook belongs to a workspace.
 	Project bool
 }
 
-// For reports whether the hook runs at an event. tool is empty for events without a call.
+// For reports whether the hook runs at an event. tool is the tool's name; it is empty for events without a call.
 func (h *Hook) For(ev Event, tool string) bool {
 	is := false
 	for _, e := range h.Events {
@@ -192,7 +192,7 @@ func (h *Hook) Run(ctx context.Context, r Runner, in Input) (Answer, error) {
 	}
 	dir := in.Cwd
 	if h.Project {
-		dir = h.Dir // the file that its arguments name was checked for trust
+		dir = h.Dir // trust was checked for the file that the arguments name in this directory
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, h.Timeout, errTimeout)
 	defer cancel()

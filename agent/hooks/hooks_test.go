@@ -109,7 +109,7 @@ func TestLoad_Trust(t *testing.T) {
 	}
 }
 
-// Invalid hooks are reported with their lines and left out.
+// Invalid hooks are reported with their lines and omitted.
 func TestLoad_BadInput(t *testing.T) {
 	user := t.TempDir()
 	write(t, user, map[string]string{
@@ -176,7 +176,7 @@ func TestParseAnswer(t *testing.T) {
 	}
 }
 
-// An exit code other than 0 and 2 never means consent, whatever the output, and neither does 2.
+// A non-zero exit code never means consent, whatever the output.
 func FuzzParseAnswer(f *testing.F) {
 	f.Add([]byte(`{"block":true,"reason":"x"}`), 0, "")
 	f.Add([]byte(`{"block":null}`), 2, "x")

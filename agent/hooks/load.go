@@ -40,7 +40,7 @@ type Set struct {
 	Hooks []*Hook
 	// Untrusted are workspace hooks that the user has not trusted.
 	Untrusted []*Hook
-	// Problems are the hooks that were left out, with their positions.
+	// Problems describes the hooks that were omitted, with their positions.
 	Problems []string
 	subjects []*trust.Subject
 	opts     Options
@@ -105,7 +105,7 @@ func (s *Set) Subject(root string) *trust.Subject {
 
 // Question asks the user to trust a workspace's hooks.
 type Question struct {
-	// Lines describe what trust would allow, in plain text.
+	// Lines describe, in plain text, what trust would allow.
 	Lines []string
 
 	sub   *trust.Subject
@@ -159,7 +159,7 @@ func readPlace(dir, within string, project bool, seen map[string]bool) []*config
 	return all
 }
 
-// parse parses one file. It leaves out invalid hooks and reports them as problems.
+// parse parses one file. It skips invalid hooks and reports them as problems.
 func (s *Set) parse(f *configfile.File, dir string, project bool) (hooks []*Hook) {
 	defer func() { s.Problems = append(s.Problems, f.Problems...) }()
 	if f.Data == nil {
@@ -261,7 +261,7 @@ func allGlobs(patterns []string) bool {
 	return !slices.ContainsFunc(patterns, func(p string) bool { return !doublestar.ValidatePattern(p) })
 }
 
-// texts returns the texts of a list, or the single one.
+// texts returns the texts of a list, or a single text as a list.
 func texts(n *configfile.Node) []string {
 	if n.Kind == configfile.Text {
 		return []string{n.Text}

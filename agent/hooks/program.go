@@ -52,8 +52,8 @@ func (h *Hook) words() []string {
 	return words
 }
 
-// scripts adds to a subject the files of the root that commands name: the program, or a script for an interpreter.
-// Trust covers what runs, so a change of these files is asked about. Hooks whose files cannot be read are left out.
+// scripts adds to a subject the files of the root that commands name: the program, or a script for an interpreter. Trust covers the
+// files that run, so the user is asked again if they change. Hooks whose files cannot be read are omitted.
 func (s *Set) scripts(sub *trust.Subject, root string, hooks []*Hook) []*Hook {
 	seen := make(map[string]bool)
 	return slices.DeleteFunc(hooks, func(h *Hook) bool {
@@ -66,7 +66,7 @@ func (s *Set) scripts(sub *trust.Subject, root string, hooks []*Hook) []*Hook {
 			if err != nil || !filepath.IsLocal(rel) || rel == "." || seen[rel] {
 				continue
 			}
-			info, err := os.Stat(path) // following links, since their targets run
+			info, err := os.Stat(path) // follow symlinks, because their targets run
 			if err != nil || !info.Mode().IsRegular() {
 				continue
 			}

@@ -1,4 +1,4 @@
-// Package memorylog has the log of a child session: it is not saved, and ends with the session.
+// Package memorylog implements the log of a child session, which is kept in memory and ends with the session.
 package memorylog
 
 import (
@@ -11,12 +11,12 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// Log holds the entries of one session. It is safe for concurrent use. Its methods do what those of agent.Log promise.
+// Log holds the entries of one session. It is safe for concurrent use. Its methods behave as agent.Log specifies.
 type Log struct {
 	mu      sync.Mutex // guards the fields below
 	next    int
 	entries []sessions.Entry
-	calls   map[string]bool // the ids of all calls
+	calls   map[string]bool // the IDs of all calls
 }
 
 // New returns an empty log.
@@ -112,7 +112,7 @@ func (l *Log) Clear() error {
 // Walk implements agent.Log. Nothing is ever cleared in a child.
 func (l *Log) Walk() iter.Seq2[sessions.Entry, error] {
 	return func(yield func(sessions.Entry, error) bool) {
-		branch, _ := l.Branch() // it does not fail
+		branch, _ := l.Branch() // it never fails
 		for _, e := range branch {
 			if !yield(e, nil) {
 				return

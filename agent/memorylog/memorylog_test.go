@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// The log in memory answers as the one on disk does. IDs differ, so entries are compared by their texts.
+// The log in memory behaves like the log on disk. IDs differ, so entries are compared by their texts.
 func TestLogs(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) agent.Log{
 		"memory": func(*testing.T) agent.Log { return memorylog.New() },

@@ -15,7 +15,7 @@ import (
 // Lines shown around a requested range.
 const (
 	linesBefore = 1
-	linesAfter = 3
+	linesAfter  = 3
 )
 
 // lineSource returns the lines of a text one by one, without their line ends.

@@ -1,5 +1,5 @@
-// Package tools lists the tools that a model can be offered. The packages below it hold the tools; each tool is a Go file and a text
-// for the model (.md), and the schema of its input is a file in schemas.
+// Package tools lists the tools that a model can be offered. The packages below it implement the tools. Each tool has a Go file, a
+// text for the model (.md), and a schema of its input in schemas.
 package tools
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/internal/webclient"
 )
 
-// All returns the tools of the settings, in the order in which requests list them.
+// All returns the tools that the settings enable, in the order in which requests list them.
 func All(s *Settings) []agent.Tool {
 	pages := webclient.New(s.Web)
 	all := append([]agent.Tool{files.Read(&s.Edit, pages), files.Write(&s.Edit)}, files.EditTools(&s.Edit)...)
@@ -29,12 +29,12 @@ func All(s *Settings) []agent.Tool {
 		all = append(all, shell.SSH(s.SSH, &s.Bash))
 	}
 	return slices.DeleteFunc(all, func(t agent.Tool) bool {
-		return runtime.GOOS == "windows" && t.Spec().Name == "eval" // nothing there interrupts a cell
+		return runtime.GOOS == "windows" && t.Spec().Name == "eval" // on Windows a cell cannot be interrupted
 	})
 }
 
-// Names returns the names that permission rules may have: those of all tools, including the optional ones, but not the tools of MCP
-// servers.
+// Names returns the names that permission rules may contain: those of all tools, including the optional ones, but not the tools of
+// MCP servers.
 func Names() []string {
 	return []string{
 		"read", "write", "edit", "apply_patch", "undo", "notebook", "bash", "job", "eval", "search", "find", "ast_grep", "ast_edit", "resolve",

@@ -41,7 +41,7 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// The text that a model receives is part of the product: a change of it must be seen in review.
+// The text that a model receives is part of the product: a review must show every change to it.
 func TestSpecs(t *testing.T) {
 	for _, tool := range tools.All(toolstest.Settings()) {
 		checkSpec(t, tool.Spec(), tool.Spec().Name)
@@ -89,7 +89,7 @@ func indent(t testing.TB, schema jsonx.Raw) string {
 	return string(raw)
 }
 
-// schema is the part of JSON Schema that every provider takes.
+// schema is the part of JSON Schema that every provider accepts.
 type schema struct {
 	Type        string            `json:"type"`
 	Description string            `json:"description"`
@@ -153,7 +153,7 @@ func TestSchemasSuitEveryProvider(t *testing.T) {
 	}
 }
 
-// Descriptions must name the limits that the code has.
+// Descriptions must state the limits that the code enforces.
 func TestDescriptionsNameTheLimits(t *testing.T) {
 	for name, limits := range map[string][]string{
 		"read":   {"300 lines", "3,000 lines", "50 KiB", "768 characters", "12 entries", "20 MB"},
@@ -177,7 +177,7 @@ func FuzzInputs(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in string) {
 		w := fuzzWorld(t)
 		for _, tool := range tools.All(toolstest.Settings()) {
-			// Any input gives a plan or an error, never a panic.
+			// Any input results in a plan or an error, never in a panic.
 			p, err := tool.Plan(t.Context(), w.Call(t, tool.Spec().Name, in))
 			if err == nil && p == nil {
 				t.Errorf("%s: neither a plan nor an error", tool.Spec().Name)

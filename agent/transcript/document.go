@@ -130,7 +130,7 @@ const (
 
 // item is a displayed entry, and an element of "messages" in the JSON format.
 type item struct {
-	// ID is the entry's ID, MessageID the editor's.
+	// ID is the entry's ID, MessageID the editor's ID of the message.
 	ID        string    `json:"id,omitzero"`
 	MessageID string    `json:"messageId,omitzero"`
 	Type      string    `json:"type"`
@@ -236,7 +236,7 @@ func contentBlocks(content []agent.Content) []block {
 			all = append(all, block{Type: blockLink, URI: c.URI, Name: c.Name})
 		case agent.ImageContent:
 			all = append(all, block{Type: blockImage, MIMEType: c.Image.MIMEType, Data: c.Image.Data})
-		default: // a terminal ends with its process
+		default: // a terminal does not outlive its process
 		}
 	}
 	return all

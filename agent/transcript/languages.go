@@ -4,7 +4,7 @@ import "strings"
 
 // language describes a language for highlighting.
 type language struct {
-	// names are the names after a code fence, and keywords the keywords, separated by spaces.
+	// names holds the names that may follow a code fence, and keywords the language's keywords, both separated by spaces.
 	names, words string
 	line         []string
 	block        [][2]string

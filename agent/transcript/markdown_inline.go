@@ -16,7 +16,7 @@ const (
 	mdBreak
 	mdLink // its text is the target; it extends to its mdLinkEnd
 	mdLinkEnd
-	mdImage // the same
+	mdImage // like mdLink
 	mdImageEnd
 )
 

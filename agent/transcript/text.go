@@ -71,7 +71,7 @@ func grouped(n int) string {
 	return s
 }
 
-// changeText describes a change; empty for an item that is none.
+// changeText describes a change; empty for an item that is not a change.
 func (it *item) changeText() string {
 	switch it.Type {
 	case itemModelChange:
@@ -163,7 +163,7 @@ func (l location) String() string {
 	return l.Path
 }
 
-// clean replaces characters that text files cannot have.
+// clean replaces characters that text files cannot contain.
 func clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
 }

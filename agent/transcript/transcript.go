@@ -48,7 +48,7 @@ func FormatOf(path string, fallback Format) Format {
 	return f
 }
 
-// Session is a conversation to write. All fields except Branch are optional; empty ones are left out.
+// Session is a conversation to write. All fields except Branch are optional; empty ones are omitted.
 type Session struct {
 	ID string
 	// Title is the heading. If empty, "Session".
@@ -62,7 +62,7 @@ type Session struct {
 	Model string
 	// Created is the time of creation. If zero, the time of the first entry.
 	Created time.Time
-	// Branch is the conversation, as of [agent.Log.Branch].
+	// Branch is the conversation, as returned by [agent.Log.Branch].
 	Branch []sessions.Entry
 	// Tools describe calls of which only the input is known; see [agent.ReplayOptions].
 	Tools []agent.Tool

@@ -169,7 +169,7 @@ func TestFormat(t *testing.T) {
 
 var errFull = errors.New("no space left on device")
 
-// failing accepts a number of bytes.
+// failing is a writer that fails after a number of bytes.
 type failing struct {
 	left  int
 	calls int

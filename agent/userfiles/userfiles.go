@@ -23,7 +23,7 @@ import (
 // maxFile is the maximum size of a file, in bytes.
 const maxFile = 64 << 10
 
-// Problem reports a file that was left out or not fully understood.
+// Problem reports a file that was skipped or not fully understood.
 type Problem struct {
 	Path string
 	// Line is 1-based; zero for the whole file.
@@ -38,7 +38,7 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Reason)
 }
 
-// Place is a directory that may have files.
+// Place is a directory that may contain such files.
 type Place struct {
 	// Root bounds symbolic links; Dir is a slash-separated path below it.
 	Root, Dir string
@@ -71,10 +71,10 @@ func Places(roots []string, userDir, home string, foreign ...string) []Place {
 	return list
 }
 
-// Reader reads files of one place after another. It records the problems, and the stamps of all files and directories that it looks at,
-// each before it is read, so that a concurrent change is noticed. Names are slash-separated paths below the root of the place.
+// Reader reads the files of one place after another. It records the problems, and the stamps of all files and directories that it
+// visits, each before reading, so that a concurrent change is noticed. Names are slash-separated paths below the root of the place.
 type Reader struct {
-	// Roots are the workspace's roots. One that cannot be opened is reported; another place is not.
+	// Roots are the workspace's roots. A root that cannot be opened is reported; any other place is not.
 	Roots    []string
 	Problems []Problem
 	Stamps   []configfile.Stamp
@@ -115,7 +115,7 @@ func (r *Reader) Problem(name string, line int, format string, args ...any) {
 	}
 }
 
-// UnknownField reports a field of front matter that gjc does not know.
+// UnknownField reports a front matter field that gjc does not support.
 func (r *Reader) UnknownField(name string, line int, field string, known []string) {
 	r.Problem(name, line, "unknown field %q%s; it is ignored", field, configfile.Suggestion(field, known))
 }
@@ -146,8 +146,8 @@ func (r *Reader) List(ctx context.Context, dir string) []fs.DirEntry {
 	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") })
 }
 
-// Stat returns the facts of a file, or of its link's target. It reports false after reporting why there are none, unless the file does
-// not exist.
+// Stat returns the metadata of a file, or of its link's target. If it cannot, it returns false after reporting why, unless the file
+// does not exist.
 func (r *Reader) Stat(name string) (fs.FileInfo, bool) {
 	info, err := fs.Stat(r.files, name)
 	if err == nil {
@@ -158,7 +158,7 @@ func (r *Reader) Stat(name string) (fs.FileInfo, bool) {
 	switch {
 	case errors.Is(err, approval.ErrWithheld):
 		r.unreadable(name, err)
-	case target == nil && !r.at.Trusted: // it exists, but the root does not reach it
+	case target == nil && !r.at.Trusted: // it exists, but outside of the root
 		r.Problem(name, 0, "a symbolic link leads out of %s; it is not followed", r.at.Root)
 	case link != nil && link.Mode()&fs.ModeSymlink != 0:
 		r.Problem(name, 0, "dangling symbolic link")
@@ -196,7 +196,7 @@ func (r *Reader) Text(ctx context.Context, name string) (string, bool) {
 	return "", false
 }
 
-// validStart returns data up to the first zero or invalid UTF-8 byte.
+// validStart returns data up to the first NUL or invalid UTF-8 byte.
 func validStart(data []byte) []byte {
 	for at := 0; at < len(data); {
 		c, n := utf8.DecodeRune(data[at:])

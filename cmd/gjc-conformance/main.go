@@ -42,7 +42,7 @@ func main() {
 // errNotConformant is the only error that is about the agent.
 var errNotConformant = errors.New("the agent is not conformant")
 
-// flags are the command line's.
+// flags holds the command line's flags.
 type flags struct {
 	prompts, run, json, home string
 	list, quiet              bool

@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// This variable makes the test binary the program, or an agent that ends at once.
+// This environment variable makes the test binary run as the program, or as an agent that ends at once.
 const (
 	mainVariable = "GJC_CONFORMANCE_MAIN"
 	deafVariable = "GJC_CONFORMANCE_DEAF"
@@ -78,7 +78,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// An agent that sends nothing gets one failure, with its stderr, and so does the JSON report.
+// An agent that sends nothing has one failure, with its stderr, in the JSON report too.
 func TestReport(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.json")
 	var stdout, stderr bytes.Buffer

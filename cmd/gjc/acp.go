@@ -127,8 +127,8 @@ func (h *host) loginCommand(opts *options) []string {
 	return command
 }
 
-// takeStdout returns the process's stdout, for the protocol alone, and redirects stdout's descriptor to stderr, so that
-// no child process and no panic can write into the protocol.
+// takeStdout returns the process's stdout, reserved for the protocol. It redirects stdout's descriptor to stderr, so that no child
+// process and no panic can write into the protocol.
 func takeStdout(h *host) (*os.File, error) {
 	protocol, err := system.DivertStdout(h.stdout, h.stderr)
 	if err != nil {

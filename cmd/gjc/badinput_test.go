@@ -33,7 +33,7 @@ func TestBadInput(t *testing.T) {
 		{"cancel", `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"x"}}`, nil},
 		{"unknown method", `{"jsonrpc":"2.0","id":1,"method":"nope","params":{}}`, []answered{{"1", methodNotFound, "nope"}}},
 		{"initialize without a version", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`, []answered{{"1", invalidParams, "protocolVersion"}}},
-		// Early clients sent a date. The response has the version that exists.
+		// Early clients sent a date. The response has the supported version.
 		{"initialize with a date", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05"}}`, []answered{{"1", 0, ""}}},
 		{"initialize without params", `{"jsonrpc":"2.0","id":1,"method":"initialize"}`, []answered{{"1", invalidParams, ""}}},
 		{"initialize with a list", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":[1]}`, []answered{{"1", invalidParams, ""}}},
@@ -239,7 +239,7 @@ func TestBadInput_DuplicateID(t *testing.T) {
 			t.Errorf("got %s", m.line)
 		}
 	}
-	// A string is another ID.
+	// The same number as a string is a different ID.
 	p.send(`{"jsonrpc":"2.0","id":"7","method":"session/list","params":{}}`)
 	p.answer(`"7"`)
 	p.check.sent([]byte(prompt)) // the check has seen the ID twice too
@@ -272,7 +272,7 @@ func TestCancelRequest(t *testing.T) {
 	p.stop()
 }
 
-// A question without an answer is unanswered by the user: no failure.
+// A question without an answer counts as unanswered by the user, not as a failure.
 func TestUnansweredPermission(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, answer string }{

@@ -54,8 +54,8 @@ func findSandbox() (*sandbox.Sandbox, error) {
 	return sandbox.Find(self, exec.LookPath)
 }
 
-// becomes reports whether the command line is one that gjc starts itself with: that of [sandbox.Sandbox.Wrap] or the
-// guard's. The process executes the program of Wrap, so that becomes then returns only if that fails.
+// becomes reports whether the command line is one with which gjc starts itself: that of [sandbox.Sandbox.Wrap] or the guard's. For
+// the former, the process executes the wrapped program, so becomes returns only if that fails.
 func becomes(h *host) (bool, int) {
 	if len(h.args) == 0 {
 		return false, 0

@@ -38,8 +38,8 @@ type mcpReader struct {
 	mistakes []*configError
 }
 
-// mcpServers reads the user's MCP servers, sorted by name. It leaves out a server with a mistake; the error lists the
-// mistakes. If run is false, it runs no command of the file.
+// mcpServers reads the user's MCP servers, sorted by name. It omits a server with a mistake; the error lists the mistakes. If run
+// is false, it runs no command of the file.
 func (h *host) mcpServers(ctx context.Context, agentDir string, run bool) ([]mcp.Server, error) {
 	home, _ := h.home() // without one, ~ is not expanded
 	r := &mcpReader{path: filepath.Join(agentDir, mcpName), getenv: h.getenv, home: home}

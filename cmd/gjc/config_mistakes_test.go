@@ -124,7 +124,7 @@ func TestReadConfig_Strictest(t *testing.T) {
 		{"compaction: {remoteEndpoint: x}", func(c *config) bool { return c.context.Compaction.RemoteEndpoint == "" }},
 	} {
 		dir := t.TempDir()
-		// A laxer lower file does not replace it.
+		// A less strict value in an earlier file does not replace it.
 		writeFile(t, filepath.Join(dir, "config.yml"), `{"bash": {"sandboxNetwork": true, "sandboxWrite": ["/x"]}, "web": {"allowPrivate": true}, "mcp": {"discover": true}, "compaction": {"remoteEndpoint": "https://example.com"}}`)
 		writeFile(t, filepath.Join(dir, "more.yml"), tt.text)
 		c := readConfig(dir, []string{filepath.Join(dir, "more.yml")}, "")

@@ -72,7 +72,7 @@ func (o origin) String() string {
 type configSource struct {
 	path string
 	kind sourceKind
-	// there is false for a file that does not exist and may be absent.
+	// there is false for an optional file that does not exist.
 	there bool
 }
 

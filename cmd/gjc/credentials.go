@@ -20,7 +20,7 @@ type systemKeyring struct{}
 
 var _ registry.Keyring = systemKeyring{}
 
-// keyringUser is the account of gjc's secrets in it.
+// keyringUser is the account of gjc's secrets in the keyring.
 const keyringUser = "gjc"
 
 func (systemKeyring) Get(ctx context.Context, name string) (string, error) {

@@ -50,8 +50,8 @@ func secretService(t *testing.T) string {
 	return strings.TrimSpace(address)
 }
 
-// A key that the user stores in the desktop's keyring is there and not on the disk; a session reads it from there, and
-// a logout deletes it.
+// A key that the user stores in the desktop's keyring is not on the disk; a session reads it from the keyring, and a logout deletes
+// it.
 func TestKeyring_SecretService(t *testing.T) {
 	t.Parallel()
 	const key = "sk-of-the-keyring-0123456789"
@@ -102,7 +102,7 @@ func TestKeyring_SecretService(t *testing.T) {
 	}
 
 	gjc("", "logout", "fake")
-	// The file's entry names the place of the key; restoring the entry does not restore the key.
+	// The file's entry names the location of the key; restoring the entry does not restore the key.
 	writeFile(t, auth, `{"fake":{"type":"keyring"}}`)
 	again := startLife(t, lifeOptions{home: home, env: env})
 	id := again.begin()

@@ -128,7 +128,7 @@ func debugStates() []debugState {
 	}
 }
 
-// awaitMarked waits until a process with a mark has a text in its command line.
+// awaitMarked waits until the command line of a process with a mark contains a text.
 func awaitMarked(e *debugEditor, mark, part string) {
 	e.t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -375,7 +375,7 @@ func TestDebugger_ForeignProcess(t *testing.T) {
 	e.do(t, fails("attach adapter=dlv pid="+gjc, "process "+gjc+" is gjc itself"))
 	if pid := foreignProcess(t); pid != "" {
 		e.do(t, fails("attach adapter=dlv pid="+pid, "process "+pid+" belongs to another user"))
-		// Nor indirectly.
+		// They cannot be attached to indirectly either.
 		own := sleeping(t, nil)
 		e.do(t, fails(fmt.Sprintf(`attach {"adapter": "dlv", "pid": %d, "arguments": {"processId": %s}}`, own, pid), "belongs to another user"))
 		writeFile(t, filepath.Join(e.work, ".vscode", "launch.json"), fmt.Sprintf(

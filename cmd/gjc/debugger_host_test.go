@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/dap/daptest"
 )
 
-// init comes before TestMain, which would make the debug adapter gjc: it inherits gjc's environment.
+// init runs before TestMain, which would turn the debug adapter into gjc: it inherits gjc's environment.
 func init() { daptest.Main() }
 
 // debugEditor is gjc with an editor whose user makes decisions.
@@ -74,7 +74,7 @@ func startDebugEditor(t *testing.T, opts *debugEditorOptions) *debugEditor {
 			return opts.elicit(p)
 		}
 	}
-	// PATH counts as it is, without that of a login shell before it.
+	// gjc uses PATH unchanged, without that of a login shell.
 	env := environment(opts.at, append([]string{"SHLVL=1"}, opts.env...)...)
 	var err error
 	h.Agent, err = acptest.Start(ctx, acptest.ProcessOptions{Path: self(t), Args: []string{"acp"}, Dir: opts.at, Env: env}, editor)
@@ -132,7 +132,7 @@ func received[P any](e *debugEditor) (all []*P) {
 	return all
 }
 
-// asks takes a step and expects one question that contains all the parts.
+// asks runs a step and expects one question that contains all the parts.
 func (e *debugEditor) asks(t *testing.T, step debugStep, parts ...string) {
 	t.Helper()
 	before := len(e.asked())
@@ -157,7 +157,7 @@ func (e *debugEditor) asks(t *testing.T, step debugStep, parts ...string) {
 	}
 }
 
-// silent takes a step that asks no question.
+// silent runs a step that asks no question.
 func (e *debugEditor) silent(t *testing.T, step debugStep) string {
 	t.Helper()
 	before := len(e.asked())
@@ -177,7 +177,7 @@ func (e *debugEditor) mode(id acp.SessionModeID) {
 // fakeSource is a program of ten lines for fake adapters.
 const fakeSource = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n"
 
-// fakeAdapters are debug adapters that a test plays itself, by their names in the user's configuration.
+// fakeAdapters are debug adapters that a test implements itself, by their names in the user's configuration.
 type fakeAdapters struct {
 	config map[string]any
 }

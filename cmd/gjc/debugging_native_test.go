@@ -124,7 +124,7 @@ func perhaps(step debugStep, what string) debugStep {
 	return step.otherwise("the debug adapter does not support " + what)
 }
 
-// otherwise lets a step fail, with these words.
+// otherwise returns the step with an alternative: it may also fail, with these words.
 func (s debugStep) otherwise(want ...string) debugStep {
 	s.or = &debugStep{want: want, fails: true}
 	return s

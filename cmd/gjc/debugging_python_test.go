@@ -97,7 +97,7 @@ func pythonAdapter() *debugAdapter {
 		name: "debugpy", process: "debugpy.adapter",
 		env: func(t *testing.T) []string {
 			testenv.NeedsDebugpy(t)
-			return []string{"DEBUGPY_PROCESS_SPAWN_TIMEOUT=600"} // 15 seconds are short on a busy machine, and the state lasts
+			return []string{"DEBUGPY_PROCESS_SPAWN_TIMEOUT=600"} // the default of 15 seconds is too short on a busy machine, and for the state launching
 		},
 		files: map[string]string{"bank.py": pythonProgram, "test_bank.py": pythonTest, "parent.py": pythonParent},
 		hunt: []debugStep{

@@ -60,7 +60,7 @@ func does(do string, want ...string) debugStep { return debugStep{do: do, want: 
 // fails returns a call that fails.
 func fails(do string, want ...string) debugStep { return debugStep{do: do, want: want, fails: true} }
 
-// saving returns a call whose result has a part for later ones: name and pattern.
+// saving returns a call that saves the part of its result that pattern matches as name.
 func saving(do, name, pattern string, want ...string) debugStep {
 	return debugStep{do: do, want: want, save: map[string]string{name: pattern}}
 }
@@ -141,7 +141,7 @@ func debugAdapters() []*debugAdapter {
 	return []*debugAdapter{goAdapter(), pythonAdapter(), cAdapter()}
 }
 
-// Every adapter is asked for every action, also for those that it lacks.
+// Every adapter receives every action, including those that it does not support.
 func TestDebugAdapters_Complete(t *testing.T) {
 	for _, a := range debugAdapters() {
 		var asked []string
@@ -157,7 +157,7 @@ func TestDebugAdapters_Complete(t *testing.T) {
 }
 
 func TestDebugAdapters(t *testing.T) {
-	// More parallel tests would measure the machine.
+	// More parallel tests would only measure the speed of the machine.
 	slots := make(chan struct{}, 2)
 	for _, a := range debugAdapters() {
 		t.Run(a.name, func(t *testing.T) {

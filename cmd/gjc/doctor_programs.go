@@ -201,9 +201,9 @@ func languageVersion(ctx context.Context, children *proc.Group, spec *lsp.Spec, 
 	return programVersion(ctx, children, spec.Path, []string{arg}, env, dir)
 }
 
-// programVersion runs a program that prints its version, in dir, and returns the version, or "" if it prints none in
-// time. It ends all processes that the program has started: some start one in a session of its own, which goes on
-// writing into the home directory.
+// programVersion runs a program that prints its version, in dir, and returns the version, or "" if it prints none in time. It ends
+// all processes that the program has started: some programs start one in a session of its own that keeps writing into the home
+// directory.
 func programVersion(ctx context.Context, children *proc.Group, path string, args, env []string, dir string) string {
 	out := &head{most: versionBytes}
 	p, err := children.Start(ctx, &proc.Options{Path: path, Args: args, Dir: dir, Env: proc.Environ(env), Stdout: out, MergeStderr: true, Mark: proc.NewMark()})

@@ -27,8 +27,8 @@ func doctor(t *testing.T, home, work, bin string, env ...string) (cmd *exec.Cmd,
 
 func script(t *testing.T, path, text string) {
 	t.Helper()
-	// A concurrent test that starts a process while the file is open for writing passes it to that process for a
-	// moment, in which the script cannot run ("text file busy").
+	// A concurrent test that starts a process while the file is open for writing passes the descriptor to it for a moment.
+	// Meanwhile the script cannot run ("text file busy").
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	writeFile(t, path, "#!/bin/sh\n"+text+"\n")

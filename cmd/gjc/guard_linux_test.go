@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// lived is a process that gjc has started, under a name unique on this machine.
+// lived is a point in gjc's life at which processes that it has started are running.
 type lived struct {
 	name string
 	// start brings gjc to this point. The processes that it starts sleep for that many seconds.

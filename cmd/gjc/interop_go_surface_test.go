@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// goAsker is a goClient that also fills in forms, in order: correctly, and then not.
+// goAsker is a goClient that also answers forms, with the given actions in order.
 type goAsker struct {
 	*goClient
 	mu     sync.Mutex // guards the fields below

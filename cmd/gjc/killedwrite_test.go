@@ -43,7 +43,7 @@ func TestKilled_InAWrite(t *testing.T) {
 		word := fmt.Sprintf("round-%d-", round)
 		text := strings.Repeat(word, size/len(word)+1)[:size]
 		p.prompt(session, "!write big.txt "+text)
-		// The temporary file's name appears when the write begins. Replacing leaves none.
+		// The temporary file's name appears when the write begins. The final rename removes it.
 		for names(t, work) == before && !written(path, size, text[:len(word)]) {
 			select {
 			case <-p.ended:

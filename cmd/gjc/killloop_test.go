@@ -64,7 +64,7 @@ type killLoop struct {
 	t                   *testing.T
 	program, home, work string
 	session             string
-	// answered are the answered prompts, in order; lost is the one that was running.
+	// answered are the answered prompts, in order.
 	answered []string
 	next     int
 	// shown holds the updates that the client has received from all gjc processes of the session.
@@ -337,7 +337,7 @@ func (l *killLoop) round(round int) {
 	l.t.Helper()
 	v := l.start()
 	l.load(v)
-	// The moment is random and waits for nothing. A machine that is too busy to answer by then gets more time.
+	// The moment is random and independent of gjc's progress. A machine that is too busy to answer by then gets more time.
 	killer := time.AfterFunc(time.Duration(rand.IntN(100_000<<l.busy))*time.Microsecond, func() { _ = v.cmd.Process.Kill() })
 	defer killer.Stop()
 	for {

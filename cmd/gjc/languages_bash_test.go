@@ -16,8 +16,8 @@ func bashServer() *languageServer {
 	return &languageServer{
 		name: "bashls",
 		env: func(t *testing.T) []string {
-			testenv.NeedsTool(t, "shellcheck") // reports problems to it
-			testenv.NeedsTool(t, "shfmt")      // formats for it
+			testenv.NeedsTool(t, "shellcheck") // the server's linter
+			testenv.NeedsTool(t, "shfmt")      // the server's formatter
 			return npmServerEnv("bash-language-server")(t)
 		},
 		files: map[string]string{

@@ -10,13 +10,13 @@ import (
 )
 
 func eslintServer() *languageServer {
-	// A linter is not asked for what needs types.
+	// A linter does not receive requests that need types.
 	unknown := func(args string) []languageAsk {
 		return refuses(args, "No language server found for main.js; nothing is known about it.")
 	}
 	return &languageServer{
 		name: "eslint", env: npmServerEnv("vscode-eslint-language-server"),
-		// It throws if one of these is missing.
+		// The server throws if one of these is missing.
 		home: map[string]string{".gjc/agent/lsp.json": `{"eslint": {"settings": {
 			"codeAction": {"disableRuleComment": {"enable": true, "location": "separateLine"}, "showDocumentation": {"enable": true}},
 			"codeActionOnSave": {"mode": "all"}, "experimental": {"useFlatConfig": false}, "format": true, "nodePath": null,

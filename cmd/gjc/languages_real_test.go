@@ -266,8 +266,8 @@ func TestLanguageServers_Complete(t *testing.T) {
 }
 
 func TestLanguageServers(t *testing.T) {
-	// More parallel tests would measure the machine, because a server's reports within five seconds are part of the
-	// result.
+	// More parallel tests would only measure the speed of the machine, because a server's reports within five seconds are part of
+	// the result.
 	slots := make(chan struct{}, 2)
 	for _, s := range languageServers() {
 		t.Run(s.name, func(t *testing.T) {

@@ -42,7 +42,7 @@ func copyModule(t *testing.T, to string) []string {
 	return names
 }
 
-// sourceOf returns the place of text in one of the names, as the tool lsp writes places.
+// sourceOf returns the position of text in one of the named files, as the tool lsp writes positions.
 func sourceOf(t *testing.T, dir string, names []string, text string) (file string, line, column int) {
 	t.Helper()
 	for _, name := range names {

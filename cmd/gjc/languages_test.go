@@ -324,7 +324,7 @@ func TestLanguages_BadConfiguration(t *testing.T) {
 	h.stop()
 }
 
-// A workspace that is removed ends nothing.
+// Removing a workspace ends nothing.
 func TestLanguages_WorkspaceThatVanishes(t *testing.T) {
 	t.Parallel()
 	h := startLanguages(t, fakeLanguages(t, "good")).mark()
@@ -392,7 +392,7 @@ func startLanguagesFor(t *testing.T, capabilities *acp.ClientCapabilities, home 
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 10*hang, errors.New("the session hangs"))
 	t.Cleanup(cancel)
 	h := &languageHost{&mcpHost{home: home, scenario: &scenario{t: t, ctx: ctx, check: newWireCheck(t), work: tempDir(t)}}}
-	env = append(env, "SHLVL=1") // PATH counts as it is, without that of a login shell before it
+	env = append(env, "SHLVL=1") // gjc uses PATH unchanged, without that of a login shell
 	var err error
 	h.Agent, err = acptest.Start(ctx, acptest.ProcessOptions{Path: self(t), Args: append([]string{"acp"}, args...), Dir: home, Env: environment(home, env...)}, acptest.EditorOptions{
 		Capabilities: capabilities, Trace: h.check.trace,

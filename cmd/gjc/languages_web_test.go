@@ -29,7 +29,7 @@ func htmlServer() *languageServer {
 	)
 	return &languageServer{
 		name: name, env: npmServerEnv(name),
-		// Without settings for css it throws, and reports no problems.
+		// Without settings for css the server throws, and reports no problems.
 		home: map[string]string{".gjc/agent/lsp.json": `{"` + name + `": {"settings": {"css": {}, "html": {}, "javascript": {}}}}`},
 		files: map[string]string{
 			"package.json": "{}\n", "index.html": index, "untidy.html": "<ul><li>a</li>\n      <li>b</li></ul>\n",
@@ -78,7 +78,7 @@ func cssServer() *languageServer {
 	)
 	return &languageServer{
 		name: name, env: npmServerEnv(name),
-		// Without settings it throws, and reports no problems.
+		// Without settings the server throws, and reports no problems.
 		home: map[string]string{".gjc/agent/lsp.json": `{"` + name + `": {"settings": {"css": {}, "scss": {}, "less": {}}}}`},
 		files: map[string]string{
 			"package.json": "{}\n", "main.css": main, "base.css": "body {\n  margin: 0;\n}\n", "typo.css": "p {\n  colr: red;\n}\n", "untidy.css": "p{color:red;\nmargin:0}\n",
@@ -161,7 +161,7 @@ func jsonServer() *languageServer {
 			"reload":         asks("shape.json", "Reloaded "+name),
 			"code_actions": slices.Concat(
 				asks("untidy.json", "1 code action:\n1. [source.sort.json] Sort JSON ("+name+")\n"),
-				// Its command is one of VS Code, which no server has.
+				// The action's command is one of VS Code, which no server implements.
 				refuses(`untidy.json apply=true "query=sort json"`, name),
 			),
 			"format": slices.Concat(

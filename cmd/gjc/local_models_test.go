@@ -57,7 +57,7 @@ func startMachine(t *testing.T, lists map[string]string) *machine {
 	return m
 }
 
-// offered is met by an update of the options that lists a model.
+// offered returns an expectation that an update of the options meets if it lists the model.
 func offered(model string) acptest.Expectation {
 	return acptest.Update(func(u *acp.ConfigOptionUpdate) bool { return listsModel(u.ConfigOptions, model) })
 }
@@ -81,7 +81,7 @@ func (l *life) option(id, value string) {
 	})
 }
 
-// local are the servers of models that users run themselves, each described by models.yml alone.
+// localModels are the model servers that users run themselves, each described by models.yml alone.
 var localModels = []struct {
 	name string
 	// file is models.yml, without the address.

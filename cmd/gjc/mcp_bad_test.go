@@ -8,7 +8,7 @@ import (
 	"github.com/gajae-code/gjc/acp"
 )
 
-// Invalid entries: a line for each, and the valid one works.
+// Each invalid entry is reported in a line, and the valid one works.
 func TestMCP_BadEntries(t *testing.T) {
 	t.Parallel()
 	h := startMCPHost(t, tempDir(t))
@@ -53,7 +53,7 @@ func TestMCP_BadEntries(t *testing.T) {
 	h.stop()
 }
 
-// Misbehaving servers, each in a session of its own: a line or a failed call, and the session continues.
+// Each misbehaving server, in a session of its own, causes a notice or a failed call, and the session continues.
 func TestMCP_BadServers(t *testing.T) {
 	t.Parallel()
 	h := startMCPHost(t, tempDir(t))
@@ -85,7 +85,7 @@ func TestMCP_BadServers(t *testing.T) {
 	h.awaitNotice(junk, "junk", "prints text that is not an MCP message")
 	h.alive(junk)
 
-	// Calls wait for it, with a limit, and it delays nothing else.
+	// Calls wait for a server that hangs, with a limit, and it delays nothing else.
 	hangs := open("good", h.fakeServer("hang"))
 	fine(hangs, "run", "ran run")
 	if o := h.prompt(hangs, "/mcp"); !strings.Contains(o.words, "hang (stdio): connecting") {
@@ -120,7 +120,7 @@ func TestMCP_BadServers(t *testing.T) {
 		t.Errorf("before it has grown: %+v", o)
 	}
 	fine(grows, "run", "grew")
-	// The new list follows a notification: a few requests wait for it.
+	// The new list arrives after the notification, so a few requests may not show it yet.
 	for o := h.prompt(grows, "/mcp tools"); !strings.Contains(o.words, "grown"); o = h.prompt(grows, "/mcp tools") {
 	}
 	fine(grows, "grown", "grew")

@@ -10,7 +10,7 @@ import (
 // asMCP is the environment variable that makes the test binary an MCP server.
 const asMCP = "GJC_TEST_AS_MCP"
 
-// init comes before TestMain, which would make the server gjc: it inherits gjc's environment.
+// init runs before TestMain, which would turn the server into gjc: it inherits gjc's environment.
 func init() {
 	if name := os.Getenv(asMCP); name != "" {
 		fakeMCP(name)
@@ -18,7 +18,7 @@ func init() {
 	}
 }
 
-// fakeServer is the entry of a fake MCP server with this name.
+// fakeServer returns the entry of a fake MCP server with this name.
 func (h *mcpHost) fakeServer(name string, env ...string) object {
 	h.t.Helper()
 	return stdioServer(name, self(h.t), []string{}, append([]string{asMCP + "=" + name}, env...)...)

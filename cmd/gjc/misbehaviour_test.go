@@ -40,12 +40,12 @@ func TestMisbehaviour(t *testing.T) {
 		{method: "fs/write_text_file", mode: "auto", prompt: "!write FAULT.txt text", harmless: null},
 		{method: "terminal/create", mode: "auto", prompt: "!bash true", harmless: twice},
 		{method: "terminal/output", mode: "auto", prompt: "!bash true", harmless: twice},
-		// The result of a terminal's release is only a remark; the command has succeeded.
+		// The result of a terminal's release does not matter; the command has succeeded.
 		{method: "terminal/release", mode: "auto", prompt: "!bash true", harmless: acptest.Faults()},
 		{method: "terminal/wait_for_exit", mode: "auto", prompt: "!bash true", harmless: twice, stop: true},
 		{method: "terminal/kill", mode: "auto", prompt: "!bash sleep 600", stopFirst: true},
 		{method: "session/request_permission", mode: "default", prompt: "!bash true", harmless: twice, stop: true},
-		// A question without an answer is unanswered by the user: no failure.
+		// A question without an answer counts as unanswered by the user, not as a failure.
 		{method: "elicitation/create", mode: "auto", prompt: "!ask Which? | A | B", harmless: twice, stop: true},
 		{method: "mcp/message", mode: "auto", prompt: "!mcp mcp__editor_selection {}", harmless: null, stop: true},
 	} {

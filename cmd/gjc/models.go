@@ -98,7 +98,7 @@ func listUnusable(out io.Writer, models *registry.Registry) {
 	for _, r := range order {
 		fmt.Fprintf(w, "  %s\t%s\t%s\n", r.provider, text.Count(counts[r], "model"), r.text)
 	}
-	_ = w.Flush() // the next line returns an error of out
+	_ = w.Flush() // the next write to out returns its error
 }
 
 func listRoles(out io.Writer, models *registry.Registry) {

@@ -218,7 +218,7 @@ func conversationOf(t *testing.T, r providertest.Recorded) (body map[string]json
 	return nil, nil
 }
 
-// cacheMarks are the members that move with a conversation: how much of it is cached.
+// cacheMarks matches the members that mark how much of a conversation is cached. They move as it grows.
 var cacheMarks = regexp.MustCompile(`"cache_control":\{[^}]*\},|,"cache_control":\{[^}]*\}`)
 
 // wantPrefix expects each request to repeat the one before it byte for byte, because caches depend on it.

@@ -132,7 +132,7 @@ func TestModelsDocument_Examples(t *testing.T) {
 	}
 }
 
-// at returns the value of a name at the top, or nil.
+// at returns the value of a name at the top, or an empty node.
 func at(n *configfile.Node, name string) *configfile.Node {
 	if value := n.Member(name); value != nil {
 		return value
@@ -227,7 +227,7 @@ func types(e ast.Expr) string {
 	return ""
 }
 
-// The program knows every environment variable in the document, except for those that examples invent.
+// The program reads every environment variable in the document, except for those that examples invent.
 func TestModelsDocument_Variables(t *testing.T) {
 	doc := documented(t, "docs/models.md", "docs/reference/providers.md")
 	doc = regexp.MustCompile("(?s)```yaml\n.*?```").ReplaceAllString(doc, "")

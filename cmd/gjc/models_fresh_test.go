@@ -23,7 +23,7 @@ func chosenModel(options []acp.SessionConfigOption) string {
 	return ""
 }
 
-// chosen is met by an update of the options in which a model is the current one.
+// chosen returns an expectation that an update of the options meets if the model is the current one.
 func chosen(model string) acptest.Expectation {
 	return acptest.Update(func(u *acp.ConfigOptionUpdate) bool { return chosenModel(u.ConfigOptions) == model })
 }
@@ -175,7 +175,8 @@ func TestModels_OfALoadedSession(t *testing.T) {
 	l.stop()
 }
 
-// Models that are disabled or listed for a directory are so only there, in the editor's list and for the first model.
+// Models that are disabled or listed for a directory are disabled or listed only there, in the editor's list and for the first
+// model.
 func TestModels_OfADirectory(t *testing.T) {
 	t.Parallel()
 	home, work := tempDir(t), tempDir(t)

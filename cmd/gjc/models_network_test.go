@@ -37,7 +37,7 @@ func overTLS(t *testing.T, model *providertest.Server) (address, authority strin
 	return front.URL, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw}))
 }
 
-// tunnels is a proxy that knows one host.
+// tunnels is a proxy that allows one host.
 type tunnels struct {
 	to      string
 	asked   atomic.Int32
@@ -164,7 +164,7 @@ func TestModels_AuthorityAndProxy(t *testing.T) {
 			writeFile(t, filepath.Join(agentDir(home), "company.pem"), authority)
 			writeFile(t, filepath.Join(agentDir(home), "models.yml"), fmt.Sprintf("providers:\n  fake: {api: openai-completions, baseUrl: %s/v1, auth: none, models: [{id: m}]}\n", tt.baseURL))
 			config := noTitles + "modelRoles: {default: fake/m}\n"
-			if tt.name != "unknown authority" { // which is no reason for a retry
+			if tt.name != "unknown authority" { // which is never retried
 				config += "retry: {enabled: false}\n"
 			}
 			if tt.network != "" {

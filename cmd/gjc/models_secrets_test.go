@@ -25,7 +25,7 @@ func TestModels_SecretsKeptBack(t *testing.T) {
 	placeholder := regexp.MustCompile(`#[A-Za-z0-9]{4,40}#`)
 	model := providertest.NewServer()
 	t.Cleanup(model.Close)
-	token, turn := "", 0 // the model's
+	token, turn := "", 0 // the placeholder that the model repeats, and the number of its requests
 	model.Else(func(r providertest.Recorded) providertest.Step {
 		body := string(r.Body)
 		if isTitle(r) {

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// makeNoiseOnSignals makes the process print to stdout in every way that gjc's code or a library could: SIGUSR1 by the
-// os package, by the descriptor, and by the runtime; SIGUSR2 by an unrecovered panic.
+// makeNoiseOnSignals makes the process print to stdout in every way that gjc's code or a library could: on SIGUSR1 through the os
+// package, the descriptor and the runtime; on SIGUSR2 by an unrecovered panic.
 func makeNoiseOnSignals() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGUSR1, syscall.SIGUSR2)

@@ -20,7 +20,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// hang is the time that a test waits for something that must come. Only a hang reaches it.
+// hang is how long a test waits for something that must happen. Only a hang takes that long.
 const hang = 2 * time.Minute
 
 // peer is an editor that writes and reads the lines itself, so that it can send what no client would. It validates

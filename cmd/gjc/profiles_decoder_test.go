@@ -10,9 +10,10 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// This file has a decoder like those that are generated from classes, as in Kotlin. It ignores unknown members, but an unknown kind
-// or value, a missing required member, or a value of the wrong type fails the whole message. An optional member may be null. The
-// decoder knows the stable protocol without notices and compaction, which an editor supports only if it advertises them.
+// A decoder validates a value like decoders that are generated from classes, as in Kotlin. It ignores unknown members, but an
+// unknown kind or value, a missing required member, or a value of the wrong type fails the whole message. An optional member may be
+// null. The decoders support the stable protocol without notices and compaction, which an editor supports only if it advertises
+// them.
 type decoder func(v any) error
 
 func decodeText(v any) error {

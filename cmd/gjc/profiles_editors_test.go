@@ -15,7 +15,7 @@ import (
 type editorProfile struct {
 	Name string
 	Info *acp.Implementation
-	// Capabilities are advertised by the editor. Nothing else may be used.
+	// Capabilities are those that the editor advertises. Nothing else may be used.
 	Capabilities *acp.ClientCapabilities
 	// Timeout bounds how long the editor waits for the response to anything except a prompt. Zero is no bound.
 	Timeout time.Duration
@@ -29,7 +29,7 @@ type editorProfile struct {
 	closedDecoder, needsTurns, oneQuestion bool
 }
 
-// editorProfiles returns the known editors. Each call makes new ones.
+// editorProfiles returns the known editors. Each call creates new profiles.
 func editorProfiles() []editorProfile {
 	files := acp.FileSystemCapabilities{ReadTextFile: true, WriteTextFile: true}
 	zed := func() *acp.ClientCapabilities {

@@ -59,7 +59,7 @@ func TestEditorProfiles_Advertise(t *testing.T) {
 	}
 }
 
-// plain returns a JSON object with sorted members and without false ones.
+// plain returns a JSON object with sorted members and without those that are false.
 func plain(t *testing.T, raw []byte) string {
 	t.Helper()
 	var v any
@@ -201,7 +201,7 @@ func TestEditorWatch(t *testing.T) {
 	}
 }
 
-// The decoder knows exactly the words of the stable schema. A new version of the schema shows here.
+// The decoder accepts exactly the words of the stable schema. A new version of the schema fails the test if it changes them.
 func TestEditorWatch_KnowsTheStableSchema(t *testing.T) {
 	dir := testenv.NeedsInterop(t)
 	data, err := os.ReadFile(filepath.Join(dir, "node_modules", "@agentclientprotocol", "sdk", "schema", "v1", "schema.json"))

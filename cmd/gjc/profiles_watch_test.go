@@ -50,7 +50,7 @@ func (w *editorWatch) Line(sent bool, line []byte) error {
 	var m wireMessage
 	if err := jsonx.Unmarshal(line, &m); err != nil {
 		if sent {
-			return nil // a test's junk
+			return nil // junk that a test sends
 		}
 		return fmt.Errorf("not a message: %w", err)
 	}

@@ -56,7 +56,7 @@ func execute(ctx context.Context, h *host) int {
 	return 1
 }
 
-// errReported is returned if the failure is on the screen already.
+// errReported is returned if the failure has already been printed.
 var errReported = errors.New("failed")
 
 func newRoot(h *host, opts *options) *cobra.Command {

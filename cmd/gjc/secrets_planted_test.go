@@ -22,7 +22,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// planted are keys, one for each place of a key.
+// planted holds the planted keys by the place that contains each.
 type planted struct {
 	keys map[string]string
 }
@@ -38,7 +38,7 @@ func (p *planted) plant(place string) string {
 	return key
 }
 
-// in finds the keys in a text: whole, one of their ends, or in another spelling.
+// in fails the test if a text contains a key: whole, one of its ends, or in another spelling.
 func (p *planted) in(t *testing.T, where, text string) {
 	t.Helper()
 	for place, key := range p.keys {
@@ -82,7 +82,7 @@ type echo struct {
 	received strings.Builder
 }
 
-// echoShapes is the number of ways.
+// echoShapes is the number of ways in which an echo complains.
 const echoShapes = 11
 
 func newEcho(t *testing.T) *echo {
@@ -108,7 +108,7 @@ func (e *echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for _, values := range r.URL.Query() {
 		said = append(said, values...)
 	}
-	if r.URL.Path == "/token" { // of Google's accounts
+	if r.URL.Path == "/token" { // the token endpoint of Google's accounts
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"access_token":%q,"expires_in":3600,"token_type":"Bearer"}`, r.URL.Query().Get("gives"))
 		return

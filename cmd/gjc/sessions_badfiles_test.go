@@ -213,8 +213,8 @@ func TestSessions_LinkedDirectory(t *testing.T) {
 	}
 }
 
-// If sessions cannot be stored, the editor gets an error with the place, and no prompt is answered whose result would
-// be lost.
+// If sessions cannot be stored, the editor gets an error that names the location, and no prompt is answered whose result would be
+// lost.
 func TestSessions_CannotBeStored(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -24,7 +24,7 @@ func TestSessions_CallIDs(t *testing.T) {
 			t.Error(err)
 		}
 		if len(req.Tools) == 0 || req.Messages[len(req.Messages)-1].Role == "tool" {
-			return providertest.Step{providertest.Text("All is read.")} // also a summary
+			return providertest.Step{providertest.Text("All is read.")} // also serves as a summary
 		}
 		return providertest.Step{providertest.Call("call_1", "read", `{"path":"a.txt"}`), providertest.Call("call_2", "read", `{"path":"a.txt"}`)}
 	})

@@ -146,7 +146,7 @@ func (l *life) extension(method string, params, result any) {
 	}
 }
 
-// kill kills gjc, unlike an editor.
+// kill kills gjc without a warning, which editors do not do.
 func (l *life) kill() {
 	l.t.Helper()
 	l.Process.Kill()

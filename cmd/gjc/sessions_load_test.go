@@ -132,7 +132,7 @@ func picture() *acp.ImageContent {
 	}
 	var data bytes.Buffer
 	if err := png.Encode(&data, noise); err != nil {
-		panic(err) // into memory
+		panic(err) // writing to memory cannot fail
 	}
 	return &acp.ImageContent{MIMEType: "image/png", Data: base64.StdEncoding.EncodeToString(data.Bytes())}
 }

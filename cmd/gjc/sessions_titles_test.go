@@ -88,7 +88,7 @@ func TestTitles_OfTheModel(t *testing.T) {
 		again.turn("once more")
 	}
 	again.stop()
-	// A session that has had its title gets no other one.
+	// A session that already has a title gets no other.
 	asked = 0
 	for _, r := range model.Requests() {
 		if isTitle(r) {

@@ -41,7 +41,7 @@ func (l *life) fork(id acp.SessionID, message string) (fork acp.SessionID, promp
 	return resp.SessionID, string(resp.Meta.Prompt)
 }
 
-// said returns what a load of a closed session shows of both sides.
+// said loads a session after closing it, and returns the texts of the user and the agent.
 func (l *life) said(id acp.SessionID) (user, agent string) {
 	l.t.Helper()
 	must(l.scenario, acp.MethodSessionClose, &acp.CloseSessionRequest{SessionID: id})
@@ -112,7 +112,7 @@ type branched struct {
 	Prompt []struct{ Text string }
 }
 
-// branch continues a session from a message. It waits for its turn like a prompt, so messages meanwhile belong to one.
+// branch continues a session from a message. Like a prompt it waits for its turn, so the check allows a turn's messages meanwhile.
 func (l *life) branch(id acp.SessionID, message string) (done branched) {
 	l.t.Helper()
 	busy := func(n int) {
@@ -126,8 +126,8 @@ func (l *life) branch(id acp.SessionID, message string) (done branched) {
 	return done
 }
 
-// The conversation continues from an earlier place of the same session: by _gjc/session/branch and by /tree. The
-// abandoned branch stays in the tree, and can be restored.
+// The conversation continues from an earlier point of the same session: by _gjc/session/branch and by /tree. The abandoned branch
+// stays in the tree, and can be restored.
 func TestBranch_AndTree(t *testing.T) {
 	t.Parallel()
 	l := startLife(t, lifeOptions{})

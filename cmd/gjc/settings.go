@@ -57,8 +57,8 @@ func (h *host) settings(agentDir string, opts *options, models *registry.Registr
 // noTitleVariable turns off title.generate.
 const noTitleVariable = "GJC_NO_TITLE"
 
-// secrets returns a function that returns what hides secrets from the models of a session in a working directory, or
-// nil if the configuration does not enable it.
+// secrets returns a function that returns the [agent.Secrets] of sessions in a working directory, or nil if the configuration does
+// not enable hiding them.
 func (h *host) secrets(agentDir string, opts *options) func(cwd string) (agent.Secrets, error) {
 	return func(cwd string) (agent.Secrets, error) {
 		if !readConfig(agentDir, opts.configs, "").secrets {

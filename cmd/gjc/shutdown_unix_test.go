@@ -113,7 +113,7 @@ func TestShutdown(t *testing.T) {
 			t.Run(s.name+"/"+e.name, func(t *testing.T) {
 				t.Parallel()
 				mark := markOf(t)
-				// The log makes the end write more, also without a reader.
+				// The debug log makes gjc write more while it ends, even without a reader.
 				p := startPeer(t, peerOptions{env: []string{mark}, args: []string{"--log-level", "debug"}})
 				s.reach(p)
 				if runtime.GOOS == "linux" && s.child && len(marked(t, mark)) < 2 {

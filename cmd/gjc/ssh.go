@@ -11,11 +11,11 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// sshName is the file of the agent directory with the machines that models may reach. Projects cannot add to it: a
-// trusted name could then lead elsewhere.
+// sshName is the file in the agent directory that lists the machines that models may reach. Projects cannot add to it: a trusted
+// name could then lead elsewhere.
 const sshName = "ssh.json"
 
-// sshHosts reads that file. It leaves out invalid entries and returns them in problems: "file:line: field ...".
+// sshHosts reads the file sshName. It omits invalid entries and returns them in problems: "file:line: field ...".
 func sshHosts(agentDir, home string) (hosts []shell.SSHHost, problems []string) {
 	f := &configfile.File{Path: filepath.Join(agentDir, sshName)}
 	if !f.Read() || len(f.Problems) > 0 {

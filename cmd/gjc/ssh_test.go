@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/agent/tools/shell"
 )
 
-// Invalid machines are left out, and reported with the line and the field.
+// Invalid machines are omitted, and reported with the line and the field.
 func TestSSHHosts(t *testing.T) {
 	dir := t.TempDir()
 	if hosts, problems := sshHosts(dir, "/home/me"); hosts != nil || problems != nil {

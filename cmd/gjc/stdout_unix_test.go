@@ -22,9 +22,9 @@ func TestStdout_IsTheProtocolsAlone(t *testing.T) {
 		`echo 'noise: child on stderr' >&2`,
 		`test -e /proc/self/fd || exit 0; echo 'noise: the parent' >/proc/$PPID/fd/1`,
 	} {
-		// p.read fails the test on any line that is not the protocol's, and the rules on one that is out of order.
+		// p.read fails the test on any line that is not part of the protocol, and the rules fail it on one that is out of order.
 		prompt := p.prompt(id, "!bash "+command)
-		if strings.Contains(command, "/proc/$PPID") { // commands that only the shell understands ask, in auto mode too
+		if strings.Contains(command, "/proc/$PPID") { // commands that only the shell can parse need approval, in auto mode too
 			p.reply(p.called("session/request_permission"), `{"outcome":{"outcome":"selected","optionId":"allow_once"}}`)
 		}
 		m, _ := p.answer(prompt)
@@ -69,7 +69,7 @@ func TestStdout_Panic(t *testing.T) {
 	}
 }
 
-// initialize needs nothing of the machine, and changes nothing.
+// initialize needs nothing from the machine, and changes nothing.
 func TestInitialize_WithoutAnything(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

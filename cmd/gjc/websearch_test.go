@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The tool exists if there is a key, in any of its places.
+// The tool exists if there is a key in any of the places that can hold one.
 func TestWebSearchKeys(t *testing.T) {
 	for _, c := range []struct {
 		name, config, auth string

@@ -23,14 +23,14 @@ type wireCheck struct {
 	schema *wireSchema // nil if "npm ci" has not been run
 
 	mu sync.Mutex // guards the fields below
-	// asked has the methods of the editor's open requests, by their IDs.
+	// asked holds the methods of the editor's open requests, by their IDs.
 	asked map[string]asked
 	// checked counts validated messages, by method, kind of update, or "error".
 	checked map[string]int
 	rules   rules
 }
 
-// asked is a request of the editor's.
+// asked is a request from the editor.
 type asked struct {
 	method    string
 	SessionID string `json:"sessionId"`
@@ -66,7 +66,7 @@ func (c *wireCheck) trace(sent bool, line []byte) {
 	}
 }
 
-// sent records a message of the editor's, which may be invalid.
+// sent records a message from the editor, which may be invalid.
 func (c *wireCheck) sent(line []byte) {
 	var m envelope
 	if json.Unmarshal(line, &m) != nil || m.Method == "" {
@@ -82,7 +82,7 @@ func (c *wireCheck) sent(line []byte) {
 	c.rules.asks(a)
 }
 
-// received checks one line of gjc's.
+// received checks one line from gjc.
 func (c *wireCheck) received(line []byte) {
 	if err := c.examine(line); err != nil {
 		c.t.Errorf("%v\nin %s", err, shorten(line))

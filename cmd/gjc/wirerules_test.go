@@ -75,7 +75,7 @@ func (r rules) session(id string) *sessionRules {
 	return s
 }
 
-// asks records a request of the editor's.
+// asks records a request from the editor.
 func (r rules) asks(a asked) {
 	switch a.method {
 	case "initialize":
@@ -90,7 +90,7 @@ func (r rules) asks(a asked) {
 	}
 }
 
-// answered records a response of gjc's; an error has no result.
+// answered records a response from gjc; an error has no result.
 func (r rules) answered(a asked, result json.RawMessage) error {
 	switch a.method {
 	case "session/new", "session/fork":
@@ -115,7 +115,7 @@ func (r rules) answered(a asked, result json.RawMessage) error {
 	return nil
 }
 
-// request checks a request of gjc's.
+// request checks a request from gjc.
 func (r rules) request(method string, params json.RawMessage) error {
 	var p struct {
 		SessionID string `json:"sessionId"`
@@ -144,7 +144,7 @@ func (r rules) request(method string, params json.RawMessage) error {
 	return nil
 }
 
-// notification checks a notification of gjc's.
+// notification checks a notification from gjc.
 func (r rules) notification(method string, params json.RawMessage) error {
 	if method != "session/update" {
 		return nil

@@ -17,7 +17,7 @@ import (
 // condition describes how a run differs from an ordinary one.
 type condition struct {
 	name string
-	// missing returns what this machine lacks for it, or "". If nil, it needs nothing.
+	// missing returns what this machine lacks for the condition, or "". If missing is nil, the condition needs nothing.
 	need  func() string
 	apply func(s *surroundings) error
 }
@@ -101,7 +101,7 @@ func needShell() string {
 	return ""
 }
 
-// hideable are the tools that tests can do without. Names with a version are hidden together with the one before it.
+// hideable are the tools that tests can do without. A name with a version suffix is hidden together with the plain name.
 var hideable = []string{
 	"bwrap", "chromium", "clangd", "dlv", "fd", "fdfind", "gdb", "gopls", "lldb-dap", "node", "npm", "python3", "rg", "rustc", "shellcheck", "shfmt",
 }

@@ -60,7 +60,7 @@ func newSurroundings(ctx context.Context, o *options) (*surroundings, error) {
 	if err := os.Chmod(s.dir, 0o755); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(s.dir))
 	}
-	// A hidden tool is missing on purpose.
+	// Tools are hidden on purpose, so a missing one must not fail the tests.
 	s.env = slices.DeleteFunc(s.env, func(kv string) bool { return strings.HasPrefix(kv, "GJC_CI_STRICT=") })
 	// Their defaults are below HOME, which differs in some runs.
 	for name, value := range s.goEnv {

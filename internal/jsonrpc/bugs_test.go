@@ -436,7 +436,7 @@ func TestConn_CallOfAnEndedContext(t *testing.T) {
 func TestConn_AnswersAfterTheEndOfInput(t *testing.T) {
 	for name, c := range map[string]struct {
 		optional func(string) bool
-		took    time.Duration
+		took     time.Duration
 	}{
 		"heard":   {nil, 100 * time.Millisecond},
 		"unheard": {func(method string) bool { return method == "wait" }, 0},

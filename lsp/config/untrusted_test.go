@@ -262,7 +262,7 @@ func TestCatalog_TypeScriptOutside(t *testing.T) {
 	}
 	const (
 		remaining = "~/npm/node_modules/typescript/lib/tsserver.js"
-		global = "~/global/node_modules/typescript/lib/tsserver.js"
+		global    = "~/global/node_modules/typescript/lib/tsserver.js"
 	)
 	for _, tt := range []struct {
 		name       string

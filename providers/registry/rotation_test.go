@@ -15,7 +15,7 @@ func TestRegistry_RotationAfterBegin(t *testing.T) {
 	limited := providertest.Fail(&providers.Error{Kind: providers.KindRateLimit, Status: 429})
 	for _, tt := range []struct {
 		usage providers.Usage
-		keys []string
+		keys  []string
 	}{
 		{providers.Usage{}, []string{"a", "b"}},
 		{providers.Usage{Input: 3}, []string{"a"}},

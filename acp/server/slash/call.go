@@ -15,14 +15,14 @@ import (
 // Typed is a command as the user typed it.
 type Typed struct {
 	name, args string
-	// text is the whole of the first block.
+	// text is the complete text of the first block.
 	text string
-	// rest is the other blocks of the prompt.
+	// rest holds the other blocks of the prompt.
 	rest []providers.Part
 }
 
-// Parse reads the command at the start of a prompt, or returns nil if there is none. Only the first block can hold a
-// command: a file or another text that begins with a slash is not one. The error is about the other blocks.
+// Parse parses the command at the start of a prompt. It returns nil if there is none. Only the first block can hold a command: a
+// file or another text block that begins with a slash is not a command. The error is about the other blocks.
 func Parse(blocks []acp.ContentBlock) (*Typed, error) {
 	if len(blocks) == 0 {
 		return nil, nil
@@ -45,7 +45,7 @@ func Parse(blocks []acp.ContentBlock) (*Typed, error) {
 	return typed, nil
 }
 
-// call is one use of a command, in its place among the turns of the session.
+// call is one execution of a command, in its own turn of the session.
 type call struct {
 	context.Context //nolint:containedctx // bounds the one turn that runs the command
 	*Typed
@@ -54,7 +54,7 @@ type call struct {
 	turn     *agent.RunningTurn
 }
 
-// Start queues the turn of a command and returns it. A command that is unknown is sent to the model unchanged.
+// Start queues the turn of a command and returns the turn. An unknown command is sent to the model unchanged.
 func (c *Commands) Start(session *agent.Session, typed *Typed, trace agent.Trace) *agent.Turn {
 	own := builtins()
 	at := slices.IndexFunc(own, func(b builtin) bool { return b.name == typed.name })
@@ -72,7 +72,8 @@ func (c *Commands) Start(session *agent.Session, typed *Typed, trace agent.Trace
 	}, Trace: trace})
 }
 
-// expand makes the prompt of a command of a file, a skill or an MCP server. An unknown command is sent to the model unchanged.
+// expand returns the prompt for a command of a command file, a skill or an MCP server. An unknown command is sent to the model
+// unchanged.
 func (c *call) expand() (agent.Prepared, error) {
 	if text, ok := c.commands.Files(c).Expand(c.name, c.args); ok && c.opts().Enabled(c.name) {
 		return agent.Prepared{Parts: c.parts(text), Shown: c.text}, nil
@@ -90,8 +91,8 @@ func (c *call) parts(text string) []providers.Part {
 	return append([]providers.Part{providers.Text{Text: text}}, c.rest...)
 }
 
-// say shows text to the user, or err if that is set. It returns an error only if the call was cancelled: a command that
-// fails does not fail its turn.
+// say shows text to the user, or err if it is not nil. It returns an error only if the call was canceled: a command that fails does
+// not fail its turn.
 func (c *call) say(text string, err error) error {
 	if err != nil {
 		if c.Err() != nil {
@@ -103,5 +104,5 @@ func (c *call) say(text string, err error) error {
 	return nil
 }
 
-// fail is say for an error alone.
+// fail shows only an error to the user, as say does.
 func (c *call) fail(err error) error { return c.say("", err) }

@@ -29,7 +29,7 @@ func debugSessions(c *call) error {
 	}
 }
 
-// debugStatus shows the debug sessions, the adapters that can be used, and why others are not used.
+// debugStatus shows the debug sessions, the available adapters, and why other adapters are not used.
 func debugStatus(c *call, d *debug.Debugger) error {
 	var b strings.Builder
 	sessions := d.Sessions.Sessions()

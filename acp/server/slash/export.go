@@ -68,7 +68,7 @@ func (c *call) transcript(format transcript.Format) (string, error) {
 	return text.String(), err
 }
 
-// knownModels returns a function that looks up the models that can be used, and the current one.
+// knownModels returns a function that looks up the current model and those that can be used.
 func (c *call) knownModels(current providers.ModelInfo) func(ref string) (providers.ModelInfo, bool) {
 	known := map[string]providers.ModelInfo{current.Ref(): current}
 	for _, m := range c.opts().Models.ModelsIn("") {
@@ -87,7 +87,7 @@ func unquotedPath(s string) string {
 	return s
 }
 
-// containsReal reports whether a path without symbolic links is in a directory of ws, once their links are resolved too.
+// containsReal reports whether a path without symbolic links is in a directory of ws after that directory's links are resolved too.
 func containsReal(files agent.FS, ws *agent.Workspace, real string) bool {
 	roots := agent.Workspace{Cwd: files.RealPath(ws.Cwd)}
 	for _, dir := range ws.Additional {

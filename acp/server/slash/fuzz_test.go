@@ -8,7 +8,7 @@ import (
 	"github.com/gajae-code/gjc/mcp"
 )
 
-// A command begins with a slash and a name of one word, and keeps all of what was typed.
+// A command begins with a slash and a name of one word, and preserves everything that was typed.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"/help", "/model  a/b:low ", "/", "//", "/usr/bin", "/a\tb\nc", " /help", "/\u00a0x", "/x y/z", "\xff/"} {
 		f.Add(s)
@@ -30,7 +30,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// Each word after a prompt's command goes to one argument. A required argument is set, or its absence is an error.
+// Each word that follows a prompt's command goes to one argument. A missing required argument is an error.
 func FuzzPromptArguments(f *testing.F) {
 	p := &mcp.Prompt{Server: "s", Name: "p", Arguments: []mcp.PromptArgument{{Name: "a", Required: true}, {Name: "b"}}}
 	for _, s := range []string{"", "x", "x y z", "b=1 x", "a=1 b=2", "a= x", `"x y" z`, "'", "=", "c=1"} {

@@ -8,8 +8,8 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// handoff runs /handoff: it makes a new session that begins with a document which the model writes about this one. A client
-// opens the new session itself: an agent cannot change the session that a client shows.
+// handoff runs /handoff: it creates a new session that begins with a document that the model writes about this one. The client must
+// open the new session itself, because an agent cannot change the session that a client shows.
 func handoff(c *call) error {
 	document, err := c.turn.Handoff(c, c.args)
 	switch {
@@ -29,7 +29,7 @@ func handoff(c *call) error {
 	return c.say("Session "+id+" begins with the text below. Open it from the list of sessions; this one is unchanged.\n\n"+document, nil)
 }
 
-// createSession creates a session that begins with a document and has the settings of this one. The caller closes its log.
+// createSession creates a session that begins with a document and has the settings of this one. The caller must close its log.
 func (c *call) createSession(document string) (*sessions.Log, error) {
 	snap, err := c.session.Snapshot()
 	if err != nil {

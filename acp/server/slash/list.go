@@ -11,8 +11,8 @@ type builtin struct {
 	name, description string
 	// hint describes the arguments; empty for none.
 	hint string
-	// Exactly one of the next two is set. run answers without the model, and its answer is no part of the conversation.
-	// prompt makes a prompt for the model.
+	// Exactly one of run and prompt is set. run answers without the model, and its answer is not part of the conversation. prompt
+	// returns a prompt for the model.
 	run    func(*call) error
 	prompt func(*call) (agent.Prepared, error)
 }
@@ -45,15 +45,15 @@ func builtins() []builtin {
 	}
 }
 
-// Bounds of what is advertised of commands that are not gjc's own: many clients reject a line of more than 64 KiB. A command
-// that does not fit in the list can still be typed.
+// Limits on the advertised commands that are not gjc's own: many clients reject a line of more than 64 KiB. A command that does not
+// fit in the list can still be typed.
 const (
-	maxAdvertised  = 40 << 10 // bytes of all commands
-	maxDescription = 200      // characters
-	maxName        = 100      // characters
+	maxAdvertised  = 40 << 10 // all commands together, in bytes
+	maxDescription = 200      // in characters
+	maxName        = 100      // in characters
 )
 
-// clip returns s as one line of at most most characters.
+// clip returns s as one line of at most the given number of characters.
 func clip(s string, most int) string { return text.Truncate(text.OneLine(s), most) }
 
 // Available lists the commands that can be typed, as far as they are known without I/O: gjc's own first.
@@ -65,7 +65,7 @@ func (c *Commands) Available() []acp.AvailableCommand {
 	return append(all, c.added()...)
 }
 
-// added lists the commands of files, skills and MCP servers. It leaves out a command whose name is in use already.
+// added lists the commands of files, skills and MCP servers. It omits a command whose name is already in use.
 func (c *Commands) added() []acp.AvailableCommand {
 	taken := make(map[string]bool)
 	for _, b := range builtins() {
@@ -96,7 +96,7 @@ func (c *Commands) added() []acp.AvailableCommand {
 	return all
 }
 
-// available returns a command as it is advertised.
+// available returns a command in the form in which it is advertised.
 func available(name, description, hint string) acp.AvailableCommand {
 	a := acp.AvailableCommand{Name: name, Description: description}
 	if hint != "" {

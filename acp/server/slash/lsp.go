@@ -104,7 +104,7 @@ func writeUnused(b *strings.Builder, unused []lsp.Unused, problems []string) {
 	}
 }
 
-// named returns the servers that the workspace has used, only those with a name if it is not empty.
+// named returns the servers that the workspace has used. If name is not empty, it returns only servers with that name.
 func named(w *lsp.Workspace, name string) []*lsp.Server {
 	var list []*lsp.Server
 	for _, s := range w.Active() {
@@ -120,7 +120,7 @@ func lspRestart(c *call, w *lsp.Workspace, name string) error {
 	if len(servers) == 0 {
 		return c.say(noSuchServer(w, name), nil)
 	}
-	w.Catalog().Changed(nil) // finds what was installed or configured since
+	w.Catalog().Changed(nil) // find servers installed or configured since
 	var b strings.Builder
 	for _, s := range servers {
 		if err := s.Restart(c); err != nil {

@@ -65,11 +65,10 @@ func mcpTools(set *mcp.Set, server string) string {
 	return s.String()
 }
 
-// AllTools in a selection of MCP tools stands for all of them.
+// AllTools stands for all MCP tools in a selection.
 const AllTools = "*"
 
-// selectMCPTools runs /mcp select: it chooses the tools of MCP servers that the model is offered. The selection is stored
-// with the session.
+// selectMCPTools runs /mcp select: it selects the MCP tools that the model is offered. The selection is stored with the session.
 func selectMCPTools(c *call, args string) error {
 	set := c.opts().MCP.Built(c)
 	if set == nil {

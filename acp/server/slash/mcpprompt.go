@@ -16,8 +16,8 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// promptPrefix begins the names of commands that are prompts of MCP servers. promptWait bounds how long such a command waits
-// for its server to connect.
+// promptPrefix is the prefix of commands for prompts of MCP servers. promptWait bounds how long such a command waits for its server
+// to connect.
 const (
 	promptPrefix = "mcp:"
 	promptWait   = 2 * time.Second
@@ -111,8 +111,8 @@ func (c *call) fillPrompt(set *mcp.Set, p *mcp.Prompt) (agent.Prepared, error) {
 	return out, nil
 }
 
-// promptArguments assigns the words after a command to the prompt's arguments: name=value by name, the others in order.
-// The last argument takes all remaining words.
+// promptArguments assigns the words that follow a command to the prompt's arguments: name=value by name, the others in order. The
+// last argument receives all remaining words.
 func promptArguments(p *mcp.Prompt, typed string) (map[string]string, error) {
 	args := make(map[string]string)
 	var plain []string

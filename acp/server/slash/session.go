@@ -159,7 +159,7 @@ func clearContext(c *call) error {
 	return c.say("The conversation starts over. The session and its settings stay.", c.turn.Clear())
 }
 
-// fork runs /fork. A client opens the new session itself: an agent cannot change the session that a client shows.
+// fork runs /fork. The client must open the new session itself, because an agent cannot change the session that a client shows.
 func fork(c *call) error {
 	ws := c.session.Workspace()
 	log, err := c.opts().Store.Fork(c, c.session.ID(), sessions.ForkOptions{Cwd: ws.Cwd, AdditionalDirectories: ws.Additional})

@@ -28,7 +28,7 @@ type Session interface {
 	Warn(title, detail string)
 }
 
-// MCP is the MCP servers of a session.
+// MCP provides the MCP servers of a session.
 type MCP interface {
 	// Current returns the servers, or nil if the session has none or their set is not built yet.
 	Current() *mcp.Set
@@ -38,7 +38,7 @@ type MCP interface {
 	Select(names []string)
 }
 
-// Models are the models that a session can use.
+// Models provides the models that a session can use.
 type Models interface {
 	// ModelsIn lists the models for sessions in a directory; "" lists all.
 	ModelsIn(dir string) []providers.ModelInfo
@@ -46,7 +46,7 @@ type Models interface {
 	Find(name string) (providers.ModelInfo, providers.ThinkingLevel, error)
 }
 
-// Options configures the commands of one session. All fields without a note are required.
+// Options configures the commands of one session. All fields are required unless noted otherwise.
 type Options struct {
 	Session   Session
 	MCP       MCP
@@ -60,9 +60,9 @@ type Options struct {
 	Tools func() []agent.Tool
 	// Sources locates command files and skills.
 	Sources commands.Options
-	// Enabled reports whether the user has left a command file or skill switched on.
+	// Enabled reports whether a command file or skill is switched on.
 	Enabled func(name string) bool
-	// SummarizesBranches reports whether /tree go summarizes the branch that it leaves without being asked to.
+	// SummarizesBranches reports whether /tree go summarizes by default the branch that it leaves.
 	SummarizesBranches func() bool
 }
 
@@ -72,7 +72,7 @@ type Commands struct {
 
 	mu       sync.Mutex // guards the fields below; held while files are read, so that they are read once
 	files    *commands.Set
-	reported map[string]bool // the problems in files that the user has been warned of
+	reported map[string]bool // the problems in files that were reported to the user
 }
 
 // New returns the commands of a session. It does no I/O.

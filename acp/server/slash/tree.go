@@ -90,7 +90,7 @@ func (c *call) label(id, name string) error {
 	}
 }
 
-// maxTreeLines bounds the entries that /tree shows. It leaves out the oldest.
+// maxTreeLines is the maximum number of entries that /tree shows. It omits the oldest.
 const maxTreeLines = 300
 
 func (c *call) drawTree(shows func(*treeView, *sessions.TreeNode) bool, words []string) error {
@@ -115,16 +115,16 @@ func (c *call) drawTree(shows func(*treeView, *sessions.TreeNode) bool, words []
 	return c.say(text+"```\n"+strings.Join(v.lines, "\n")+"\n```", nil)
 }
 
-// treeView draws a tree. The active branch goes straight down; the others are indented.
+// treeView draws a tree. The active branch is not indented; the others are.
 type treeView struct {
 	leaf  string
 	shows func(*treeView, *sessions.TreeNode) bool
-	// words are in lower case. Only entries whose line contains all of them are shown.
+	// words are lower-case search words. Only entries whose line contains all of them are shown.
 	words []string
 	lines []string
 }
 
-// shownNode is an entry that is shown, with the shown entries that follow it.
+// shownNode is an entry that is shown, with its shown descendants.
 type shownNode struct {
 	*sessions.TreeNode
 	follows []shownNode
@@ -132,7 +132,7 @@ type shownNode struct {
 	active bool
 }
 
-// visible returns the nodes that are shown. The children of a hidden node take its place.
+// visible returns the nodes that are shown. A hidden node is replaced by its children.
 func (v *treeView) visible(nodes []*sessions.TreeNode) []shownNode {
 	var all []shownNode
 	for _, n := range nodes {
@@ -181,7 +181,7 @@ func (v *treeView) line(n *sessions.TreeNode) string {
 	return line
 }
 
-// maxEntryText bounds the text that /tree shows of an entry, in characters.
+// maxEntryText is the maximum length of an entry's text in /tree, in characters.
 const maxEntryText = 90
 
 func entryText(e sessions.Entry) string {

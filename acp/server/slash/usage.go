@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// describeUsage runs /usage: it shows the usage of the session, of each model and of the last turn, and what is unknown.
+// describeUsage runs /usage: it shows the usage of the session, of each model and of the last turn, and which parts are unknown.
 func describeUsage(c *call) error {
 	spending, err := c.session.Spending()
 	if err != nil {
@@ -103,7 +103,7 @@ func costText(uses []sessions.Use) string {
 	}
 }
 
-// dollars formats an amount, with more digits if it is small.
+// dollars formats an amount, with more digits for small amounts.
 func dollars(usd float64) string {
 	if usd >= 1 || usd == 0 {
 		return fmt.Sprintf("$%.2f", usd)
@@ -111,7 +111,7 @@ func dollars(usd float64) string {
 	return fmt.Sprintf("$%.4f", usd)
 }
 
-// was returns [text.Count] with the verb.
+// was returns [text.Count] followed by "was" or "were".
 func was(n int, noun string) string {
 	if n != 1 {
 		return text.Count(n, noun) + " were"

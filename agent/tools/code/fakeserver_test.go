@@ -71,7 +71,7 @@ type serverScript struct {
 type fakeServer struct {
 	script serverScript
 	out    io.Writer
-	log  *os.File
+	log    *os.File
 	calls  map[string]int
 }
 

@@ -184,7 +184,7 @@ func (t *ripgrepText) bytes() []byte {
 // ripgrepReader parses rg's output.
 type ripgrepReader struct {
 	perFile int
-	after  int
+	after   int
 	hidden  bool
 	scope   *walk.Glob
 	match   func(path string) bool

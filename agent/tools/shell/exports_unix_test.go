@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 )
 
-// For any value of a variable, the output of "export -p" is parsed to that value, and the directory after it.
+// parseState returns each variable in the output of "export -p" with its exact value, and the directory that follows.
 func TestParseState(t *testing.T) {
 	values := map[string]string{
 		"GJC_EMPTY": "", "GJC_PLAIN": "value", "GJC_LINES": "one\ntwo\n", "GJC_QUOTES": `it's "quoted" \ and $HOME and ` + "`id`",
@@ -45,7 +45,7 @@ func TestParseState(t *testing.T) {
 		}
 		for n := range got {
 			if !strings.HasPrefix(n, "GJC_") {
-				delete(got, n) // the shell's own
+				delete(got, n) // set by the shell itself
 			}
 		}
 		if diff := cmp.Diff(values, got); diff != "" {

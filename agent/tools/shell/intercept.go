@@ -16,7 +16,7 @@ import (
 type InterceptRule struct {
 	Pattern *regexp.Regexp
 	Tool    string
-	// Message gives the alternative to the model.
+	// Message describes the alternative to the model.
 	Message string
 }
 
@@ -41,7 +41,8 @@ func intercepted(message, line string) error {
 	return fmt.Errorf("blocked: %s\n\nThe command was: %s", message, toolkit.CutLine(line, toolkit.MaxColumns))
 }
 
-// betterTool returns the tool that does what a line of one simple command does, or "". A command in a pipeline is one for the shell.
+// betterTool returns the tool that replaces line, which must be a single simple command, and the message for the model. It returns
+// "" if there is none, for example for a pipeline, which needs the shell.
 func betterTool(line string) (tool, message string) {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), "")
 	if err != nil || len(file.Stmts) != 1 {
@@ -87,7 +88,7 @@ func (c *simpleCommand) option(names ...string) bool {
 
 const editMessage = "use the tool edit to change files; the user sees the change as a diff."
 
-// betterTools has the tools that do what commands do. The first entry that applies wins.
+// betterTools lists the commands that tools replace. The first entry that applies wins.
 var betterTools = []struct {
 	commands, tool, message string
 	does                    func(c *simpleCommand) bool

@@ -102,7 +102,7 @@ func waitForOne(ctx context.Context, polled []*job, d time.Duration) error {
 	}
 }
 
-// errJobWait ends the wait of a poll.
+// errJobWait is the cause when the wait of a poll times out.
 var errJobWait = errors.New("the wait has timed out")
 
 // listing returns one line for each job.

@@ -15,8 +15,8 @@ import (
 
 // Limits of background jobs.
 const (
-	maxJobs = 15 // running ones
-	// maxEndedJobs bounds the ended jobs that are kept.
+	maxJobs = 15 // of running jobs
+	// maxEndedJobs bounds the number of ended jobs that are kept.
 	maxEndedJobs = 30
 	// maxReported bounds the output in the report on an ended job, in bytes.
 	maxReported = 2 << 10
@@ -33,7 +33,7 @@ type jobs struct {
 	over bool
 }
 
-// job is a command that runs on after its call.
+// job is a command that continues to run after its call.
 type job struct {
 	id    string
 	title string
@@ -43,9 +43,9 @@ type job struct {
 	done  chan struct{} // closed after the result is set
 
 	// Guarded by jobs.mu.
-	result *agent.Result
-	took   time.Duration
-	reported   bool
+	result   *agent.Result
+	took     time.Duration
+	reported bool
 }
 
 var (
@@ -91,7 +91,7 @@ func endJobs(ctx context.Context, ending []*job) error {
 	return nil
 }
 
-// room returns an error if no other job may begin.
+// room returns an error if no further job can start.
 func (j *jobs) room() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -203,7 +203,7 @@ func (j *jobs) find(ids []string) ([]*job, error) {
 	return found, nil
 }
 
-// describe describes a job, with at most most bytes from the end of its output.
+// describe describes a job, including up to most bytes from the end of its output.
 func (j *jobs) describe(ctx context.Context, b *job, most int) string {
 	j.mu.Lock()
 	if b.result != nil {
@@ -228,7 +228,7 @@ func (b *job) describeLocked(most int) string {
 	return fmt.Sprintf("Background job %s %s after %s: %s\n%s", b.id, how, b.took.Round(100*time.Millisecond), b.title, lastBytes(b.result.Text, most))
 }
 
-// lastBytes returns the end of a text, from the beginning of a line if one is near.
+// lastBytes returns up to most bytes from the end of text. If they contain a line break, the result begins after the first one.
 func lastBytes(text string, most int) string {
 	if len(text) <= most {
 		return text

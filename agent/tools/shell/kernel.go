@@ -28,9 +28,9 @@ const (
 
 // kernels holds the Python interpreter of a session. The session owns and closes it.
 type kernels struct {
-	running sync.Mutex // held while cells run: two calls never share it
+	running sync.Mutex // held while a cell runs: calls run their cells one at a time
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	now    *kernel
 	closed bool
 	// cells counts the cells that were run, for their names in tracebacks.
@@ -57,7 +57,7 @@ func (k *kernels) Close(ctx context.Context) {
 // errKernelEnded reports a kernel that ended with its session.
 var errKernelEnded = errors.New("the session has ended")
 
-// get returns the running kernel, or starts one. fresh reports that it was started.
+// get returns the running kernel, or starts one. fresh reports whether it was started.
 func (k *kernels) get(ctx context.Context, call *agent.Call, set *BashSettings) (now *kernel, fresh bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -90,14 +90,14 @@ func (k *kernels) name() string {
 	return fmt.Sprintf("<cell %d>", k.cells)
 }
 
-// kernel is a running interpreter. The goroutines of its pipes belong to the program and end with it.
+// kernel is a running interpreter. The goroutines that serve its pipes end with the program.
 type kernel struct {
 	program agent.RunningProgram
 
-	mu sync.Mutex // guards what follows
+	mu sync.Mutex // guards the fields below
 	// sink receives the output of the running cell; nil between cells.
 	sink func([]byte)
-	// mark ends the output of that cell. How the cell ended and a zero byte follow it.
+	// mark ends the output of that cell. The cell's status and a NUL byte follow it.
 	mark []byte
 	// held is the end of the output that may be the start of the mark.
 	held  []byte
@@ -140,7 +140,7 @@ func (k *kernel) stop(ctx context.Context) {
 	_ = k.program.Terminate(ctx) // the end of the server reports what cannot be killed
 }
 
-// take receives what the program prints.
+// take processes output of the program.
 func (k *kernel) take(b []byte) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -175,7 +175,7 @@ func (k *kernel) pass(b []byte) {
 	}
 }
 
-// beginning returns how many bytes at the end of data are the start of mark.
+// beginning returns the length of the longest suffix of data that is a proper prefix of mark.
 func beginning(data, mark []byte) int {
 	for n := min(len(data), len(mark)-1); n > 0; n-- {
 		if bytes.Equal(data[len(data)-n:], mark[:n]) {
@@ -192,18 +192,19 @@ type cellRequest struct {
 	Mark string `json:"mark"`
 }
 
-// cellEnd is the end of a cell.
+// cellEnd is the way in which a cell ended.
 type cellEnd int
 
 const (
 	cellOK cellEnd = iota
-	// cellError is the end of a cell that raised an error, cellExit of one that called sys.exit.
+	// cellError means that the cell raised an error, cellExit that it called sys.exit.
 	cellError
 	cellExit
-	// cellInterrupted is the end of a cell that was interrupted and kept its state, cellKilled of one that did not stop: the state is lost.
+	// cellInterrupted means that the cell was interrupted and its state was kept, cellKilled that it did not stop and its state was
+	// lost.
 	cellInterrupted
 	cellKilled
-	// cellDied is the end of a kernel that ended by itself.
+	// cellDied means that the kernel ended by itself.
 	cellDied
 )
 
@@ -224,7 +225,7 @@ func (k *kernel) run(ctx context.Context, name, code string, sink func([]byte)) 
 		k.pass(append(bytes.TrimRight(stray, "\n"), '\n'))
 	}
 	k.mu.Unlock()
-	// The pipe accepts a long cell only as the program reads it; both goroutines end with the program.
+	// Writing a long cell blocks until the program reads it. Both goroutines end with the program.
 	go func() { _, _ = k.program.Write(append(line, '\n')) }() // the end of the program reports the failure
 	select {
 	case status := <-over:
@@ -248,12 +249,12 @@ func (k *kernel) run(ctx context.Context, name, code string, sink func([]byte)) 
 	return cellKilled, nil
 }
 
-// died ends a cell whose kernel is gone. It reports the held output.
+// died returns how a cell ended whose kernel has ended. It passes on the held output.
 func (k *kernel) died(over chan string) cellEnd {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	select {
-	case status := <-over: // its last words
+	case status := <-over: // the cell ended before the kernel did
 		return cellStatus(status)
 	default:
 	}
@@ -285,7 +286,7 @@ func how(s agent.ExitStatus) string {
 	return fmt.Sprintf("it ended with code %d", s.Code)
 }
 
-// codeBlock returns Python code for a Markdown reader.
+// codeBlock formats Python code as Markdown.
 func codeBlock(code string) string {
 	fence := "```"
 	for strings.Contains(code, fence) {

@@ -21,12 +21,12 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit/walk"
 )
 
-// shellState is the state that the commands of a session leave for the next one: their directory, and the variables that they have
-// exported. No shell lives on between two commands, so none is shared: each writes its state into files when it ends
-// ([agent.Command.StateDir]). The session keeps it.
+// shellState is the state that each command of a session passes to the next one: its working directory and its exported variables.
+// No shell stays alive between commands; each one writes its state to files when it exits ([agent.Command.StateDir]). The session
+// owns the shellState.
 type shellState struct {
-	mu    sync.Mutex // guards what follows
-	cwd   string     // empty for the session's own
+	mu    sync.Mutex // guards the fields below
+	cwd   string     // empty for the session's working directory
 	vars  map[string]string
 	temp  string // the directory of the files; empty if there are none
 	calls int
@@ -48,12 +48,12 @@ func (s *shellState) Close(context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.temp != "" {
-		_ = os.RemoveAll(s.temp) // it lies among temporary files
+		_ = os.RemoveAll(s.temp) // best effort: it is in the temporary directory
 		s.temp = ""
 	}
 }
 
-// directory returns where the next command begins. gone is the last directory if it no longer exists.
+// directory returns the directory in which the next command begins. gone is the previous directory if it no longer exists.
 func (s *shellState) directory(ctx context.Context, call *agent.Call) (dir, gone string) {
 	s.mu.Lock()
 	cwd := s.cwd
@@ -86,14 +86,14 @@ func (s *shellState) environment() []string {
 	return env
 }
 
-// files returns a directory for the state of the next command; empty if there can be none.
+// files returns a directory for the state of the next command, or "" if it cannot create one.
 func (s *shellState) files() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.temp == "" {
 		temp, err := os.MkdirTemp("", "gjc-shell-")
 		if err != nil {
-			return "" // the command runs without
+			return "" // the command runs without a state directory
 		}
 		s.temp = temp
 	}
@@ -101,13 +101,13 @@ func (s *shellState) files() string {
 	return filepath.Join(s.temp, strconv.Itoa(s.calls))
 }
 
-// learn reads the state that the command of exec has written to the directory files, keeps it for the next command, and returns notes about
-// it for the model. dir is where the command began.
+// learn reads the state that the command of exec has written to the directory files, keeps it for the next command, and returns
+// notes about it for the model. dir is the directory in which the command began.
 func (s *shellState) learn(ctx context.Context, call *agent.Call, exec agent.Execution, files, dir string) (notes []string) {
 	if files == "" {
 		return nil
 	}
-	defer func() { _ = os.RemoveAll(files) }() // it lies among temporary files
+	defer func() { _ = os.RemoveAll(files) }() // best effort: it is in the temporary directory
 	before := environOf(exec)
 	if before == nil {
 		before, _ = stateFile(filepath.Join(files, "before"))
@@ -151,11 +151,11 @@ func (s *shellState) learn(ctx context.Context, call *agent.Call, exec agent.Exe
 	return notes
 }
 
-// childMark is the variable that marks the children of gjc; each command has a value of its own.
+// childMark is the environment variable that marks gjc's child processes. Each command has its own value.
 const childMark = "GJC_CHILD"
 
-// keepsVariable reports whether an exported variable is kept. Except for PATH, variables by which programs run others are not: the user
-// does not see them in the command that they would change.
+// keepsVariable reports whether an exported variable is kept. Except for PATH, variables that make commands run other programs are
+// not kept: the user would not see them in the commands that they affect.
 func keepsVariable(name string) bool {
 	switch name {
 	case "PWD", "OLDPWD", "SHLVL", "_", "HOME", childMark:
@@ -194,8 +194,8 @@ func stateFile(path string) (vars map[string]string, dir string) {
 	return parseState(data)
 }
 
-// parseState returns the variables in the output of "export -p", and the directory that follows it and the line [agent.StateEnd]. The
-// declarations are those that a shell can read. It returns nil for incomplete output. It omits arrays and variables without a value, as an
+// parseState parses the output of "export -p", followed by the line [agent.StateEnd] and the directory. The output consists of
+// declarations in shell syntax. parseState returns nil for incomplete output. It omits arrays and variables without a value, as an
 // environment does.
 func parseState(text []byte) (vars map[string]string, dir string) {
 	const end = "\n" + agent.StateEnd + "\n"

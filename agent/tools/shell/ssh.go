@@ -25,7 +25,7 @@ const (
 
 // SSHHost is a machine that the user lets models reach.
 type SSHHost struct {
-	// Name is the model's name for it.
+	// Name is the name by which models refer to the machine.
 	Name string
 	// Address is a host name, an address, or a host of the user's ssh configuration.
 	Address string
@@ -36,7 +36,7 @@ type SSHHost struct {
 	Description string
 }
 
-// Check returns which part of a host is invalid (name, host, user, port), and why; empty if the host is valid.
+// Check returns the invalid part of the host (name, host, user, port) and the reason. Both are empty if the host is valid.
 func (h *SSHHost) Check() (part, why string) {
 	odd := func(s string) bool {
 		return strings.HasPrefix(s, "-") || strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
@@ -54,7 +54,7 @@ func (h *SSHHost) Check() (part, why string) {
 	return "", ""
 }
 
-// target returns the machine for people.
+// target formats the machine's address for people.
 func (h *SSHHost) target() string {
 	s := h.Address
 	if h.User != "" {
@@ -66,8 +66,8 @@ func (h *SSHHost) target() string {
 	return s
 }
 
-// args returns the arguments of ssh for a command; options are those of the connection. ssh asks no question at a terminal, and forwards
-// nothing of this machine to the other one. The user's configuration decides which keys are known.
+// args returns the arguments of ssh for a command; options are those of the connection. ssh asks no question on a terminal and
+// forwards nothing from this machine. The user's configuration determines which host keys are known.
 func (h *SSHHost) args(options []string, command string) []string {
 	args := []string{"-T", "-n", "-a", "-x"}
 	for _, o := range append([]string{"BatchMode=yes", "ClearAllForwardings=yes", "PermitLocalCommand=no", "ConnectTimeout=15"}, options...) {
@@ -92,7 +92,7 @@ type sshInput struct {
 	Timeout float64 `json:"timeout,omitzero" jsonschema:"seconds, 1 to 3600; 60 if absent"`
 }
 
-// SSH returns the tool for hosts, of which there is at least one.
+// SSH returns the tool for hosts, which must not be empty.
 func SSH(hosts []SSHHost, set *BashSettings) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[sshInput]{
 		Schemas: schemas,
@@ -117,7 +117,7 @@ func SSH(hosts []SSHHost, set *BashSettings) agent.Tool {
 	})
 }
 
-// listed returns the part of the description on hosts.
+// listed returns the part of the tool's description that lists the hosts.
 func listed(hosts []SSHHost) string {
 	var b strings.Builder
 	b.WriteString("Hosts:")
@@ -169,7 +169,7 @@ func (in *sshInput) command(call *agent.Call, hosts []SSHHost, set *BashSettings
 	return c, nil
 }
 
-// remoteDir quotes a directory for a shell that knows ~.
+// remoteDir quotes a directory for a shell that expands ~.
 func remoteDir(dir string) string {
 	switch rest, inHome := strings.CutPrefix(dir, "~/"); {
 	case dir == "~":

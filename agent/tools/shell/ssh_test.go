@@ -14,7 +14,7 @@ import (
 // fakeSSHName is the name under which the test binary is a fake ssh.
 const fakeSSHName = "ssh"
 
-// becomeSSH, if set, makes this process the real ssh if the environment asks for that.
+// becomeSSH, if set, replaces this process by the real ssh if the environment requests it.
 var becomeSSH func(args []string)
 
 // runFakeSSH prints its arguments, and does what the command says.

@@ -19,7 +19,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// sshWorld is a world with the fake ssh, and variables of its environment.
+// sshWorld returns a world with the fake ssh and the environment variables env.
 func sshWorld(t *testing.T, env ...string) *toolstest.World {
 	t.Helper()
 	testenv.NoLeaks(t)

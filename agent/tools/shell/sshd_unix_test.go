@@ -30,8 +30,8 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// Variables of the environment by which the fake becomes the real ssh with the test's configuration: ssh reads its own from the user's home
-// directory, whatever HOME is.
+// Environment variables that turn the fake ssh into the real one, with the test's configuration. The real ssh reads its own
+// configuration from the user's home directory, regardless of HOME.
 const (
 	realSSHVariable   = "GJC_TEST_SSH"
 	sshConfigVariable = "GJC_TEST_SSH_CONFIG"
@@ -115,7 +115,7 @@ func (s *sshServer) run(t *testing.T, cmd *exec.Cmd) {
 		t.Fatal(err)
 	}
 	listens, over := make(chan struct{}), make(chan struct{})
-	var log strings.Builder // read after the end of the goroutine
+	var log strings.Builder // read after the goroutine has ended
 	go func() {
 		defer close(over)
 		once := sync.OnceFunc(func() { close(listens) })
@@ -145,7 +145,7 @@ func (s *sshServer) run(t *testing.T, cmd *exec.Cmd) {
 	}
 }
 
-// gone waits until a process has ended, a zombie included.
+// gone waits until a process has ended. A zombie counts as ended.
 func gone(t *testing.T, pid int) {
 	t.Helper()
 	for begin := time.Now(); syscall.Kill(pid, 0) == nil; runtime.Gosched() {

@@ -18,14 +18,15 @@ const (
 	sshIdle = 600
 	// sshExitTime is how long a connection may take to end.
 	sshExitTime = 2 * time.Second
-	// maxSocketPath bounds the path of a socket in bytes: systems allow 104 or more, and ssh first makes it with 17 more.
+	// maxSocketPath is the maximum length of a socket's path, in bytes. Systems allow at least 104, and ssh first creates the
+	// socket with 17 more.
 	maxSocketPath = 80
 )
 
-// sshLinks holds the connections that commands share. ssh keeps each of them in a process that belongs to no call, with a socket in a
-// directory that only the user can enter. The outermost session keeps them, and they end with it.
+// sshLinks holds the connections that commands share. Each one is an ssh process that belongs to no call, with a socket in a
+// directory that only the user can access. The outermost session owns the connections, and they end with it.
 type sshLinks struct {
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	closed bool
 	dir    string // empty if there is none yet
 	links  map[SSHHost]*sshLink
@@ -43,7 +44,8 @@ func sshLinksOf(call *agent.Call) *sshLinks {
 	return agent.Value(call.Values.Root(), func() *sshLinks { return new(sshLinks) })
 }
 
-// options returns the options by which ssh uses the connection to a host, or makes it. ssh for Windows cannot share one.
+// options returns the options with which ssh uses the connection to a host, or creates it. ssh for Windows cannot share
+// connections.
 func (s *sshLinks) options(call *agent.Call, ssh string, h *SSHHost) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +70,7 @@ func (s *sshLinks) options(call *agent.Call, ssh string, h *SSHHost) []string {
 	}
 }
 
-// socketDir makes a directory for sockets, with a path that is short enough and that ssh reads literally; empty if it cannot.
+// socketDir creates a directory for sockets whose path is short enough and that ssh reads literally. It returns "" if it cannot.
 func socketDir() string {
 	for _, parent := range []string{os.TempDir(), "/tmp"} {
 		dir, err := os.MkdirTemp(parent, "gjc-ssh-")
@@ -97,13 +99,13 @@ func (s *sshLinks) Close(ctx context.Context) {
 	var ends sync.WaitGroup
 	for _, l := range links {
 		if _, err := os.Lstat(l.socket); err != nil {
-			continue // it was never made, or has ended
+			continue // it was never created, or has ended
 		}
 		ends.Go(func() {
-			// One that does not answer ends after its idle time.
+			// A connection that does not answer ends after its idle time.
 			_, _ = l.programs.Output(ctx, agent.Program{Path: l.ssh, Args: []string{"-O", "exit", "-o", "ControlPath=" + l.socket, "--", l.address}, Dir: dir}, 1<<10)
 		})
 	}
 	ends.Wait()
-	_ = os.RemoveAll(dir) // it lies among temporary files
+	_ = os.RemoveAll(dir) // best effort: it is in the temporary directory
 }

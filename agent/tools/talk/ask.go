@@ -85,7 +85,7 @@ func planAsk(_ context.Context, _ *agent.Call, in *askInput) (*agent.CallPlan, e
 	}, nil
 }
 
-// questionText returns the questions for people.
+// questionText formats the questions for people.
 func questionText(in *askInput) string {
 	var s strings.Builder
 	for i, q := range in.Questions {
@@ -140,10 +140,10 @@ func runAsk(ctx context.Context, call *agent.Call, in *askInput) (*agent.Result,
 	return &agent.Result{Text: strings.Join(lines, "\n")}, nil
 }
 
-// maxAnswer bounds what the model gets of one answer, in bytes.
+// maxAnswer bounds the part of an answer that the model receives, in bytes.
 const maxAnswer = 16 << 10
 
-// boundAnswer shortens an answer that is too long for the conversation, and stores the whole if that is possible.
+// boundAnswer shortens an answer that is too long for the conversation, and stores the whole answer if possible.
 func boundAnswer(ctx context.Context, call *agent.Call, answer string) string {
 	if len(answer) <= maxAnswer {
 		return answer
@@ -157,8 +157,8 @@ func boundAnswer(ctx context.Context, call *agent.Call, answer string) string {
 	return toolkit.CutBytes(answer, maxAnswer) + note + "]"
 }
 
-// askAsText ends the turn with the question: the user's next message is the answer. The user does not see what a child session says, so its
-// parent gets the question.
+// askAsText ends the turn with the question: the user's next message is the answer. The user does not see the text of a child
+// session, so its parent receives the question.
 func askAsText(call *agent.Call, in *askInput) *agent.Result {
 	said := "The question was put to the user as text. The answer is the next message."
 	if call.Child {
@@ -167,8 +167,8 @@ func askAsText(call *agent.Call, in *askInput) *agent.Result {
 	return &agent.Result{Text: said, Say: questionText(in), EndTurn: true}
 }
 
-// askOther ends the turn for an answer that is none of the options. A child session has no next message of the user, so its parent gets the
-// question.
+// askOther ends the turn to wait for an answer that is not one of the options. A child session receives no message from the user,
+// so its parent receives the question.
 func askOther(call *agent.Call, in *askInput) *agent.Result {
 	if call.Child {
 		return askAsText(call, in)
@@ -228,7 +228,7 @@ func (q *askQuestion) mark(i int) string {
 	return ""
 }
 
-// otherSuffix names the field for an answer that is none of the options.
+// otherSuffix ends the name of the field for an answer that is not one of the options.
 const otherSuffix = "_other"
 
 func askForm(ctx context.Context, call *agent.Call, in *askInput) ([]string, error) {

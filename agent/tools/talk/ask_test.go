@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 
-// If the user cannot be asked, the question ends the turn. A child says that it goes to its parent.
+// If the user cannot be asked, the question ends the turn. A child session reports that the question goes to its parent.
 func TestAsk_AsText(t *testing.T) {
 	for child, want := range map[bool]string{false: "put to the user as text", true: "the question is your report"} {
 		call := toolstest.NewWorld(t, nil).Call(t, "ask", toolstest.Input{"questions": []toolstest.Input{{"question": "Which port?"}}})
@@ -41,8 +41,8 @@ func (c optionTaker) Choose(_ context.Context, choice agent.Choice) (int, agent.
 	return c.index, c.action, nil
 }
 
-// Without forms one question is a choice, and an answer that is none of the options is the next message. What cannot be a choice is asked
-// as text.
+// Without forms, a single question is a choice, and an answer that is not one of the options is the next message. A question that
+// cannot be a choice is asked as text.
 func TestAsk_Choice(t *testing.T) {
 	do := func(child bool, index int, action agent.ElicitAction, questions ...toolstest.Input) (*agent.Result, agent.Choice, error) {
 		t.Helper()
@@ -82,7 +82,7 @@ func TestAsk_Choice(t *testing.T) {
 	}
 }
 
-// The question with which a helper has ended comes first in what its parent gets.
+// The question with which a helper ends comes first in the text that its parent receives.
 func TestTask_Question(t *testing.T) {
 	call := toolstest.NewWorld(t, nil).Call(t, "task", toolstest.Input{"tasks": []toolstest.Input{{"id": "look", "description": "look", "assignment": "look"}}})
 	call.Task = func(context.Context, agent.Task) (agent.TaskResult, error) {
@@ -142,7 +142,7 @@ func (k *keptArtifact) Put(_ context.Context, _ string, data []byte) (string, er
 
 func (k *keptArtifact) Get(context.Context, string) ([]byte, error) { return nil, fs.ErrNotExist }
 
-// The tool asks for no secret, in a form, as a choice, or in words.
+// The tool never asks for a secret, whether in a form, as a choice, or as text.
 func TestAsk_Secrets(t *testing.T) {
 	for question, refused := range map[string]bool{
 		"What is your AWS secret access key?": true, "Please type your database password.": true,

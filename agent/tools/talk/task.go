@@ -56,7 +56,7 @@ func Task() agent.Tool {
 	})
 }
 
-// validTaskID reports whether id can be part of the IDs of calls, and of the name of a file.
+// validTaskID reports whether id can be part of call IDs and of a file name.
 func validTaskID(id string) bool {
 	return id != "" && len(id) <= maxTaskID && id[0] != '-' && id[0] != '_' && !strings.ContainsFunc(id, func(r rune) bool {
 		return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
@@ -124,7 +124,7 @@ func (in *taskInput) title() string {
 	return strings.Join(all, ", ")
 }
 
-// title returns the task for people.
+// title returns the task's title for people.
 func (t *taskItem) title() string {
 	if title := toolkit.CommandTitle(t.Description); title != "" {
 		return title
@@ -132,7 +132,7 @@ func (t *taskItem) title() string {
 	return t.ID
 }
 
-// text returns the tasks for people.
+// text formats the tasks for people.
 func (in *taskInput) text() string {
 	var parts []string
 	if p := in.SpawnPlan; p != nil {
@@ -205,7 +205,7 @@ func runTask(ctx context.Context, call *agent.Call, in *taskInput) (*agent.Resul
 func (r *taskRun) one(ctx context.Context, t *taskItem) (report taskReport) {
 	report.task = t
 	defer func() {
-		if v := recover(); v != nil { // a panic in one is a failure of one
+		if v := recover(); v != nil { // a panic in one task fails only that task
 			bug.Reportf("a helper panicked: %v\n%s", v, debug.Stack())
 			report.err = fmt.Errorf("internal error: %v", v)
 		}

@@ -84,7 +84,7 @@ func TestTask_Several(t *testing.T) {
 	together.Add(4)
 	call.Task = func(_ context.Context, task agent.Task) (agent.TaskResult, error) {
 		together.Done()
-		together.Wait() // for ever, if they run one after the other
+		together.Wait() // forever, if the tasks run one after the other
 		mu.Lock()
 		given[task.Name] = task
 		mu.Unlock()

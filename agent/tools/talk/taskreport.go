@@ -10,8 +10,8 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit"
 )
 
-// Limits of one report: what is stored of it, and what the model gets at once. All reports of a call together stay within
-// [toolkit.MaxText].
+// Limits of one report: of the part that is stored, and of the part that the model receives at once. All reports of a call together
+// stay within [toolkit.MaxText].
 const (
 	maxReport      = 500_000
 	maxReportLines = 5000
@@ -58,7 +58,7 @@ func cancelledNote(err error) string {
 	return ""
 }
 
-// receipt returns what the model gets of one report.
+// receipt formats one report for the model.
 func (r *taskRun) receipt(ctx context.Context, report *taskReport) string {
 	done := &report.done
 	text := strings.TrimSpace(done.Text)
@@ -107,7 +107,7 @@ func (r *taskRun) bounded(ctx context.Context, text string) string {
 	return strings.TrimRight(toolkit.CutBytes(text, most), "\n") + "\n" + note + "]"
 }
 
-// boundedReport returns what is stored of a report, and whether that is less than the whole.
+// boundedReport returns the part of a report that is stored, and whether the report was shortened.
 func boundedReport(text string) (kept string, cut bool) {
 	kept = toolkit.CutBytes(text, maxReport)
 	at := 0

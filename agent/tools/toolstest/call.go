@@ -67,7 +67,7 @@ func MustPlan(t testing.TB, w *World, name string, in any) *agent.CallPlan {
 	return p
 }
 
-// Settings returns settings with which all optional tools exist.
+// Settings returns settings that enable all optional tools.
 func Settings() *tools.Settings {
 	return &tools.Settings{
 		WebSearch: webclient.SearchOptions{SearXNG: "http://127.0.0.1:1"},

@@ -8,24 +8,24 @@ import (
 	"github.com/gajae-code/gjc/agent"
 )
 
-// Chunk is output that comes after a time.
+// Chunk is output that appears after a delay.
 type Chunk struct {
 	After time.Duration
 	Text  string
 }
 
-// Terminal runs commands that follow a script, one at a time. Use it inside a synctest bubble if its chunks wait.
+// Terminal runs commands that follow a script, one at a time. Use it inside a synctest bubble if its chunks have delays.
 type Terminal struct {
-	// ID makes it an editor's terminal.
+	// ID, if set, makes this a terminal of the editor.
 	ID     string
 	Chunks []Chunk
 	Exit   agent.ExitStatus
 	// Hang keeps the command running until it is killed.
 	Hang bool
-	// Errors are the errors of calls: "start", "wait", "output", "kill", "release".
+	// Errors holds the errors that calls return, by name: "start", "wait", "output", "kill", "release".
 	Errors map[string]error
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	calls   []string
 	command agent.Command
 	printed []byte

@@ -1,5 +1,5 @@
-// Package toolstest gives the tools a world to be tested in: a disk with an editor's buffers over it, terminals that
-// follow a script, and a call that records what a tool reports.
+// Package toolstest provides a world in which to test the tools: a disk with an editor's buffers over it, terminals that follow a
+// script, and a call that records what a tool reports.
 package toolstest
 
 import (
@@ -28,11 +28,11 @@ type World struct {
 	FS       *FS
 	Terminal agent.Terminal
 	Programs agent.Programs
-	// Languages are nil where there are no language servers.
+	// Languages is nil if there are no language servers.
 	Languages *lsp.Workspace
-	// Debugger is nil where there is none.
+	// Debugger is nil if there is none.
 	Debugger *debug.Debugger
-	// Artifacts is nil where the session keeps no outputs.
+	// Artifacts is nil if the session stores no outputs.
 	Artifacts *Artifacts
 	// Additional are further roots.
 	Additional []string
@@ -44,11 +44,11 @@ type World struct {
 	// Readable is as in [agent.Call].
 	Readable func(path string) bool
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	progress []agent.Progress
 }
 
-// NewWorld makes a world over a temporary directory with files, named by paths in slash form.
+// NewWorld creates a world in a temporary directory with files, whose names are slash-separated paths.
 func NewWorld(t testing.TB, files map[string]string) *World {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -63,7 +63,7 @@ func NewWorld(t testing.TB, files map[string]string) *World {
 	return w
 }
 
-// Path makes a path in slash form absolute.
+// Path returns the absolute path of a slash-separated path in the working directory.
 func (w *World) Path(name string) string { return filepath.Join(w.Dir, filepath.FromSlash(name)) }
 
 // Put writes a file to the disk.
@@ -88,7 +88,7 @@ func (w *World) Disk(t testing.TB, name string) string {
 	return string(data)
 }
 
-// Call makes a call of a tool with input, which is JSON text or a value to encode.
+// Call returns a call of a tool with input, which is JSON text or a value to encode.
 func (w *World) Call(t testing.TB, tool string, input any) *agent.Call {
 	t.Helper()
 	raw, isText := input.(string)
@@ -132,7 +132,7 @@ func (w *World) Progress() []agent.Progress {
 	return append([]agent.Progress(nil), w.progress...)
 }
 
-// Do plans and runs a call as a session does. The error is the first of the two steps'.
+// Do plans and runs a call as a session does. It returns the first error.
 func Do(ctx context.Context, tool agent.Tool, call *agent.Call) (*agent.CallPlan, *agent.Result, error) {
 	plan, err := Plan(ctx, tool, call)
 	if err != nil {
@@ -142,7 +142,7 @@ func Do(ctx context.Context, tool agent.Tool, call *agent.Call) (*agent.CallPlan
 	return plan, res, err
 }
 
-// Plan plans a call, in full.
+// Plan plans a call and completes the plan.
 func Plan(ctx context.Context, tool agent.Tool, call *agent.Call) (*agent.CallPlan, error) {
 	plan, err := tool.Plan(ctx, call)
 	if err == nil && plan.Complete != nil {
@@ -151,15 +151,15 @@ func Plan(ctx context.Context, tool agent.Tool, call *agent.Call) (*agent.CallPl
 	return plan, err
 }
 
-// FS is the disk with an editor's buffers over it. It is not for concurrent writes.
+// FS is a file system that overlays the disk with an editor's buffers. It does not support concurrent writes.
 type FS struct {
-	// Buffers are texts that the editor has, by absolute path; they win over the disk.
+	// Buffers holds the texts of the editor's buffers by absolute path. They take precedence over the disk.
 	Buffers map[string]string
-	// Saved, if set, is what an editor makes of a text that is written.
+	// Saved, if set, returns the text that an editor saves when text is written.
 	Saved func(path, text string) string
-	// Fail, if set, is asked before each operation ("read", "open", "write", "remove", "rename", "stat", "readdir").
+	// Fail, if set, returns the error of each operation ("read", "open", "write", "remove", "rename", "stat", "readdir"), or nil.
 	Fail func(op, path string) error
-	// Reads and Writes are the paths in order.
+	// Reads and Writes list the paths that were read and written, in order.
 	Reads, Writes []string
 
 	mu sync.Mutex // guards Reads
@@ -220,7 +220,7 @@ func (f *FS) Remove(ctx context.Context, path string) error {
 	return os.RemoveAll(path)
 }
 
-// Rename implements [agent.FS]. Buffers of what moves are saved and closed.
+// Rename implements [agent.FS]. It saves and closes the buffers of the files that move.
 func (f *FS) Rename(ctx context.Context, from, to string) error {
 	if err := f.fail(ctx, "rename", from); err != nil {
 		return err
@@ -276,7 +276,7 @@ func (f *FS) ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error) {
 // RealPath implements [agent.FS].
 func (f *FS) RealPath(path string) string { return realPath(path, 0) }
 
-// realPath also follows links that lead nowhere; followed is how many.
+// realPath also resolves dangling links; followed is the number of links followed so far.
 func realPath(path string, followed int) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
@@ -296,7 +296,7 @@ func realPath(path string, followed int) string {
 
 // Artifacts keeps outputs in memory.
 type Artifacts struct {
-	// Fail, if set, is what Put and Get return.
+	// Fail, if set, is the error that Put and Get return.
 	Fail error
 
 	stored [][]byte
@@ -326,7 +326,7 @@ func (a *Artifacts) Get(_ context.Context, url string) ([]byte, error) {
 	return nil, fs.ErrNotExist
 }
 
-// Same fails the test if got is not want.
+// Same fails the test if got differs from want.
 func Same[T any](t testing.TB, what string, got, want T) {
 	t.Helper()
 	if d := cmp.Diff(want, got); d != "" {

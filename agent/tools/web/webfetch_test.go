@@ -23,7 +23,7 @@ import (
 	"github.com/gajae-code/gjc/internal/webclient"
 )
 
-// localTool is a tool that may fetch from this machine.
+// localTool returns the tool called name, which may fetch from this machine.
 func localTool(t testing.TB, name string) agent.Tool {
 	t.Helper()
 	for _, tool := range tools.All(&tools.Settings{Web: webclient.Options{AllowPrivate: true}}) {
@@ -118,7 +118,7 @@ func TestWebFetch(t *testing.T) {
 	if _, err := do("web_fetch", toolstest.Input{"url": s.URL + "/zip"}); err == nil || !strings.Contains(err.Error(), "it is application/zip") {
 		t.Errorf("%v", err)
 	}
-	// With the usual settings, the tools fetch nothing from this machine.
+	// With the default settings, the tools fetch nothing from this machine.
 	if err := toolstest.Fails(t, w, "web_fetch", toolstest.Input{"url": s.URL + "/page"}); !strings.Contains(err.Error(), "web.allowPrivate") {
 		t.Errorf("%v", err)
 	}

@@ -40,7 +40,7 @@ func Search(searchers []*webclient.Searcher) agent.Tool {
 				return nil, err
 			}
 			s := turnOf(call).choose(searchers)
-			call.Prepared = s // the user is asked about exactly this search
+			call.Prepared = s // the user approves a search with exactly this provider
 			title := "Search with " + s.Label() + ": " + toolkit.CutLine(q.Text, toolkit.MaxColumns)
 			return &agent.CallPlan{
 				Title: title, Effects: []approval.Effect{{Action: approval.ActionNetwork, Host: s.Host(), Title: title}},
@@ -90,7 +90,7 @@ func (in *webSearchInput) query() (webclient.Query, error) {
 
 // searchTurn records which providers have failed in a session.
 type searchTurn struct {
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	over map[webclient.SearchProvider]bool
 }
 
@@ -125,7 +125,7 @@ func (t *searchTurn) failed(searchers []*webclient.Searcher, s *webclient.Search
 	return nil
 }
 
-// webResults returns what a model sees, marked as data.
+// webResults formats the results for a model, marked as data.
 func webResults(s *webclient.Searcher, res *webclient.Results) *agent.Result {
 	if res.Answer == "" && len(res.Sources) == 0 {
 		return &agent.Result{Text: s.Label() + " finds nothing. Other words may help, or a longer time."}

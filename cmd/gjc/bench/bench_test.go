@@ -76,7 +76,7 @@ type metrics struct {
 func newMetrics(b *testing.B) *metrics {
 	m := &metrics{b: b, all: make(map[string][]float64)}
 	b.Cleanup(func() {
-		b.ReportMetric(0, "ns/op") // the sum of all steps says nothing
+		b.ReportMetric(0, "ns/op") // the sum of all steps is meaningless
 		for name, values := range m.all {
 			slices.Sort(values)
 			b.ReportMetric(values[len(values)/2], name)
@@ -105,7 +105,7 @@ type agent struct {
 	work string
 }
 
-// options holds the editor of a benchmark, the model and the environment; without a model it is the offline one.
+// options holds a benchmark's editor, model and environment. Without a model, gjc uses the offline model.
 type options struct {
 	acptest.EditorOptions
 	model string
@@ -148,7 +148,7 @@ func (a *agent) check(err error) {
 	}
 }
 
-// open opens a session in the directory of work.
+// open opens a session in a.work.
 func (a *agent) open() acp.SessionID {
 	a.b.Helper()
 	s, err := a.NewSession(a.b.Context(), a.work)

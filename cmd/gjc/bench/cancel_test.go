@@ -119,7 +119,7 @@ func readPID(b *testing.B, path string) int {
 	}
 }
 
-// alive reports whether a process exists and is not a zombie. Elsewhere than on Linux it returns false at once.
+// alive reports whether a process exists and is not a zombie. On systems other than Linux it always returns false.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -56,7 +56,7 @@ func round(b *testing.B, m *metrics) {
 	for _, step := range []string{"5000-deltas-first", "5000-deltas-warm", "tool-call-in-the-client's-terminal"} {
 		take(step, a.prompt(id, "go on"))
 	}
-	// What each of many sessions adds.
+	// Measure what each of many sessions adds.
 	before := a.memory()
 	begin = time.Now()
 	for range manySessions {

@@ -134,7 +134,7 @@ type AWSSigner struct {
 	account AWS
 	service string
 	region  func() string
-	cache    cached[aws.Credentials]
+	cache   cached[aws.Credentials]
 	now     func() time.Time
 }
 

@@ -105,7 +105,7 @@ func (v Vertex) Credentials() string {
 type GoogleTokens struct {
 	account Vertex
 	client  *http.Client
-	cache    cached[googleToken]
+	cache   cached[googleToken]
 }
 
 type googleToken struct{ value, quotaProject string }

@@ -46,7 +46,7 @@ func (d *demo) makeWorkspace(ctx context.Context) error {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			return err
 		}
-		// All files get one time, so that listings by age have the same order each time.
+		// All files get the same modification time, so that listings by age always have the same order.
 		if err := os.Chtimes(path, written, written); err != nil {
 			return err
 		}

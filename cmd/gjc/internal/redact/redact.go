@@ -9,8 +9,8 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// Message returns a message of the editor without its secrets: an editor passes keys in the headers of providers, in the
-// headers and the environment of MCP servers, and maybe in addresses. The rest stays unchanged.
+// Message returns a message of the editor without its secrets: an editor passes keys in the headers of providers, in the headers
+// and the environment of MCP servers, and possibly in URLs. The rest stays unchanged.
 func Message(line []byte) []byte {
 	suspicious := false
 	for _, sign := range []string{`"headers"`, `"env"`, `"baseUrl"`, `"url"`, `\u`} { // a name with escapes may spell any of them
@@ -25,7 +25,7 @@ func Message(line []byte) []byte {
 	return appendPublic(nil, line, hideNothing)
 }
 
-// hiding is how appendPublic treats a value.
+// hiding determines what appendPublic hides in a value.
 type hiding int
 
 const (
@@ -60,7 +60,7 @@ func appendPublic(dst []byte, raw jsonx.Raw, how hiding) []byte {
 	case '[':
 		var list []jsonx.Raw
 		if err := jsonx.Unmarshal(raw, &list); err != nil {
-			return append(dst, "null"...) // of no known list
+			return append(dst, "null"...) // not a list in a known form
 		}
 		if how == hideStrings {
 			how = hideEntry

@@ -1,3 +1,3 @@
-// Package system has the operations of gjc's process that differ between operating systems: its signals, its standard output, its
-// terminal and the access of other processes to it.
+// Package system provides the operations on gjc's process that differ between operating systems: on its signals, its standard
+// output, its terminal, and the access of other processes to it.
 package system

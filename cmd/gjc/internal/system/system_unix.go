@@ -34,7 +34,7 @@ func DivertStdout(stdout, stderr *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "protocol"), nil
 }
 
-// EndSignals end the program in an orderly way.
+// EndSignals are the signals that end the program in an orderly way.
 var EndSignals = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 
 // SurviveBrokenPipes turns a write to a pipe without a reader into an error, also for stdout and stderr. An editor that

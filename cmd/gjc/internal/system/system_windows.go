@@ -22,7 +22,7 @@ func DivertStdout(stdout, stderr *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(protocol), "protocol"), nil
 }
 
-// EndSignals end the program in an orderly way.
+// EndSignals are the signals that end the program in an orderly way.
 var EndSignals = []os.Signal{os.Interrupt}
 
 // SurviveBrokenPipes does nothing: a write to a pipe without a reader is an error on Windows.
