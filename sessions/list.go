@@ -23,13 +23,13 @@ const (
 
 // ListOptions selects sessions. Every field is optional.
 type ListOptions struct {
-	// cwd selects the sessions of one working directory, compared lexically with the headers. It need not exist.
+	// Cwd selects the sessions of one working directory, compared lexically with the headers. It need not exist.
 	Cwd string
 	// Cursor continues after a page: its [Page].Next.
 	Cursor string
 	// Limit is the size of the page. If zero, it starts with [DefaultListLimit] and grows from page to page.
 	Limit int
-	// archived selects by archived state. If zero, [ArchivedExclude].
+	// Archived selects by archived state. If zero, [ArchivedExclude].
 	Archived ArchivedFilter
 }
 
@@ -77,7 +77,7 @@ type Info struct {
 	CreatedAt time.Time
 	// Messages counts the messages of all branches.
 	Messages int
-	// size is the file's, in bytes.
+	// Size is the file's, in bytes.
 	Size int64
 	Path string
 }
