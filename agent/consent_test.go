@@ -127,7 +127,7 @@ func TestOffered_Unavailable(t *testing.T) {
 		if len(req.Tools) != 1 || req.Tools[0].Name != "other" {
 			t.Errorf("offered: %+v", req.Tools)
 		}
-		if all := strings.Join(w.story(), "\n"); !strings.Contains(all, `there is no tool called "lsp"`) {
+		if all := strings.Join(w.story(), "\n"); !strings.Contains(all, `unknown tool "lsp"`) {
 			t.Errorf("a call of it:\n%s", all)
 		}
 	}, providertest.Step{providertest.Call("c1", "lsp", `{}`)}, providertest.Step{providertest.Text("ok")})

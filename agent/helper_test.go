@@ -195,7 +195,7 @@ func TestHelper_Prompts(t *testing.T) {
 			t.Errorf("the child's prompt is %q", child.System)
 		}
 		story := fmt.Sprint(reqs[2].Messages[2].Text(), reqs[3].Messages[3].Text())
-		for _, want := range []string{`no helper called "chief" that could be started here; there are executor`, `no helper called "limited"`, "there are executor, reader, chief"} {
+		for _, want := range []string{`no helper agent "chief"; the helper agents are executor`, `no helper agent "limited"`, "the helper agents are executor, reader, chief"} {
 			if !strings.Contains(story, want) {
 				t.Errorf("%q is missing in %s", want, story)
 			}

@@ -114,7 +114,7 @@ func TestHooks_Block(t *testing.T) {
 		{"ends with 2", "", "", 2, false, "forbids this call: h: stderr", ""},
 		{"says yes", `{}`, "", 0, true, "", ""},
 		{"fails", "", "", 1, false, "", "The hook h failed."},
-		{"blocking fails", "", "", 1, true, "must agree first, and it failed: it ended with exit code 1", ""},
+		{"blocking fails", "", "", 1, true, "must approve the call, and it failed: it ended with exit code 1", ""},
 		{"blocking prints nonsense", "yes!", "", 0, true, "not a JSON object", ""},
 		{"blocking cannot start", "", "missing", 0, true, "cannot be started", ""},
 		{"blocking hangs", "", "hangs", 0, true, "timed out after 1m0s", ""},

@@ -113,7 +113,7 @@ func TestTurn_BadCallsAreResults(t *testing.T) {
 				}
 			}
 			want := []string{
-				`fail c1: invalid tool input: there is no tool called "nope"; there are echo, boom`,
+				`fail c1: invalid tool input: unknown tool "nope"; the tools are echo, boom`,
 				`fail c2: invalid tool input: the arguments of echo are not a JSON object: /say: the JSON ends too early (byte 7)`,
 				`fail c3: invalid tool input for echo: /sey: unknown object member name (it takes say)`,
 				`fail c4: internal error in the tool boom: kaboom`,

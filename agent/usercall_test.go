@@ -36,7 +36,7 @@ func TestRunTool(t *testing.T) {
 		{approval.ModeDefault, "forbidden", "error: a rule of the user's forbids it", 0},
 		{approval.ModeDefault, "hook", "error: rejected by the user", 1},
 		{approval.ModeDefault, "broken", "error: it broke", 0},
-		{approval.ModeDefault, "nothing", `error: invalid tool input: there is no tool called "nothing"; there are inside`, 0},
+		{approval.ModeDefault, "nothing", `error: invalid tool input: unknown tool "nothing"; the tools are inside`, 0},
 	} {
 		t.Run(string(tt.mode)+" "+tt.tool, func(t *testing.T) {
 			run(t, func(o *agent.Options) {

@@ -99,7 +99,7 @@ func TestClientElicitor_Form(t *testing.T) {
 		{"too small", `{"type":"object","properties":{"value":{"type":"integer","minimum":3}}}`, &asker{action: accept(acp.ElicitationInteger(2))}, agent.ElicitCancel, "does not fit the form"},
 		{"whole number", `{"type":"object","properties":{"value":{"type":"integer","minimum":3}}}`, &asker{action: accept(acp.ElicitationInteger(3))}, agent.ElicitAccept, `{"value":3}`},
 		{"too long", oneText, &asker{action: accept(acp.ElicitationString(strings.Repeat("x", 1<<20)))}, agent.ElicitCancel, "too long"},
-		{"schema of lies", `{"type":"object","properties":7}`, &asker{}, agent.ElicitCancel, "not one that an editor can show"},
+		{"schema of lies", `{"type":"object","properties":7}`, &asker{}, agent.ElicitCancel, "the editor cannot show a form"},
 		{"failing editor", oneText, &asker{err: &acp.Error{Code: acp.ErrorCodeInternalError, Message: "broken"}}, agent.ElicitCancel, "broken"},
 		{"password", `{"type":"object","properties":{"password":{"type":"string"}}}`, &asker{}, agent.ElicitCancel, "secret"},
 		{"apiKey", `{"type":"object","properties":{"apiKey":{"type":"string"}}}`, &asker{}, agent.ElicitCancel, "secret"},

@@ -44,7 +44,7 @@ func TestMCP_Selection(t *testing.T) {
 		call[acp.LoadSessionResponse](e, "session/load", obj{"sessionId": id, "cwd": e.dir, "mcpServers": servers})
 	}
 	check("at first", "mcp__db_drop", "mcp__db_whoami")
-	if got, _ := e.after(id, "/mcp select mcp__db_nope"); !strings.Contains(got, "there is no MCP tool mcp__db_nope") || !strings.Contains(got, "mcp__db_drop") {
+	if got, _ := e.after(id, "/mcp select mcp__db_nope"); !strings.Contains(got, "unknown MCP tool mcp__db_nope") || !strings.Contains(got, "mcp__db_drop") {
 		t.Errorf("an unknown tool: %q", got)
 	}
 	e.after(id, "/mcp select mcp__db_whoami")

@@ -198,7 +198,7 @@ func TestApproval_LinksThatMove(t *testing.T) {
 			}
 			id = s.SessionID
 			e.say(id, "go", acp.StopReasonEndTurn)
-			if strings.Contains(result, "planted") || !strings.Contains(result, "leads elsewhere") {
+			if strings.Contains(result, "planted") || !strings.Contains(result, "resolves to a different file") {
 				t.Errorf("the model got: %s", result)
 			}
 		})

@@ -72,7 +72,7 @@ func TestCommandUndo(t *testing.T) {
 	if got, _ := e.after(id, "/undo"); !strings.Contains(got, "Undone: ") || read("a.txt") != "" {
 		t.Errorf("%q; a.txt has %q", got, read("a.txt"))
 	}
-	if got, _ := e.after(id, "/undo"); !strings.Contains(got, "/undo: there is nothing to undo") {
+	if got, _ := e.after(id, "/undo"); !strings.Contains(got, "/undo: nothing to undo") {
 		t.Errorf("%q", got)
 	}
 }

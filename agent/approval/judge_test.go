@@ -264,7 +264,7 @@ func (l links) RealPath(path string) string {
 	return path
 }
 
-// An answer covers the directory that was asked for and not the one above, and ends where a link leads elsewhere.
+// An answer covers the directory that was asked for and not the one above, and ends where a link resolves to a different file.
 func TestGrants_Places(t *testing.T) {
 	files := links{"/lib/": "", "/other/link": "/secret", "/w/p/note": "/etc/note"}
 	scoped := func(a Action, path string) *Scope {

@@ -167,7 +167,7 @@ func TestParseAnswer(t *testing.T) {
 		{`{"block":"yes"}`, "", 0, hooks.Answer{}, "not a valid answer"},
 		{`{"block":true`, "", 2, hooks.Answer{}, "not a valid answer"},
 		{`{} {}`, "", 0, hooks.Answer{}, "not a valid answer"},
-		{strings.Repeat(" ", 65<<10), "", 0, hooks.Answer{}, "more than 64 KiB"},
+		{strings.Repeat(" ", 65<<10), "", 0, hooks.Answer{}, "exceeds 64 KiB"},
 	} {
 		got, err := hooks.ParseAnswer([]byte(tt.stdout), tt.code, tt.stderr)
 		if (err != nil) != (tt.fails != "") || err != nil && !strings.Contains(err.Error(), tt.fails) || got != tt.want {

@@ -97,7 +97,7 @@ func TestReadFiles_Mistakes(t *testing.T) {
 		{"- type: plain\n  content: SECRET\n  mode: hide", ":3: mode: must be obfuscate or replace"},
 		{"- type: plain\n  content: SECRET\n  flags: i", ":3: flags: are for the type regex"},
 		{"- type: plain\n  content: SECRET\n  replacement: x", ":3: replacement: is for the mode replace"},
-		{"- type: plain\n  content: SECRET\n  mode: replace\n  replacement: my SECRET", ":4: replacement: the replacement must hold no secret"},
+		{"- type: plain\n  content: SECRET\n  mode: replace\n  replacement: my SECRET", ":4: replacement: the replacement must contain neither a secret"},
 		{"- type: plain\n  content: SECRET\n  mode: replace\n  replacement: ''", ":4: replacement: must not be empty"},
 		{"- type: plain\n  value: SECRET", ":2: there is no such field; there are type, content"},
 		{"- type: regex\n  content: '(SECRET'", ":2: content: is no regular expression of RE2"},

@@ -341,7 +341,7 @@ func TestAnalyze_Risks(t *testing.T) {
 	}
 }
 
-// A link in the workspace leads elsewhere.
+// A link in the workspace resolves to a different file.
 func TestAnalyze_Links(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	if err := os.Symlink(other, filepath.Join(dir, "link")); err != nil {

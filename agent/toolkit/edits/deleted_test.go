@@ -18,7 +18,7 @@ func TestApplyOperations_DeleteOfChangedFile(t *testing.T) {
 	_, err := applyOperations(t.Context(), w.Call(t, "lsp", "{}"), []lsp.FileOperation{
 		{Path: w.Path("a.txt"), Old: "a\n", New: "A\n"}, {Kind: lsp.RemoveFile, Path: w.Path("b.txt"), Old: "b\n"},
 	})
-	if err == nil || !strings.Contains(err.Error(), "b.txt was to be deleted: the file has changed") {
+	if err == nil || !strings.Contains(err.Error(), "b.txt cannot be deleted: the file has changed") {
 		t.Errorf("err = %v", err)
 	}
 	toolstest.Same(t, "the disk", toolstest.Tree(t, w), map[string]string{"a.txt": "a\n", "b.txt": "b\n"})

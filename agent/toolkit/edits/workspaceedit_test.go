@@ -103,7 +103,7 @@ func TestApplyOperations_RollsBack(t *testing.T) {
 			}
 			continue
 		}
-		if !strings.Contains(err.Error(), "on fire") || !strings.Contains(err.Error(), "the files are as they were") {
+		if !strings.Contains(err.Error(), "on fire") || !strings.Contains(err.Error(), "All changes were undone") {
 			t.Errorf("failure %d: %v", n, err)
 		}
 		if d := cmp.Diff(before, toolstest.Tree(t, w)); d != "" {

@@ -163,7 +163,7 @@ func TestLSP_GoplsReads(t *testing.T) {
 		{"a bad payload", toolstest.Input{"action": "request", "query": "workspace/symbol", "payload": "{"}, "Error: invalid JSON in payload: "},
 		{"a method that there is not", toolstest.Input{"action": "request", "query": "textDocument/nothing", "file": "main.go"}, "LSP error from gopls on textDocument/nothing: "},
 		{"a refused rename", toolstest.Input{"action": "rename", "file": "main.go", "line": 1, "symbol": "package", "new_name": "x"}, "gopls refuses to rename package: "},
-		{"an action that there is not", toolstest.Input{"action": "dance"}, `there is no action "dance"; there are diagnostics, `},
+		{"an action that there is not", toolstest.Input{"action": "dance"}, `unknown action "dance"; the actions are diagnostics, `},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if err := toolstest.Fails(t, w, "lsp", tt.in); !strings.Contains(err.Error(), tt.says) {
@@ -299,7 +299,7 @@ func TestLSP_GoplsRenameFile(t *testing.T) {
 	toolstest.Same(t, "the file in the directory", w.Disk(t, "geometry/shape/shape.go"), goModule["shape/shape.go"])
 
 	for _, tt := range []struct{ from, to, says string }{
-		{"main.go", "go.mod", "go.mod is there already; rename_file replaces nothing"},
+		{"main.go", "go.mod", "go.mod exists already; rename_file does not replace files"},
 		{"main.go", "./main.go", "file and new_name are the same"},
 		{"none.go", "x.go", "File not found: none.go"},
 		{"geometry", "geometry/x", "geometry cannot be moved into itself"},

@@ -56,8 +56,8 @@ func TestLSP_CommandsOfTheEditor(t *testing.T) {
 		{"an edit", command("_css.applyCodeAction", "file://$W/a.x", 1, edits), nil, "two\n", "Applied \"Rename to 'two'\":\n  a.x: 1 edit\n"},
 		{"an edit of any version", command("_x.apply", "file://$W/a.x", nil, edits), []any{"run.it"}, "two\n", "  a.x: 1 edit\n"},
 		{"an edit of another version", command("_x.apply", "file://$W/a.x", 7, edits), nil, "one\n", "the edit is for another version of the text"},
-		{"something else", command("json.sort", "file://$W/a.x", 1), nil, "one\n", "\"Rename to 'two'\" needs json.sort, a command of an editor's, which fake does not run itself"},
-		{"a list of something else", command("x.pick", "file://$W/a.x", 1, []any{object{"label": "a"}}), nil, "one\n", "needs x.pick, a command of an editor's"},
+		{"something else", command("json.sort", "file://$W/a.x", 1), nil, "one\n", "\"Rename to 'two'\" needs json.sort, an editor command that fake does not run itself"},
+		{"a list of something else", command("x.pick", "file://$W/a.x", 1, []any{object{"label": "a"}}), nil, "one\n", "needs x.pick, an editor command"},
 		{"its own command", command("run.it", "file://$W/a.x", 1, edits), []any{"run.it"}, "one\n", "fake ran run.it"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

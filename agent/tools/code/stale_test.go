@@ -55,7 +55,7 @@ func TestLSP_DeletesWhatWasSeen(t *testing.T) {
 				}
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), "nothing was changed: b.x was to be deleted: the file has changed since the edit was planned; look at it and call the tool again") {
+			if err == nil || !strings.Contains(err.Error(), "nothing was changed: b.x cannot be deleted: the file has changed since the edit was planned; read it and call the tool again") {
 				t.Errorf("err = %v", err)
 			}
 			toolstest.Same(t, "the disk", toolstest.Tree(t, w), before)

@@ -150,7 +150,7 @@ func TestDebug_DelveRunTo(t *testing.T) {
 	toolstest.Contains(t, runAction(t, w, "run_to", toolstest.Input{"file": "main.go", "line": 25}), "It stopped elsewhere before it came to main.go:25.", "Run to line stopped at sum/sum.go:5")
 	toolstest.Contains(t, runAction(t, w, "run_to", toolstest.Input{"file": "main.go", "line": 25}), "Run to line stopped at main.go:25.")
 	toolstest.Contains(t, runAction(t, w, "breakpoints", nil), "- line 25: verified if total == 99", "- line 23: verified")
-	toolstest.Contains(t, actionFails(t, w, "run_to", toolstest.Input{"file": "sum/sum.go", "line": 2}), "there is no code at sum/sum.go:2", "Nothing was run.")
+	toolstest.Contains(t, actionFails(t, w, "run_to", toolstest.Input{"file": "sum/sum.go", "line": 2}), "no loaded code at sum/sum.go:2", "The program was not resumed.")
 	toolstest.Contains(t, runAction(t, w, "run_to", toolstest.Input{"file": "sum/sum.go", "line": 9}), "The program ended before it came to sum/sum.go:9.")
 }
 

@@ -299,14 +299,14 @@ func TestDebug_Parameters(t *testing.T) {
 		in     toolstest.Input
 		want   string
 	}{
-		{"fly", nil, `there is no action "fly"; there are launch, attach`},
+		{"fly", nil, `unknown action "fly"; the actions are launch, attach`},
 		{"launch", nil, "program (or configuration) is required for launch"},
 		{"launch", toolstest.Input{"program": "mian.x"}, "launch program not found: mian.x does not exist; did you mean main.x?"},
 		{"launch", toolstest.Input{"program": "."}, "launch program resolves to a directory: " + p.Dir + ". Give the source file or the binary to run"},
 		{"launch", toolstest.Input{"program": "main.x", "arguments": "[1]"}, "arguments must be a JSON object"},
 		{"launch", toolstest.Input{"program": "main.x", "arguments": `{"a": 1}`}, "no error"},
-		{"launch", toolstest.Input{"program": "main.x", "env": toolstest.Input{"A=B": "1"}}, "no environment variable"},
-		{"launch", toolstest.Input{"program": "a\x00b"}, "zero byte"},
+		{"launch", toolstest.Input{"program": "main.x", "env": toolstest.Input{"A=B": "1"}}, "not a valid environment variable"},
+		{"launch", toolstest.Input{"program": "a\x00b"}, "NUL byte"},
 		{"launch", toolstest.Input{"program": "main.x", "adapter": "none"}, "No debugger adapter available. Installed adapters: none."},
 		{"launch", toolstest.Input{"configuration": "x"}, "this session reads no launch.json"},
 		{"attach", nil, "pid or port (or configuration) is required for attach"},
@@ -326,7 +326,7 @@ func TestDebug_Parameters(t *testing.T) {
 		{"read_memory", toolstest.Input{"memory_reference": "0x1"}, "count is required for read_memory"},
 		{"write_memory", toolstest.Input{"memory_reference": "0x1"}, "data is required for write_memory"},
 		{"custom_request", nil, "command is required for custom_request"},
-		{"stack_trace", toolstest.Input{"levels": -1}, "not negative"},
+		{"stack_trace", toolstest.Input{"levels": -1}, "must not be negative"},
 		{"stack_trace", nil, "no active debug session; launch or attach first"},
 		{"stack_trace", toolstest.Input{"session": "debug-7"}, "no active debug session; launch or attach first"},
 	} {

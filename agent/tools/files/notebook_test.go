@@ -38,12 +38,12 @@ func TestNotebook(t *testing.T) {
 	if got := w.Disk(t, "a.ipynb"); got != want {
 		t.Errorf("undone: %q", got)
 	}
-	if err := toolstest.Fails(t, w, "notebook", toolstest.Input{"path": "a.ipynb", "action": "replace", "cell": 0, "source": "x = 2\ny = 3"}); !strings.Contains(err.Error(), "nothing would change") {
+	if err := toolstest.Fails(t, w, "notebook", toolstest.Input{"path": "a.ipynb", "action": "replace", "cell": 0, "source": "x = 2\ny = 3"}); !strings.Contains(err.Error(), "nothing to change") {
 		t.Errorf("%v", err)
 	}
 	// Another program's change may have moved the cells.
 	w.Put(t, "a.ipynb", strings.Replace(want, "x = 2", "x = 9", 1))
-	if err := toolstest.Fails(t, w, "notebook", toolstest.Input{"path": "a.ipynb", "action": "delete", "cell": 0}); !strings.Contains(err.Error(), "another number now") || !strings.Contains(err.Error(), "x = 9") {
+	if err := toolstest.Fails(t, w, "notebook", toolstest.Input{"path": "a.ipynb", "action": "delete", "cell": 0}); !strings.Contains(err.Error(), "numbered differently") || !strings.Contains(err.Error(), "x = 9") {
 		t.Errorf("%v", err)
 	}
 	toolstest.Run(t, w, "notebook", toolstest.Input{"path": "a.ipynb", "action": "delete", "cell": 0}) // the model knows it now
@@ -57,7 +57,7 @@ func TestNotebook_BadInput(t *testing.T) {
 	for in, want := range map[string]string{
 		`{}`:                          "path, action, cell missing",
 		`{"path": null, "action": 1}`: "",
-		`{"path": "a.ipynb", "action": "x", "cell": 0}`:                                 "there is no action",
+		`{"path": "a.ipynb", "action": "x", "cell": 0}`:                                 "unknown action",
 		`{"path": "a.ipynb", "action": "replace", "cell": "0", "source": ""}`:           "/cell",
 		`{"path": "a.ipynb", "action": "replace", "cell": 0}`:                           "needs the source",
 		`{"path": "a.ipynb", "action": "replace", "cell": 5, "source": ""}`:             "there is no cell 5",

@@ -61,15 +61,15 @@ func TestReadSQLite(t *testing.T) {
 		toolstest.Same(t, path, strings.TrimSuffix(toolstest.Run(t, w, "read", toolstest.Input{"path": path}).Text, "\n"), want)
 	}
 	for path, want := range map[string]string{
-		"a.db:none":                     "it has no table none; a.db lists those that there are",
+		"a.db:none":                     "no table none; read a.db to list its tables",
 		"a.db:users:99":                 "users has no row with id 99",
 		"a.db:loose:8":                  "loose has no row with k 8",
 		"a.db:typed:007":                "typed has no row with k 007",
 		"a.db:pairs:x":                  "the key of pairs has several columns",
 		"a.db:users?order=none":         "users has no column none; it has id, name, note",
-		"a.db:users?limit=0":            `"limit=0" is none of limit=N`,
-		"a.db:users?offset=-1":          `"offset=-1" is none of`,
-		"a.db:users?drop=1":             `"drop=1" is none of`,
+		"a.db:users?limit=0":            `"limit=0" is not one of limit=N`,
+		"a.db:users?offset=-1":          `"offset=-1" is not one of`,
+		"a.db:users?drop=1":             `"drop=1" is not one of`,
 		"a.db?limit=3":                  "name a table before the question mark",
 		"a.db:users?where=1);DROP":      "only one SELECT",
 		"a.db?q=DELETE FROM users":      "only one SELECT statement can be run",

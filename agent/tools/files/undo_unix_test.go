@@ -89,7 +89,7 @@ func TestLinks_Named(t *testing.T) {
 	}
 	patch := "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+1\n*** Update File: b.txt\n@@\n-two\n+2\n*** End Patch"
 	tl := editTool(t, files.EditApplyPatch)
-	if _, _, err := toolstest.Do(t.Context(), tl, w.Call(t, "apply_patch", toolstest.Input{"input": patch})); err == nil || !strings.Contains(err.Error(), "a.txt and b.txt are one file") {
+	if _, _, err := toolstest.Do(t.Context(), tl, w.Call(t, "apply_patch", toolstest.Input{"input": patch})); err == nil || !strings.Contains(err.Error(), "a.txt and b.txt are the same file") {
 		t.Errorf("err = %v", err)
 	}
 	if got := w.Disk(t, "a.txt"); got != "one\ntwo\n" {

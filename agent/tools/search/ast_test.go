@@ -91,7 +91,7 @@ b/crlf.js
 		"no whole code":   {toolstest.Input{"pat": "log.Println(", "paths": []string{"a.go"}}, "error: invalid tool input: ast-grep cannot use the pattern \"log.Println(\": go: the pattern is no complete code. A pattern is one whole piece of code of the language, with $NAME for one part and $$$NAME for any number"},
 		"two nodes":       {toolstest.Input{"pat": "a()\nb()", "paths": []string{"c.py"}}, "error: invalid tool input: ast-grep cannot use the pattern \"a()\\nb()\": python: Multiple AST nodes are detected. A pattern is one whole piece of code of the language, with $NAME for one part and $$$NAME for any number"},
 		"blank":           {toolstest.Input{"pat": " ", "paths": []string{"c.py"}}, "error: invalid tool input for ast_grep: the pattern is empty"},
-		"zero byte":       {toolstest.Input{"pat": "a\x00", "paths": []string{"c.py"}}, "error: invalid tool input for ast_grep: the pattern contains a NUL byte"},
+		"NUL byte":       {toolstest.Input{"pat": "a\x00", "paths": []string{"c.py"}}, "error: invalid tool input for ast_grep: the pattern contains a NUL byte"},
 		"no paths":        {toolstest.Input{"pat": "a", "paths": []string{}}, "error: invalid tool input for ast_grep: paths is empty; give files, directories or globs"},
 		"negative":        {toolstest.Input{"pat": "a", "paths": []string{"."}, "skip": -1}, "error: invalid tool input for ast_grep: skip is -1; it must be 0 or more"},
 		"strange lang":    {toolstest.Input{"pat": "a", "paths": []string{"."}, "lang": "cobol"}, "*"},
@@ -219,7 +219,7 @@ func TestASTEdit_Preview(t *testing.T) {
 	in := toolstest.Input{"paths": []string{"."}, "ops": []toolstest.Input{{"pat": "none($A)", "out": "g($A)"}}}
 	toolstest.Run(t, w, "ast_edit", in)
 	if p := agent.PreviewOf(w.Values); p != nil {
-		t.Errorf("nothing would change, and %+v is pending", p)
+		t.Errorf("nothing to change, and %+v is pending", p)
 	}
 	for _, action := range []string{"discard", "apply"} {
 		in["ops"] = []toolstest.Input{{"pat": "f($A)", "out": "g($A)"}}
@@ -336,7 +336,7 @@ func TestASTGrep_Broken(t *testing.T) {
 	}{
 		"does not start":  {says("", errors.New("exec format error")), "exec format error"},
 		"crashes":         {says("", &agent.ExitError{Program: "ast-grep", Code: 139, Stderr: "\x1b[31mboom"}), `status 139: \u001b[31mboom`},
-		"prints nonsense": {says("hello\n", nil), "makes no sense"},
+		"prints nonsense": {says("hello\n", nil), "cannot parse"},
 		"lies":            {says(fmt.Sprintf(`{"text":"x","file":%q,"replacement":"y","replacementOffsets":{"start":2,"end":900}}`+"\n", w.Path("a.py")), nil), "changed"},
 		"lies backwards":  {says(fmt.Sprintf(`{"text":"","file":%q,"replacement":"y","replacementOffsets":{"start":-2,"end":-1}}`+"\n", w.Path("a.py")), nil), "changed"},
 	} {
@@ -354,7 +354,7 @@ func TestASTGrep_Broken(t *testing.T) {
 	if text := toolstest.Run(t, w, "ast_grep", toolstest.Input{"pat": "f($A)", "paths": []string{"."}}).Text; len(text) > 52<<10 || !strings.Contains(text, "more output than is read") {
 		t.Errorf("%d bytes", len(text))
 	}
-	if err := toolstest.Fails(t, w, "ast_edit", toolstest.Input{"paths": []string{"."}, "ops": []toolstest.Input{{"pat": "f($A)", "out": "g($A)"}}}); !strings.Contains(err.Error(), "more matches than are read") {
+	if err := toolstest.Fails(t, w, "ast_edit", toolstest.Input{"paths": []string{"."}, "ops": []toolstest.Input{{"pat": "f($A)", "out": "g($A)"}}}); !strings.Contains(err.Error(), "too many matches") {
 		t.Error(err)
 	}
 	// A run that hangs ends with the call.

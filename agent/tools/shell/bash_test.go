@@ -74,7 +74,7 @@ func TestBashResults(t *testing.T) {
 		},
 		"wait fails": {
 			term: &toolstest.Terminal{ID: "t", Errors: map[string]error{"wait": broken}, Hang: true},
-			want: "how the command ended is not known: the wire broke", err: true, calls: []string{"start", "wait", "release"},
+			want: "the command's exit status is unknown: the wire broke", err: true, calls: []string{"start", "wait", "release"},
 		},
 		"output fails": {
 			term: &toolstest.Terminal{ID: "t", Errors: map[string]error{"output": broken}},
@@ -364,11 +364,11 @@ func TestBashRefuses(t *testing.T) {
 	w := bashWorld(t, &toolstest.Terminal{})
 	for want, in := range map[string]toolstest.Input{
 		"command is empty":           {"command": " \n"},
-		"zero byte":                  {"command": "a\x00b"},
-		`"1A" is no name`:            {"command": "x", "env": toolstest.Input{"1A": "x"}},
-		`"" is no name`:              {"command": "x", "env": toolstest.Input{"": "x"}},
-		`"A=B" is no name`:           {"command": "x", "env": toolstest.Input{"A=B": "x"}},
-		"variable A has a zero byte": {"command": "x", "env": toolstest.Input{"A": "\x00"}},
+		"NUL byte":                  {"command": "a\x00b"},
+		`"1A" is not a valid name`:            {"command": "x", "env": toolstest.Input{"1A": "x"}},
+		`"" is not a valid name`:              {"command": "x", "env": toolstest.Input{"": "x"}},
+		`"A=B" is not a valid name`:           {"command": "x", "env": toolstest.Input{"A=B": "x"}},
+		"variable A contains a NUL byte": {"command": "x", "env": toolstest.Input{"A": "\x00"}},
 		"working directory does not exist: " + w.Path("nope"):     {"command": "x", "cwd": "nope"},
 		"working directory does not exist: " + w.Path("gone"):     {"command": "cd gone && x"},
 		"working directory is not a directory: " + w.Path("file"): {"command": "x", "cwd": "file"},

@@ -223,7 +223,7 @@ func TestBash_AutoBackground(t *testing.T) {
 func TestJob_BadInput(t *testing.T) {
 	w := shellWorld(t)
 	for want, in := range map[string]any{
-		"say what to do":   toolstest.Input{},
+		"give an action":   toolstest.Input{},
 		"there are none":   toolstest.Input{"poll": []string{"job-9"}},
 		"wait is 301":      toolstest.Input{"poll": []string{"job-1"}, "wait": 301},
 		"wait is -1":       toolstest.Input{"list": true, "wait": -1},
@@ -237,7 +237,7 @@ func TestJob_BadInput(t *testing.T) {
 	for range 15 {
 		toolstest.Run(t, w, "bash", toolstest.Input{"command": "sleep 1000", "async": true})
 	}
-	if err := toolstest.Fails(t, w, "bash", toolstest.Input{"command": "sleep 1000", "async": true}); !strings.Contains(err.Error(), "15 jobs already") {
+	if err := toolstest.Fails(t, w, "bash", toolstest.Input{"command": "sleep 1000", "async": true}); !strings.Contains(err.Error(), "15 jobs are running already") {
 		t.Error(err)
 	}
 	if err := toolstest.Fails(t, w, "job", toolstest.Input{"cancel": []string{"job-99"}}); !strings.Contains(err.Error(), `there is no job "job-99"; there are job-1, `) {

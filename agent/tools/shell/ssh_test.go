@@ -53,7 +53,7 @@ func TestSSH_Plan(t *testing.T) {
 		`{"host": "web", "command": " "}`:                                "command is empty",
 		`{"host": "web.example", "command": "x"}`:                        `there is no host "web.example"; there are web, db`,
 		`{"host": "-oProxyCommand=x", "command": "x"}`:                   "there is no host",
-		`{"host": "web", "command": "x\u0000"}`:                          "zero byte",
+		`{"host": "web", "command": "x\u0000"}`:                          "NUL byte",
 		`{"host": "web", "command": "x", "cwd": "a\nb"}`:                 "line end",
 		`{"host": "web", "command": "x", "port": 3}`:                     "port",
 		`{"host": "` + strings.Repeat("x", 1<<20) + `", "command": "x"}`: "there is no host",

@@ -67,7 +67,7 @@ func TestAsk_Choice(t *testing.T) {
 	if err != nil || !res.EndTurn || !strings.HasPrefix(res.Say, "Which port?\n- 80") || !strings.Contains(res.Text, "your report") {
 		t.Errorf("something else, of a child's: %+v, %v", res, err)
 	}
-	if _, _, err := do(false, 0, agent.ElicitDecline, one); err == nil || !strings.Contains(err.Error(), "does not want to answer") {
+	if _, _, err := do(false, 0, agent.ElicitDecline, one); err == nil || !strings.Contains(err.Error(), "declined to answer") {
 		t.Errorf("none: %v", err)
 	}
 	for want, questions := range map[string][]toolstest.Input{

@@ -46,7 +46,7 @@ func TestTask_BadInput(t *testing.T) {
 		{"long id", toolstest.Input{"tasks": one(strings.Repeat("a", 49), "x")}, "up to 48"},
 		{"id twice", toolstest.Input{"tasks": append(one("a", "x"), one("A", "y")...)}, `"A" is there twice`},
 		{"no assignment", toolstest.Input{"tasks": one("a", " \n")}, "the assignment of task a is empty"},
-		{"unknown helper", toolstest.Input{"agent": "nobody", "tasks": one("a", "x")}, `no helper called "nobody" that could be started here; there are executor, critic`},
+		{"unknown helper", toolstest.Input{"agent": "nobody", "tasks": one("a", "x")}, `no helper agent "nobody"; the helper agents are executor, critic`},
 		{"five without a plan", toolstest.Input{"tasks": someTasks(5)}, "5 tasks need a spawnPlan"},
 		{"a plan without a reason", toolstest.Input{"tasks": someTasks(5), "spawnPlan": toolstest.Input{"whyParallel": "a", "whyNotLocal": "b", "independence": " "}}, "independence of the spawnPlan is empty"},
 		{"too many", toolstest.Input{"tasks": someTasks(21), "spawnPlan": plan}, "21 tasks are too many"},
