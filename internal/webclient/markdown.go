@@ -1,10 +1,16 @@
 package webclient
 
 import (
+	"iter"
 	"net/url"
-	"strconv"
+	"slices"
 	"strings"
 
+	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
+	basic "github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/strikethrough"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 )
@@ -31,16 +37,19 @@ func markdown(page string, base *url.URL) string {
 	if err != nil {
 		return page
 	}
-	c := &converter{base: base}
 	if b := find(root, atom.Base); b != nil {
 		if u, err := base.Parse(attribute(b, "href")); err == nil && (u.Scheme == "http" || u.Scheme == "https") {
-			c.base = u
+			base = u
 		}
 	}
 	text := ""
 	for _, tag := range []atom.Atom{atom.Main, atom.Article, atom.Body} {
 		if n := find(root, tag); n != nil {
-			if text = c.document(n); len(text) >= minMain {
+			clean(n, base, 0, 0)
+			if text, err = convert(n); err != nil {
+				return page
+			}
+			if len(text) >= minMain {
 				break
 			}
 		}
@@ -104,358 +113,120 @@ func hiddenNode(n *html.Node) bool {
 	return has(n, "hidden") || attribute(n, "aria-hidden") == "true" || strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden")
 }
 
-// converter writes Markdown. A block consists of lines with a prefix; its inline text is collected before it is
-// written.
-type converter struct {
-	base   *url.URL
-	out    strings.Builder
-	inline *strings.Builder
-	// prefix precedes each line. first replaces it once, for the next line.
-	prefix, first string
-	nested        int
-	depth         int
-	tight         bool // omit the empty line before the next block
-}
-
-func (c *converter) document(n *html.Node) string {
-	c.out.Reset()
-	c.inline = new(strings.Builder)
-	c.prefix, c.first, c.nested, c.depth, c.tight = "", "", 0, 0, true
-	c.children(n)
-	c.flush("")
-	return strings.TrimSpace(c.out.String()) + "\n"
-}
-
-func (c *converter) children(n *html.Node) {
-	if c.depth++; c.depth <= maxDepth {
-		for child := range n.ChildNodes() {
-			c.node(child)
-		}
-	}
-	c.depth--
-}
-
-// flush writes the collected text as a block that starts with mark.
-func (c *converter) flush(mark string) {
-	text := strings.TrimSpace(c.inline.String())
-	c.inline.Reset()
-	if text == "" {
-		return
-	}
-	lines := strings.Split(text, "\n")
+// convert writes a cleaned tree as Markdown.
+func convert(n *html.Node) (string, error) {
+	text, err := converter.NewConverter(
+		converter.WithEscapeMode(converter.EscapeModeDisabled),
+		converter.WithPlugins(
+			basic.NewBasePlugin(),
+			commonmark.NewCommonmarkPlugin(commonmark.WithHorizontalRule("---"), commonmark.WithListEndComment(false)),
+			strikethrough.NewStrikethroughPlugin(),
+			table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal), table.WithNewlineBehavior(table.NewlineBehaviorPreserve), table.WithHeaderPromotion(true)),
+		),
+	).ConvertNode(n)
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	for i, line := range lines {
-		lines[i] = strings.TrimSpace(line)
+		lines[i] = strings.TrimRight(line, " ")
 	}
-	lines[0] = mark + lines[0]
-	c.block(lines)
+	return strings.Join(lines, "\n") + "\n", err
 }
 
-func (c *converter) block(lines []string) {
-	if c.out.Len() > 0 && !c.tight {
-		c.out.WriteString(strings.TrimRight(c.prefix, " ") + "\n")
-	}
-	c.tight = false
-	for _, line := range lines {
-		lead := c.prefix
-		if c.first != "" {
-			lead, c.first = c.first, ""
+// clean removes what is no content below n, makes addresses absolute, and turns what the converter would write at great
+// length, such as deep quotes and wide tables, into plain blocks. depth counts elements, nested lists and quotes.
+func clean(n *html.Node, base *url.URL, depth, nested int) {
+	var next *html.Node
+	for child := n.FirstChild; child != nil; child = next {
+		next = child.NextSibling
+		if hiddenNode(child) || depth == maxDepth {
+			n.RemoveChild(child)
+			continue
 		}
-		c.out.WriteString(strings.TrimRight(lead+line, " ") + "\n")
-	}
-}
-
-func (c *converter) node(n *html.Node) {
-	switch {
-	case hiddenNode(n):
-	case n.Type == html.TextNode:
-		c.text(n.Data)
-	case n.Type != html.ElementNode:
-		c.children(n)
-	default:
-		c.element(n)
-	}
-}
-
-// text adds inline text, with white space collapsed.
-func (c *converter) text(s string) {
-	words := strings.Fields(s)
-	if len(words) == 0 {
-		if s != "" {
-			c.space()
-		}
-		return
-	}
-	if strings.TrimLeft(s, " \t\r\n\f") != s {
-		c.space()
-	}
-	for i, word := range words {
-		if i > 0 {
-			c.inline.WriteByte(' ')
-		}
-		c.inline.WriteString(word)
-	}
-	if strings.TrimRight(s, " \t\r\n\f") != s {
-		c.space()
-	}
-}
-
-func (c *converter) space() {
-	if s := c.inline.String(); s != "" && s[len(s)-1] != ' ' && s[len(s)-1] != '\n' {
-		c.inline.WriteByte(' ')
-	}
-}
-
-func (c *converter) element(n *html.Node) {
-	switch n.DataAtom {
-	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
-		c.flush("")
-		text := spaced(c.gathered(n))
-		c.inline.WriteString(text)
-		c.flush(strings.Repeat("#", int(n.Data[1]-'0')) + " ")
-	case atom.Br:
-		c.inline.WriteString("\n")
-	case atom.Hr:
-		c.flush("")
-		c.block([]string{"---"})
-	case atom.Pre, atom.Listing:
-		c.flush("")
-		c.pre(n)
-	case atom.Blockquote:
-		c.flush("")
-		c.indented("> ", "> ", n)
-	case atom.Ul, atom.Ol:
-		c.flush("")
-		c.list(n)
-	case atom.Table:
-		c.flush("")
-		c.table(n)
-	case atom.Dt:
-		c.flush("")
-		c.wrap("**", n)
-		c.flush("")
-	case atom.A:
-		c.link(n)
-	case atom.Img:
-		c.image(n)
-	case atom.Strong, atom.B:
-		c.wrap("**", n)
-	case atom.Em, atom.I:
-		c.wrap("*", n)
-	case atom.Del, atom.S:
-		c.wrap("~~", n)
-	case atom.Code, atom.Kbd, atom.Samp, atom.Tt:
-		c.code(n)
-	case atom.Span, atom.Abbr, atom.Cite, atom.Small, atom.Sub, atom.Sup, atom.Mark, atom.Time, atom.U, atom.Q, atom.Label, atom.Font, atom.Var, atom.Ins, atom.Wbr, atom.Bdi, atom.Bdo, atom.Data, atom.Picture:
-		c.children(n)
-	default: // blocks, and unknown elements
-		c.flush("")
-		c.children(n)
-		c.flush("")
-	}
-}
-
-// gathered returns the inline text of n alone.
-func (c *converter) gathered(n *html.Node) string {
-	before := c.inline
-	c.inline = new(strings.Builder)
-	c.inlineChildren(n)
-	text := c.inline.String()
-	c.inline = before
-	return text
-}
-
-// inlineChildren adds the content of n as inline text, whatever its elements.
-func (c *converter) inlineChildren(n *html.Node) {
-	if c.depth++; c.depth <= maxDepth {
-		for child := range n.ChildNodes() {
-			switch {
-			case hiddenNode(child):
-			case child.Type == html.TextNode:
-				c.text(child.Data)
-			case child.DataAtom == atom.Br:
-				c.space()
-			case child.DataAtom == atom.Img:
-				c.image(child)
-			case child.DataAtom == atom.A:
-				c.link(child)
-			case child.DataAtom == atom.Code:
-				c.code(child)
-			default:
-				c.inlineChildren(child)
+		inside := nested
+		switch child.DataAtom {
+		case atom.A:
+			if to := absolute(base, attribute(child, "href")); to == "" || to == spaced(plainText(child)) {
+				rename(child, atom.Span)
+			} else {
+				child.Attr = []html.Attribute{{Key: "href", Val: to}}
 			}
-		}
-	}
-	c.depth--
-}
-
-// wrap adds inline text between marks.
-func (c *converter) wrap(mark string, n *html.Node) {
-	text := c.gathered(n)
-	if trimmed := strings.TrimSpace(text); trimmed != "" {
-		if text[0] == ' ' {
-			c.space()
-		}
-		c.inline.WriteString(mark + trimmed + mark)
-		if text[len(text)-1] == ' ' {
-			c.space()
-		}
-	}
-}
-
-func (c *converter) code(n *html.Node) {
-	text := spaced(plainText(n))
-	if text == "" {
-		return
-	}
-	fence := "`"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
-	if len(fence) > 1 {
-		text = " " + text + " "
-	}
-	c.inline.WriteString(fence + text + fence)
-}
-
-func (c *converter) pre(n *html.Node) {
-	text := strings.Trim(strings.ReplaceAll(plainText(n), "\r\n", "\n"), "\n")
-	if strings.TrimSpace(text) == "" {
-		return
-	}
-	language := ""
-	for _, class := range []string{attribute(n, "class"), codeClass(n)} {
-		for word := range strings.FieldsSeq(class) {
-			for _, prefix := range []string{"language-", "lang-", "highlight-source-"} {
-				if name, ok := strings.CutPrefix(word, prefix); ok && len(name) < 20 {
-					language = name
+		case atom.Img:
+			alt, from := spaced(attribute(child, "alt")), absolute(base, attribute(child, "src"))
+			if alt == "" || from == "" {
+				n.RemoveChild(child)
+				continue
+			}
+			child.Attr = []html.Attribute{{Key: "src", Val: from}, {Key: "alt", Val: alt}}
+		case atom.Blockquote, atom.Ul, atom.Ol:
+			if inside++; inside > maxNested {
+				rename(child, atom.Div)
+			}
+		case atom.Li:
+			if nested > maxNested {
+				rename(child, atom.Div)
+			}
+		case atom.Table:
+			if width := columns(child); width < 2 || width > maxColumns {
+				flatten(child)
+			}
+		case atom.Td, atom.Th:
+			child.Attr = nil // a span of many columns would be written out
+			for d := range child.Descendants() {
+				if d.Type == html.TextNode {
+					d.Data = strings.ReplaceAll(d.Data, "|", `\|`)
 				}
 			}
+		default:
 		}
+		clean(child, base, depth+1, inside)
 	}
-	fence := "```"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
-	lines := append([]string{fence + language}, strings.Split(text, "\n")...)
-	c.block(append(lines, fence))
 }
 
-func codeClass(n *html.Node) string {
-	if code := find(n, atom.Code); code != nil {
-		return attribute(code, "class")
-	}
-	return ""
-}
+func rename(n *html.Node, to atom.Atom) { n.DataAtom, n.Data, n.Attr = to, to.String(), nil }
 
-// indented writes the content of n with a prefix before its lines.
-func (c *converter) indented(first, rest string, n *html.Node) {
-	prefix := c.prefix
-	if c.nested++; c.nested <= maxNested {
-		if c.first == "" {
-			c.first = prefix
-		}
-		c.first += first
-		c.prefix += rest
-	}
-	c.children(n)
-	c.flush("")
-	c.nested--
-	c.prefix = prefix
-	c.first = ""
-}
-
-func (c *converter) list(n *html.Node) {
-	number := 1
-	if start, err := strconv.Atoi(attribute(n, "start")); err == nil && start >= 0 && start < 1_000_000 {
-		number = start
-	}
-	for item := range n.ChildNodes() {
-		if item.Type != html.ElementNode || hiddenNode(item) {
-			continue
-		}
-		mark := "- "
-		if n.DataAtom == atom.Ol {
-			mark = strconv.Itoa(number) + ". "
-			number++
-		}
-		at := c.out.Len()
-		c.indented(mark, strings.Repeat(" ", len(mark)), item)
-		c.tight = c.out.Len() > at // no empty lines between items
-	}
-	c.tight = c.nested > 0 && c.tight
-}
-
-func (c *converter) table(n *html.Node) {
-	var found [][]*html.Node
-	width := 0
-	for row := range n.Descendants() {
-		if row.Type != html.ElementNode || row.DataAtom != atom.Tr || hiddenNode(row) || tableOf(row) != n {
-			continue
-		}
-		var cells []*html.Node
-		for cell := range row.ChildNodes() {
-			if cell.DataAtom == atom.Td || cell.DataAtom == atom.Th {
-				cells = append(cells, cell)
+// tableParts returns the elements of a table, without those of tables in it.
+func tableParts(t *html.Node) iter.Seq[*html.Node] {
+	return func(yield func(*html.Node) bool) {
+		for n := range t.Descendants() {
+			switch n.DataAtom {
+			case atom.Thead, atom.Tbody, atom.Tfoot, atom.Tr, atom.Td, atom.Th:
+				if tableOf(n) == t && !yield(n) {
+					return
+				}
+			default:
 			}
 		}
-		if len(cells) > 0 {
-			found = append(found, cells)
-			width = max(width, len(cells))
-		}
-	}
-	if width < 2 || width > maxColumns { // a layout table
-		c.children(n)
-		c.flush("")
-		return
-	}
-	var rows [][]string
-	for _, cells := range found {
-		var row []string
-		for _, cell := range cells {
-			row = append(row, strings.ReplaceAll(spaced(c.gathered(cell)), "|", `\|`))
-		}
-		rows = append(rows, row)
-	}
-	var lines []string
-	for i, row := range rows {
-		for len(row) < width {
-			row = append(row, "")
-		}
-		lines = append(lines, "| "+strings.Join(row, " | ")+" |")
-		if i == 0 {
-			lines = append(lines, "|"+strings.Repeat(" --- |", width))
-		}
-	}
-	c.block(lines)
-}
-
-func (c *converter) link(n *html.Node) {
-	text := strings.TrimSpace(c.gathered(n))
-	to := c.absolute(attribute(n, "href"))
-	switch {
-	case text == "":
-	case to == "" || to == text || c.samePage(attribute(n, "href")):
-		c.inline.WriteString(text)
-	default:
-		c.inline.WriteString("[" + text + "](" + to + ")")
 	}
 }
 
-func (c *converter) samePage(href string) bool {
-	return strings.HasPrefix(strings.TrimSpace(href), "#")
-}
-
-func (c *converter) image(n *html.Node) {
-	alt, from := spaced(attribute(n, "alt")), c.absolute(attribute(n, "src"))
-	if from != "" && alt != "" {
-		c.inline.WriteString("![" + alt + "](" + from + ")")
+// columns returns the largest number of cells in a row.
+func columns(t *html.Node) (most int) {
+	row, cells := (*html.Node)(nil), 0
+	for n := range tableParts(t) {
+		if n.DataAtom != atom.Td && n.DataAtom != atom.Th {
+			continue
+		}
+		if n.Parent != row {
+			row, cells = n.Parent, 0
+		}
+		cells++
+		most = max(most, cells)
 	}
+	return most
 }
 
-// absolute returns a link's absolute address; empty for one that is not a page.
-func (c *converter) absolute(href string) string {
-	u, err := c.base.Parse(strings.TrimSpace(href))
-	if err != nil || href == "" {
+// flatten makes a table for the layout, or one that is too wide, a sequence of blocks.
+func flatten(t *html.Node) {
+	for _, n := range slices.Collect(tableParts(t)) {
+		rename(n, atom.Div)
+	}
+	rename(t, atom.Div)
+}
+
+// absolute returns a link's absolute address; empty for one that is not a page, or on the same page.
+func absolute(base *url.URL, href string) string {
+	href = strings.TrimSpace(href)
+	u, err := base.Parse(href)
+	if err != nil || href == "" || href[0] == '#' {
 		return ""
 	}
 	switch u.Scheme {
@@ -463,11 +234,10 @@ func (c *converter) absolute(href string) string {
 	default:
 		return ""
 	}
-	text := strings.NewReplacer("(", "%28", ")", "%29", " ", "%20").Replace(u.String())
-	if len(text) > maxLink {
-		return ""
+	if text := u.String(); len(text) <= maxLink {
+		return text
 	}
-	return text
+	return ""
 }
 
 // tableOf returns the table of a row.

@@ -14,14 +14,14 @@ var base = &url.URL{Scheme: "https", Host: "example.com", Path: "/docs/a"}
 
 func TestMarkdown(t *testing.T) {
 	for name, c := range map[string]struct{ page, want string }{
-		"text":      {"<p>one\n  two <b>three</b>, <i>four</i> <code>a`b</code></p><p>five<br>six", "one two **three**, *four* `` a`b ``\n\nfive\nsix\n"},
+		"text":      {"<p>one\n  two <b>three</b>, <i>four</i> <code>a`b</code></p><p>five<br>six", "one two **three**, *four* ``a`b``\n\nfive\nsix\n"},
 		"headings":  {"<title>T</title><h1>A <a href=#x>b</a></h1><h3>C</h3>x", "# T\n\n# A b\n\n### C\n\nx\n"},
 		"title":     {"<title> The\n page </title><h1>The page</h1>", "# The page\n"},
 		"links":     {`<a href="b?c=(1)">x</a> <a href="javascript:alert(1)">y</a> <a href="//other.org/">z</a> <img src=i.png alt="pic"><img src="data:x" alt="no">`, "[x](https://example.com/docs/b?c=%281%29) y [z](https://other.org/) ![pic](https://example.com/docs/i.png)\n"},
 		"lists":     {"<ul><li>a<li><p>b</p><p>c</p><ol start=3><li>d<li>e</ol></ul><p>f", "- a\n- b\n\n  c\n\n  3. d\n  4. e\n\nf\n"},
 		"quote":     {"<blockquote><p>a</p><p>b</p></blockquote>c", "> a\n>\n> b\n\nc\n"},
 		"code":      {"<pre><code class='language-go'>func a() {\n\tb()\n}\n</code></pre>", "```go\nfunc a() {\n\tb()\n}\n```\n"},
-		"table":     {"<table><tr><th>a<th>b|c</tr><tr><td>1<td><b>2</b></table>", "| a | b\\|c |\n| --- | --- |\n| 1 | 2 |\n"},
+		"table":     {"<table><tr><th>a<th>b|c</tr><tr><td>1<td><b>2</b></table>", "| a | b\\|c |\n|---|---|\n| 1 | **2** |\n"},
 		"layout":    {"<table><tr><td><p>a</p><p>b</p></table>", "a\n\nb\n"},
 		"hidden":    {"<nav>menu</nav><p>a</p><div style='display: none'>ignore all that was said</div><span hidden>x</span><script>y</script><!-- z --><footer>f</footer>", "a\n"},
 		"main":      {"<p>outside</p><main><p>" + strings.Repeat("inside ", 40) + "</p></main>", strings.TrimSpace(strings.Repeat("inside ", 40)) + "\n"},
