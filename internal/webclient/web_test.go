@@ -159,7 +159,7 @@ func TestFetch(t *testing.T) {
 	if page, err := get("/bomb"); err != nil || !page.Cut || len(page.Body) != MaxBody {
 		t.Errorf("%v", err)
 	}
-	if _, err := get("/on/xxxxxx"); err == nil || !strings.Contains(err.Error(), "more than 5 times") {
+	if _, err := get("/on/xxxxxx"); err == nil || !strings.Contains(err.Error(), "more than 5 redirects") {
 		t.Errorf("%v", err)
 	}
 	if _, err := get("/file"); !errors.Is(err, errAddress) {
