@@ -56,7 +56,7 @@ func FilePath(uri, goos string) (string, error) {
 	}
 	path := u.Path
 	if strings.ContainsRune(path, 0) {
-		return "", fmt.Errorf("%w: %q has a zero byte", errNotAFile, uri)
+		return "", fmt.Errorf("%w: %q contains a NUL byte", errNotAFile, uri)
 	}
 	local := u.Host == "" || strings.EqualFold(u.Host, "localhost")
 	if goos != "windows" {

@@ -81,7 +81,7 @@ func (in *evalInput) check() error {
 		case strings.TrimSpace(c.Code) == "" && !c.Reset:
 			return bad("cell %d: code is empty", i+1)
 		case strings.ContainsRune(c.Code, 0):
-			return bad("cell %d: the code has a zero byte", i+1)
+			return bad("cell %d: the code contains a NUL byte", i+1)
 		case c.Timeout < 0 || c.Timeout > maxEvalTimeout:
 			return bad("cell %d: timeout is %d; it can be 1 to %d seconds", i+1, c.Timeout, maxEvalTimeout)
 		case all > maxCode:

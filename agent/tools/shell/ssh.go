@@ -158,7 +158,7 @@ func (in *sshInput) command(call *agent.Call, hosts []SSHHost, set *BashSettings
 	case c.line == "":
 		return bad("command is empty")
 	case strings.ContainsRune(c.line+in.Cwd, 0):
-		return bad("there is a zero byte in it")
+		return bad("it contains a NUL byte")
 	case strings.ContainsAny(in.Cwd, "\r\n"):
 		return bad("cwd has a line end")
 	}
