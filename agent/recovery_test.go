@@ -21,7 +21,7 @@ func overflow() *providers.Error {
 	return &providers.Error{Kind: providers.KindContextOverflow, Provider: "test", Message: "too long"}
 }
 
-// long is a history of about n tokens that can be cut.
+// long remembers a history of about n tokens that can be compacted.
 func long(t *testing.T, o *agent.Options, n int) {
 	t.Helper()
 	for i := range 10 {
@@ -29,7 +29,7 @@ func long(t *testing.T, o *agent.Options, n int) {
 	}
 }
 
-// full is an answer that fills the window with n tokens.
+// full reports that a request used n tokens of the window.
 func full(n int) providertest.Action { return providertest.Use(providers.Usage{Input: n, Output: 5}) }
 
 // After a turn, and before the next request within one, a conversation over the threshold is compacted; the turn
@@ -117,8 +117,8 @@ func TestThreshold(t *testing.T) {
 	}
 }
 
-// A compaction that came before the plan was done does not end the work; one after a finished plan, or where the
-// settings say no, does.
+// A compaction before the plan is done does not end the work. One after a finished plan does, as does one that the settings disable
+// the continuation for.
 func TestThreshold_AutoContinue(t *testing.T) {
 	open := agent.PlanEntry{Content: "more", Status: agent.PlanPending}
 	closed := agent.PlanEntry{Content: "more", Status: agent.PlanCompleted}
@@ -164,7 +164,7 @@ func TestThreshold_AutoContinue(t *testing.T) {
 	}
 }
 
-// A tool that has ended the turn has done so, regardless of compactions.
+// A turn that a tool has ended stays ended, regardless of compactions.
 func TestThreshold_AfterATurnThatWasEnded(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		window(o, 40_000)
@@ -183,7 +183,7 @@ func TestThreshold_AfterATurnThatWasEnded(t *testing.T) {
 
 // The failure of an automatic compaction is reported once, and the turn continues without it.
 func TestThreshold_Failure(t *testing.T) {
-	// What is to be summarized does not fit either: that is said once.
+	// The text to summarize does not fit either. That is reported once.
 	run(t, func(o *agent.Options) {
 		window(o, 100_000)
 		set(o).Compaction.KeepRecentTokens = 17_000
@@ -212,8 +212,7 @@ func TestThreshold_Failure(t *testing.T) {
 		providertest.Step{providertest.Call("c2", "echo", `{}`), full(12_100)}, providertest.Step{providertest.Text("done"), full(12_200)})
 }
 
-// A request that does not fit is sent again after a compaction; the failed answer's text is not part of the
-// conversation.
+// A request that does not fit is sent again after a compaction. The text of the failed answer is not part of the conversation.
 func TestOverflow(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		window(o, 100_000)
@@ -234,7 +233,7 @@ func TestOverflow(t *testing.T) {
 	}, providertest.Step{providertest.Text("half an"), providertest.Fail(overflow())}, providertest.Step{providertest.Text("SUM")}, providertest.Step{providertest.Text("ok")})
 }
 
-// A conversation that is not longer than the kept part, and still too long, is compacted further.
+// A conversation that is no longer than the kept part but still too long is compacted further.
 func TestOverflow_OfAnUnknownWindow(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		window(o, 0)
@@ -254,7 +253,7 @@ func TestOverflow_OfAnUnknownWindow(t *testing.T) {
 	})
 }
 
-// Of a conversation that is shorter than what a compaction keeps, the prompt that has no answer yet stays.
+// Compacting a conversation that is shorter than what a compaction keeps leaves the unanswered prompt in place.
 func TestOverflow_OfAShortConversation(t *testing.T) {
 	run(t, func(o *agent.Options) { window(o, 200_000) }, func(w *world) {
 		w.prompt("one")
@@ -269,8 +268,8 @@ func TestOverflow_OfAShortConversation(t *testing.T) {
 		providertest.Step{providertest.Text("SUM")}, providertest.Step{providertest.Text("done")})
 }
 
-// Where one compaction is not enough the next keeps less, down to nothing; the end of it is an error that says what was
-// tried and keeps the provider's.
+// If one compaction is not enough, the next keeps less, down to nothing. The final error lists what was tried and wraps the
+// provider's error.
 func TestOverflow_IsBounded(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		window(o, 100_000)
@@ -323,7 +322,7 @@ func TestOverflow_IsBounded(t *testing.T) {
 	}, providertest.Step{providertest.Fail(overflow())})
 }
 
-// A prompt alone that does not fit is an error at once, and no summary.
+// A single prompt that does not fit is an error immediately, without a summary.
 func TestOverflow_OfThePrompt(t *testing.T) {
 	run(t, func(o *agent.Options) { window(o, 100_000) }, func(w *world) {
 		if r := w.prompt("go"); !strings.HasPrefix(fmt.Sprint(r.Err), "Context overflow recovery failed") {
@@ -332,8 +331,8 @@ func TestOverflow_OfThePrompt(t *testing.T) {
 	}, providertest.Step{providertest.Fail(overflow())}, providertest.Step{providertest.Text("S")}, providertest.Step{providertest.Fail(overflow())})
 }
 
-// An answer cut off by the window is requested once more, after a compaction. One with the model's maximum length is
-// not.
+// An answer cut off by the window is requested once more, after a compaction. An answer cut off at the model's maximum output
+// length is not.
 func TestIncomplete(t *testing.T) {
 	cut := func(input, output int) providertest.Step {
 		return providertest.Step{
@@ -403,7 +402,7 @@ func TestIncomplete(t *testing.T) {
 	})
 }
 
-// A refused prompt takes back what was compacted for it.
+// Refusing a prompt reverts the compaction that was made for it.
 func TestRefusal_RevertsACompaction(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		window(o, 100_000)
@@ -422,7 +421,7 @@ func TestRefusal_RevertsACompaction(t *testing.T) {
 		providertest.Step{providertest.Text("no"), providertest.Stop(providers.StopRefusal)})
 }
 
-// A turn that is cancelled while it makes room is cancelled.
+// Cancelling a turn that is compacting cancels it.
 func TestRecovery_Cancelled(t *testing.T) {
 	for _, first := range []providertest.Step{
 		{providertest.Fail(overflow())},
@@ -451,7 +450,7 @@ func TestRecovery_Cancelled(t *testing.T) {
 	}
 }
 
-// A user who has chosen another model by the time that the first one is full gets that one's answer, and no compaction.
+// If the user has switched models when the first one's window overflows, the new model answers, and nothing is compacted.
 func TestOverflow_OfAModelThatWasLeft(t *testing.T) {
 	other := providertest.NewScript(providers.ModelInfo{Provider: "other", ID: "big", ContextWindow: 1_000_000}, providertest.Step{providertest.Text("from big")})
 	run(t, func(o *agent.Options) {
@@ -473,7 +472,7 @@ func TestOverflow_OfAModelThatWasLeft(t *testing.T) {
 	})
 }
 
-// A conversation over the threshold that nothing can be taken from is left alone, and the log is not read each time.
+// A conversation over the threshold from which nothing can be removed is left alone, and the log is not read each time.
 func TestThreshold_NothingToTake(t *testing.T) {
 	var counted *countingLog
 	run(t, func(o *agent.Options) {
@@ -498,7 +497,7 @@ func TestThreshold_NothingToTake(t *testing.T) {
 	})
 }
 
-// countingLog counts how often all of a log is read.
+// countingLog counts how often the whole log is read.
 type countingLog struct {
 	agent.Log
 	branches int
@@ -509,7 +508,7 @@ func (l *countingLog) Branch() ([]sessions.Entry, error) {
 	return l.Log.Branch()
 }
 
-// What is steered in while the turn makes room is answered.
+// A message steered in during a compaction is answered.
 func TestThreshold_Steered(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		window(o, 40_000)
@@ -533,7 +532,7 @@ func TestThreshold_Steered(t *testing.T) {
 	})
 }
 
-// A child session makes room for itself.
+// A child session compacts its own conversation.
 func TestThreshold_OfAChild(t *testing.T) {
 	task := agent.NewTool(agent.ToolFuncs[input]{
 		Name: agent.TaskTool, Kind: agent.KindOther,

@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// through answers requests without a network.
+// through serves requests without a network.
 type through struct{ http.Handler }
 
 func (h through) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -25,7 +25,7 @@ func (h through) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// A remote endpoint writes the summaries if the settings say so; whatever is wrong with it, the model writes them then.
+// A remote endpoint writes the summaries if the settings say so. If it fails in any way, the model writes them.
 func TestCompact_Remote(t *testing.T) {
 	say := func(status int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -86,7 +86,7 @@ func TestCompact_Remote(t *testing.T) {
 	}
 }
 
-// An endpoint that does not answer is not waited for for ever, and a turn that is cancelled not at all.
+// The wait for an endpoint that does not answer is bounded, and ends at once when the turn is cancelled.
 func TestCompact_RemoteHangs(t *testing.T) {
 	hang := through{http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })}
 	run(t, func(o *agent.Options) {

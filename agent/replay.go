@@ -16,12 +16,12 @@ import (
 
 // ReplayOptions adjusts [Replay]. Every field is optional.
 type ReplayOptions struct {
-	// Tools describe calls of which only the input is known, as in files of another program. They touch nothing.
-	// Without them such a call shows the name of its tool and its most descriptive argument.
+	// Tools describe calls of which only the input is known, as in files of other programs. They have no side effects. Without
+	// them, such a call shows the name of its tool and its most descriptive argument.
 	Tools []Tool
 	// Workspace is the base of relative paths in such calls.
 	Workspace Workspace
-	// Running reports that a turn is running, so that open calls at the end were not interrupted.
+	// Running reports that a turn is running, so that open calls at the end are not shown as interrupted.
 	Running bool
 }
 
@@ -42,7 +42,7 @@ func Replay(branch []sessions.Entry, opts *ReplayOptions) iter.Seq2[sessions.Ent
 			branch = branch[clear+1:]
 			clear = slices.IndexFunc(branch, isClear)
 		}
-		_ = r.all(func(yield func(sessions.Entry, error) bool) { // what is in memory does not fail
+		_ = r.all(func(yield func(sessions.Entry, error) bool) { // reading from memory does not fail
 			for _, e := range branch {
 				if !yield(e, nil) {
 					return
@@ -57,10 +57,9 @@ func isClear(e sessions.Entry) bool {
 	return ok && c.CustomType == customClear
 }
 
-// Replay returns the events of the conversation so far, like the function [Replay]. It reads the conversation
-// incrementally, and ends with an error if that fails. It replays a running call up to its current state; later events
-// follow, because the session stands still while it replays such a call. So the loop over the events must not call the
-// session.
+// Replay returns the events of the conversation so far, like the function [Replay]. It reads the conversation incrementally, and
+// ends with an error if that fails. It replays a running call up to its current state; later events follow, because the session
+// pauses while it replays such a call. The loop over the events must therefore not call the session.
 func (s *Session) Replay() (iter.Seq2[Event, error], error) {
 	var entries iter.Seq2[sessions.Entry, error]
 	live := make(map[string]bool)
@@ -89,7 +88,7 @@ func (s *Session) Replay() (iter.Seq2[Event, error], error) {
 	}, nil
 }
 
-// Branch returns the entries of the conversation, as of [Log.Branch].
+// Branch returns the entries of the conversation, like [Log.Branch].
 func (s *Session) Branch() ([]sessions.Entry, error) {
 	var branch []sessions.Entry
 	err := s.do(func(*state) error {
@@ -115,7 +114,7 @@ type replay struct {
 	ctx   context.Context //nolint:containedctx // bounds the plans of old calls
 	yield func(Event) bool
 
-	// at is the current entry, index its position, and results has the results of its calls.
+	// at is the current entry, index is its position, and results holds the results of its calls.
 	at         sessions.Entry
 	index      int
 	results    map[string][]*providers.Message
@@ -123,8 +122,8 @@ type replay struct {
 	// shown replaces the text of the next user message; empty for none.
 	shown string
 
-	// session is nil for a stored conversation. running are the calls of the last answer that had no result when the
-	// replay began, live those of the current answer.
+	// session is nil for a stored conversation. running holds the calls of the last answer that had no result when the replay
+	// began, live those of the current answer.
 	session *Session
 	running map[string]bool
 	live    map[string]bool
@@ -137,7 +136,7 @@ var errStopped = errors.New("the replay was stopped")
 // which include the results of its calls.
 func (r *replay) all(entries iter.Seq2[sessions.Entry, error]) error {
 	r.shownCalls = make(map[string]bool)
-	var answer []sessions.Entry // the last one, and what follows it; before the first one, the last entry
+	var answer []sessions.Entry // the last answer and the entries after it; before the first answer, the last entry
 	for e, err := range entries {
 		if err != nil {
 			return err
@@ -189,7 +188,7 @@ func saysTurn(e sessions.Entry) bool {
 	return false
 }
 
-// answer replays an answer with what follows it, if it is one.
+// answer replays an answer and the entries after it. It does nothing if the first entry is not an answer.
 func (r *replay) answer(entries []sessions.Entry) bool {
 	if len(entries) == 0 || !isAnswer(entries[0]) {
 		return true
@@ -211,8 +210,8 @@ func (r *replay) step(e sessions.Entry) bool {
 	return r.entry(e)
 }
 
-// interrupted reports whether a branch ends within a turn: with a prompt that has no answer, or with a call that has no
-// result. A turn that failed has ended.
+// interrupted reports whether a branch ends within a turn: with an unanswered prompt, or with a call without a result. A turn that
+// failed has ended.
 func interrupted(branch []sessions.Entry) bool {
 	results := make(map[string]int)
 	for i := len(branch) - 1; i >= 0; i-- {
@@ -244,8 +243,7 @@ func interrupted(branch []sessions.Entry) bool {
 	return false
 }
 
-// answers collects the results of the calls in the answer that entries begin with. Some models give calls the same ids over
-// and over.
+// answers collects the results of the calls in the answer that entries begin with. Some models reuse call IDs.
 func (r *replay) answers(entries []sessions.Entry) {
 	r.results = make(map[string][]*providers.Message)
 	for _, e := range entries[1:] {
@@ -260,7 +258,7 @@ func (r *replay) answers(entries []sessions.Entry) {
 	}
 }
 
-// result removes and returns the next result of a call with that ID; nil for none.
+// result removes and returns the next result of a call with that ID, or nil if there is none.
 func (r *replay) result(id string) *providers.Message {
 	all := r.results[id]
 	if len(all) == 0 {
@@ -358,7 +356,7 @@ func (r *replay) user(m *providers.Message) bool {
 	return w.flush()
 }
 
-// silentAbort is the error of an answer that another program has interrupted without showing it.
+// silentAbort is the error of an answer that another program interrupted without showing the interruption.
 const silentAbort = "__gjc.silent_abort__"
 
 func (r *replay) assistant(m *providers.Message) bool {
@@ -439,7 +437,7 @@ func (r *replay) liveCall(c providers.ToolCall) bool {
 		}
 		branch, err := s.opts.Log.Branch()
 		if err != nil {
-			return // the call was replayed as interrupted
+			return // the call has been replayed as interrupted
 		}
 		for _, e := range branch {
 			if m, ok := e.(sessions.MessageEntry); ok && m.Message.Role == providers.RoleTool && m.Message.ToolCallID == c.ID {

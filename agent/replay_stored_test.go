@@ -15,7 +15,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// entries makes a branch of entries, messages and parts: a string is a prompt.
+// entries returns a branch made of entries, messages and parts. A string is a prompt.
 func entries(what ...any) []sessions.Entry {
 	var branch []sessions.Entry
 	for i, w := range what {
@@ -149,7 +149,7 @@ func TestReplay_Stored(t *testing.T) {
 	}
 }
 
-// Parts of one message come as one delta for each speaker, with the message's id; the ids are the same each time.
+// The parts of one message arrive as one delta for each speaker, with the message's ID. The IDs are the same each time.
 func TestReplay_Ids(t *testing.T) {
 	named := providers.Message{ID: "m7", Role: providers.RoleAssistant, Parts: spoken(
 		providers.Thinking{Text: "a"}, providers.Thinking{Text: "b"}, providers.Text{Text: "c"}, providers.Text{}, providers.Text{Text: "d"},
@@ -183,7 +183,7 @@ func TestReplay_Ids(t *testing.T) {
 		t.Errorf("the second time (-first +second):\n%s", diff)
 	}
 	for range agent.Replay(branch, nil) {
-		break // who has seen enough may go
+		break // the consumer may stop early
 	}
 	if got := agent.MessageID(branch[1]) + agent.MessageID(branch[4]); got != "m7e5" {
 		t.Errorf("message ids %s", got)
@@ -229,7 +229,7 @@ func TestReplay_ForeignCalls(t *testing.T) {
 	}
 }
 
-// What a tool says of its own calls is asked for with nothing but the input, and may go wrong.
+// A tool describes its stored calls from their input alone, and may fail to do so.
 func TestReplay_DescribedByTheTool(t *testing.T) {
 	reads := agent.NewTool(agent.ToolFuncs[input]{
 		Name: "reads", Kind: agent.KindRead,
@@ -257,7 +257,7 @@ func TestReplay_DescribedByTheTool(t *testing.T) {
 	}
 }
 
-// Many clients take no line of more than 64 KiB.
+// Many clients reject lines longer than 64 KiB.
 func TestReplay_Bounded(t *testing.T) {
 	long := strings.Repeat("0123456789abcde\n", 20<<10/16*10)
 	var many strings.Builder
@@ -289,7 +289,7 @@ func TestReplay_Bounded(t *testing.T) {
 			t.Errorf("%T has %d bytes", ev, size)
 		}
 	}
-	// What was cut before it was stored is not cut again.
+	// Content that was cut before it was stored is not cut again.
 	cut := strings.Repeat("x", 8<<10) + "\n… 1000 bytes left out …\n" + strings.Repeat("y", 8<<10)
 	branch = entries(spoken(calls("c1", "x", `{}`)), gives("c1", "x", "", fmt.Sprintf(`{"title":"t","kind":"other","content":[{"type":"text","text":%s}]}`, jsonx.AppendString(nil, cut))))
 	for _, ev := range eventsOf(branch, nil) {

@@ -28,8 +28,8 @@ func replayed(w *world) []string {
 	return again.story()
 }
 
-// A replay during tool calls shows the current state of each: ended calls with their end, running ones without, waiting
-// ones not. The later live events continue it.
+// A replay during tool calls shows the current state of each: ended calls with their end, running calls without it, and waiting
+// calls not yet. Later live events continue it.
 func TestReplay_OfRunningCalls(t *testing.T) {
 	var release chan struct{}
 	run(t, func(o *agent.Options) {
@@ -115,7 +115,7 @@ func TestReplay_HoldsTheSessionStill(t *testing.T) {
 		}
 		turn.Wait(w.t.Context())
 	})
-	// The call is over before the replay comes to it.
+	// The call ends before the replay reaches it.
 	run(t, func(o *agent.Options) {
 		release = make(chan struct{})
 		o.Tools = agent.Tools{testTool("slow", false, nil, func(context.Context, *input) (*agent.Result, error) {
@@ -142,7 +142,7 @@ func TestReplay_HoldsTheSessionStill(t *testing.T) {
 	})
 }
 
-// What a child has called is shown with the call that has started it, live and in a replay alike.
+// A child's calls are shown with the call that started the child, both live and in a replay.
 func TestReplay_OfChildren(t *testing.T) {
 	for _, tt := range []struct {
 		calls int

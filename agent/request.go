@@ -49,16 +49,16 @@ func (s *Session) ContextUse(ctx context.Context) (ContextUse, error) {
 	return use, nil
 }
 
-// requestState is the part of a session's state that a request is made of.
+// requestState is the part of a session's state from which a request is built.
 type requestState struct {
 	choices
 	window contextwindow.Window
 }
 
-// request returns the state for a request, with messages of its own.
+// request returns the state for a request, with its own copy of the messages.
 func (st *state) request() requestState { return requestState{st.choices, st.window.Clone()} }
 
-// assemble makes a request.
+// assemble builds a request.
 func (s *Session) assemble(ctx context.Context, view *requestState, tools []Tool) *providers.Request {
 	req := &providers.Request{
 		System:   prompter{s}.briefed(prompter{s}.systemPrompt(ctx, view.mode, tools)),
@@ -78,8 +78,8 @@ func (s *Session) assemble(ctx context.Context, view *requestState, tools []Tool
 	return req
 }
 
-// attempt makes one model request and emits the answer while it arrives. It tries again after a temporary failure, and notifies
-// the user. With an error it returns the part of the answer that arrived; nil for none.
+// attempt makes one model request and emits the answer as it arrives. It retries after a temporary failure, and notifies the user.
+// On an error it returns the part of the answer that arrived, or nil if there is none.
 func (t *requester) attempt(ctx context.Context) (*providers.Message, error) {
 	for failed := 1; ; failed++ {
 		model, req, err := t.request(ctx)
@@ -110,8 +110,8 @@ func (t *requester) attempt(ctx context.Context) (*providers.Message, error) {
 	}
 }
 
-// again waits for the next attempt of a model call that has failed for the failed-th time, and says so. It returns the
-// error that the call has in the end if there is none.
+// again waits for the next attempt after a model call has failed failed times, and notifies the user. If there is no further
+// attempt, it returns the final error of the call.
 func (t *requester) again(ctx context.Context, failed int, err error) error {
 	policy := t.session.opts.Retry
 	wait, again := policy.Next(failed, err)
@@ -167,8 +167,8 @@ func (t *requester) request(ctx context.Context) (providers.Model, *providers.Re
 	return model, req, err
 }
 
-// stream runs one request and returns the whole answer. With an error it returns the part of the answer that arrived
-// and its known usage; nil if no answer had begun.
+// stream runs one request and returns the whole answer. On an error it returns the part of the answer that arrived and its known
+// usage, or nil if no answer had begun.
 func (t *requester) stream(ctx context.Context, model providers.Model, req *providers.Request) (*providers.Message, error) {
 	id := t.session.opts.NewID()
 	said := partial{id: id, info: new(model.Info())}
@@ -208,8 +208,8 @@ func (t *requester) stream(ctx context.Context, model providers.Model, req *prov
 	return said.message(), bug.Errorf("model %s ended its stream without an end", said.info.Ref())
 }
 
-// deltasAhead is the number of a model's deltas that may wait for the actor. Waiting for each would cost two goroutine
-// switches for a few words. Without a limit, a slow editor's backlog could grow without bounds.
+// deltasAhead is the maximum number of a model's deltas that may wait for the actor. Waiting for each would cost two goroutine
+// switches for a few words. Without a limit, the backlog of a slow editor could grow without bound.
 const deltasAhead = 32
 
 // speech emits the deltas of one answer, in order. Later events follow them in the actor's queue.
@@ -232,7 +232,7 @@ func (s *speech) say(ev MessageDelta) {
 	}
 }
 
-// partial collects an answer while it arrives.
+// partial collects an answer as it arrives.
 type partial struct {
 	id    string
 	info  *providers.ModelInfo
@@ -256,7 +256,7 @@ func (p *partial) message() *providers.Message {
 	return &msg
 }
 
-// validInput returns a call's input as an object, or what is wrong with it.
+// validInput returns a call's input as an object, or an error that says what is wrong with it.
 func validInput(c providers.ToolCall) (jsonx.Raw, error) {
 	if len(c.Input) == 0 {
 		return jsonx.Raw("{}"), nil

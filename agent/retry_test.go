@@ -21,8 +21,8 @@ func busy() *providers.Error {
 
 func noJitter(o *agent.Options) { o.Retry.Jitter = func() float64 { return 0 } }
 
-// A call is tried four times, two, four and eight seconds apart. Each wait is reported, and the error has the number of
-// attempts. Text before a failure is not in the context of the next attempt.
+// A call is tried four times, with waits of two, four and eight seconds. Each wait is reported, and the error contains the number
+// of attempts. Text received before a failure is not in the context of the next attempt.
 func TestRetry_GivesUp(t *testing.T) {
 	run(t, noJitter, func(w *world) {
 		start := time.Now()
@@ -62,7 +62,7 @@ func TestRetry_AsTheProviderAsks(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		err  *providers.Error
-		wait time.Duration // of a call that is tried again; zero for one that is not
+		wait time.Duration // before a call is retried; zero for no retry
 		says string
 	}{
 		{"after a while", &providers.Error{Kind: providers.KindRateLimit, Provider: "test", Message: "slow", RetryAfter: 90 * time.Second}, 90 * time.Second, ""},
@@ -86,7 +86,7 @@ func TestRetry_AsTheProviderAsks(t *testing.T) {
 	}
 }
 
-// A turn that is cancelled while it waits ends at once.
+// A turn that is cancelled during the wait ends at once.
 func TestRetry_Cancelled(t *testing.T) {
 	run(t, noJitter, func(w *world) {
 		turn := w.session.Prompt(agent.Prompt{Parts: words("go")})
@@ -102,7 +102,7 @@ func TestRetry_Cancelled(t *testing.T) {
 	}, providertest.Step{providertest.Fail(busy())})
 }
 
-// A conversation that is too long is never sent again as it is.
+// A conversation that is too long is never retried unchanged.
 func TestRetry_NotOfAnOverflow(t *testing.T) {
 	run(t, func(o *agent.Options) { noJitter(o); set(o).Compaction.Enabled = false }, func(w *world) {
 		r := w.prompt("go")

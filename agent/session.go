@@ -32,7 +32,7 @@ var (
 type Models interface {
 	// Find returns the model that ref names, as "provider/id" with an optional ":level".
 	Find(ref string) (providers.ModelInfo, providers.ThinkingLevel, error)
-	// Lookup returns the model whose reference, "provider/id", is ref, and never one that is only like it.
+	// Lookup returns the model whose reference is exactly ref, "provider/id".
 	Lookup(ref string) (providers.ModelInfo, bool)
 	// Open returns the model of info, with the key that it needs. It returns an error if there is none.
 	Open(ctx context.Context, info providers.ModelInfo) (providers.Model, error)
@@ -44,36 +44,34 @@ type Log interface {
 	AppendMessage(m *providers.Message) (id string, err error)
 	// Append appends an entry and returns its ID.
 	Append(e sessions.Entry) (id string, err error)
-	// SetTitle stores the title of the session and where it comes from.
+	// SetTitle stores the title of the session and its source.
 	SetTitle(title, source string) error
-	// Rewind makes the next entry follow the one named id; empty for the very beginning.
+	// Rewind makes the next entry follow the one with the ID; empty for the very beginning.
 	Rewind(id string) error
 	// Leaf returns the id of the entry that the next one follows; empty for none.
 	Leaf() string
-	// BranchWithSummary is Rewind with a summary of what is left.
+	// BranchWithSummary is like Rewind, with a summary of the abandoned branch.
 	BranchWithSummary(id string, summary sessions.BranchSummary) (string, error)
-	// SetLabel names an entry for people; with an empty label it takes the name away.
+	// SetLabel sets an entry's label for people. An empty label removes it.
 	SetLabel(id, label string) error
-	// PathTo returns the entries that lead to the one named id, and it, the first one first.
+	// PathTo returns the entries from the first one to the one with the ID, inclusive.
 	PathTo(id string) ([]sessions.Entry, error)
-	// Clear begins a new conversation: Messages returns nothing from before it.
+	// Clear begins a new conversation: Messages returns nothing from before the call.
 	Clear() error
-	// Messages returns the conversation as a model is to see it, with summaries for what was compacted. Their details are
-	// left out.
+	// Messages returns the conversation for a model, with summaries for what was compacted. It omits their details.
 	Messages() ([]providers.Message, error)
-	// Branch returns all entries of the conversation, what was compacted too, the first one first. It reads them from
-	// the disk.
+	// Branch returns all entries of the conversation in order, including compacted ones. It reads them from the disk.
 	Branch() ([]sessions.Entry, error)
-	// Walk yields the entries of Branch that follow the last Clear, and reads them bit by bit.
+	// Walk yields the entries of Branch that follow the last Clear, and reads them incrementally.
 	Walk() iter.Seq2[sessions.Entry, error]
-	// HasCall reports whether there has been a tool call of that id, on any branch, compacted or cleared since. It may be
-	// called at any time.
+	// HasCall reports whether a tool call with that ID has occurred on any branch, even if it was compacted or cleared since. It
+	// may be called at any time.
 	HasCall(id string) bool
 	// Close closes the log. The session calls it once, after its last entry.
 	Close() error
 }
 
-// Options configures a [Session]. All fields are required unless they say otherwise.
+// Options configures a [Session]. All fields are required unless documented otherwise.
 type Options struct {
 	ID string
 	Environment
@@ -106,13 +104,13 @@ type Options struct {
 	Panicked func(where string, value any, stack []byte)
 }
 
-// Environment is where the calls of a session work.
+// Environment is what the calls of a session work in.
 type Environment struct {
 	Workspace Workspace
 	FS        FS
 	Terminal  Terminal
 	Programs  Programs
-	// Artifacts stores output that is too long for the model; nil if the session stores none.
+	// Artifacts stores output that is too long for the model. If nil, the session stores none.
 	Artifacts Artifacts
 }
 
@@ -129,14 +127,14 @@ type Interaction struct {
 type Subagents struct {
 	// Subagent connects a child session. If nil, the session starts no children.
 	Subagent func(Subagent) Surroundings
-	// Helpers returns the present kinds of child sessions. If nil, there is one, which has everything that its parent has.
+	// Helpers returns the current kinds of child sessions. If nil, there is one kind, which has everything that its parent has.
 	Helpers func(context.Context) []Helper
-	// HelperModel returns the model for a helper, and its level or "". Without a model the child has its parent's. An error
-	// explains to the user why the helper does not have the model of its choice.
+	// HelperModel returns the model for a helper, and its level or "". Without a model the child uses its parent's. An error
+	// explains to the user why the helper cannot have its model.
 	HelperModel func(*Helper) (providers.ModelInfo, providers.ThinkingLevel, error)
 }
 
-// Conversation is the log of a session, and what was loaded from it.
+// Conversation is the log of a session, and the state loaded from it.
 type Conversation struct {
 	Log Log
 	// History holds the messages of a loaded session.
@@ -148,28 +146,28 @@ type Conversation struct {
 	Plan  []PlanEntry
 }
 
-// ModelOptions says which models a session uses.
+// ModelOptions selects the models that a session uses.
 type ModelOptions struct {
 	Models   Models
 	Model    providers.ModelInfo
 	Thinking providers.ThinkingLevel
 	// ServiceTier is one of Model.ServiceTiers; empty for the provider's default.
 	ServiceTier string
-	// Retry says when a failed model call is tried again. The zero value is a good policy.
+	// Retry decides when a failed model call is retried. The zero value is a good policy.
 	Retry providers.RetryPolicy
-	// TitleModel chooses the model that names a session with the model current; false for none.
+	// TitleModel chooses the model that generates the session's title while the model current is in use. It returns false for none.
 	TitleModel TitleModel
 }
 
-// ContextOptions says what models are sent besides the conversation. All fields are optional.
+// ContextOptions configures what models receive besides the conversation. All fields are optional.
 type ContextOptions struct {
 	// Secrets hides values from the models.
 	Secrets Secrets
-	// Guidance returns the present rules and skills. It is called for each request, so it must be quick.
+	// Guidance returns the current rules and skills. It is called for each request, so it must be quick.
 	Guidance func(ctx context.Context) *Guidance
-	// Hooks returns the present hooks.
+	// Hooks returns the current hooks.
 	Hooks func() *hooks.Set
-	// SystemPrompt is the client's.
+	// SystemPrompt is the client's system prompt.
 	SystemPrompt SystemPrompt
 	// Settings configures compactions, rules and child sessions. If nil, [DefaultSettings].
 	Settings *Settings
@@ -197,19 +195,19 @@ type Session struct {
 	box      *mailbox
 	done     chan struct{} // closed when the actor has ended
 
-	// background counts the goroutines that run next to the turns. They end with ctx.
+	// background counts the goroutines that run alongside the turns. They end with ctx.
 	background sync.WaitGroup
 
 	asking chan struct{}    // holds a token while a question to the user is open: one at a time
 	grants *approval.Grants // shared with child sessions, like asking
-	child  bool             // whether it is one
+	child  bool             // whether this is a child session
 	lineage
 
 	programs seenPrograms
 	hooked   *hookState // shared with child sessions
 }
 
-// state is the state of a session. Only the actor has it: the functions that are posted to the mailbox.
+// state is the state of a session. Only the actor, that is, the functions posted to the mailbox, accesses it.
 type state struct {
 	session *Session
 	choices
@@ -217,23 +215,23 @@ type state struct {
 	updated time.Time
 	plan    []PlanEntry
 	window  contextwindow.Window
-	emitted UsageChanged // the last one that was emitted
+	emitted UsageChanged // the last one emitted
 	ledger
 	// idle fires when the conversation has been idle for a while; nil if no idle compaction is due.
 	idle *time.Timer
 
-	// branch counts how often the conversation was taken to another place of its log, and rules is what the model was given of
-	// rules there.
+	// branch counts how often the conversation was moved to another position of its log. rules are the rules that the model was
+	// given on the current branch.
 	branch int
 	rules  *givenRules
 
 	preview previewState
 
-	// named says that the user has named the session or that a model has been asked to, readOnly that the log could not
-	// be written last and that the user has been notified.
+	// named reports that the user has named the session or that a model has been asked for a title. readOnly reports that the last
+	// write to the log failed and that the user has been notified.
 	named, readOnly bool
 
-	turn    *turnState // the running one
+	turn    *turnState // the running turn
 	waiting []*turnState
 	// children are the sessions that the running turn has started.
 	children []*child
@@ -289,7 +287,7 @@ func New(opts Options) *Session {
 		s.settings = DefaultSettings()
 	}
 	s.tree = newTaskTree(&s.settings.Tasks)
-	// A loaded session was named after its first answer.
+	// A loaded session got its title after its first answer.
 	_, answered := firstExchange(opts.History)
 	st.named = opts.Title != "" && answered != ""
 	uses := opts.Uses
@@ -308,19 +306,19 @@ func New(opts Options) *Session {
 	return s
 }
 
-// ID returns the session's id.
+// ID returns the session's ID.
 func (s *Session) ID() string { return s.opts.ID }
 
-// Values returns what the calls of the session share. The session closes them.
+// Values returns the values that the calls of the session share. The session closes them.
 func (s *Session) Values() *Values { return s.opts.Values }
 
 // Hide returns text with placeholders instead of secrets.
 func (s *Session) Hide(text string) string { return s.opts.Secrets.Hide(text) }
 
-// Workspace returns where the session works.
+// Workspace returns the workspace of the session.
 func (s *Session) Workspace() Workspace { return s.opts.Workspace }
 
-// Pending waits for a queued change and returns its error.
+// A Pending waits for a queued change and returns its error.
 type Pending func() error
 
 // do queues fn for the actor and returns a function that waits for it. The actor runs functions in the order of the
@@ -333,7 +331,7 @@ func (s *Session) do(fn func(st *state) error) Pending {
 	return func() error { return <-result }
 }
 
-// hold runs fn on the actor, which then stands still until release is called: meanwhile the session emits nothing.
+// hold runs fn on the actor, which then pauses until release is called. Meanwhile the session emits nothing.
 func (s *Session) hold(fn func(st *state)) (release func(), err error) {
 	ran, released := make(chan struct{}), make(chan struct{})
 	if !s.box.post(func(st *state) {
@@ -357,11 +355,10 @@ type Snapshot struct {
 	Title       string
 	UpdatedAt   time.Time
 	Plan        []PlanEntry
-	// Usage is that of the last model call, CostUSD the price of all that the session has used; zero where that is not
-	// known of a part of it.
+	// Usage is that of the last model call. CostUSD is the total cost of the session, or zero if part of it is unknown.
 	Usage   providers.Usage
 	CostUSD float64
-	// Messages counts those of the conversation.
+	// Messages is the number of messages in the conversation.
 	Messages int
 	// Busy reports that a turn runs or waits.
 	Busy bool
@@ -404,7 +401,7 @@ func CleanTitle(title string) string {
 	return text.Truncate(text.OneLine(title), maxTitleChars)
 }
 
-// Cancel ends the running turn and those that wait now. It does not affect turns that are queued later.
+// Cancel ends the running turn and those waiting now. It does not affect turns that are queued later.
 func (s *Session) Cancel() {
 	s.do(func(st *state) error {
 		if st.turn != nil {
@@ -418,8 +415,8 @@ func (s *Session) Cancel() {
 	})
 }
 
-// Close cancels what runs, ends the actor and closes the log. It takes no longer than ctx and, for a turn that does
-// not stop, Options.CancelGrace. It may be called more than once.
+// Close cancels what is running, ends the actor and closes the log. It returns when ctx ends at the latest. A turn that does not
+// stop delays it by at most Options.CancelGrace. Close may be called more than once.
 func (s *Session) Close(ctx context.Context) error {
 	s.do(func(st *state) error {
 		st.closing = true
@@ -454,7 +451,7 @@ func (s *Session) Close(ctx context.Context) error {
 	return s.opts.Log.Close()
 }
 
-// Context returns the conversation as the next model request would carry it.
+// Context returns the conversation as the next model request would send it.
 func (s *Session) Context() ([]providers.Message, error) {
 	var history []providers.Message
 	err := s.do(func(st *state) error {
@@ -464,7 +461,7 @@ func (s *Session) Context() ([]providers.Message, error) {
 	return history, err
 }
 
-// Transcript returns all messages of the conversation that are for people, also those that were compacted since.
+// Transcript returns all messages of the conversation that people see, including compacted ones.
 func (s *Session) Transcript() ([]providers.Message, error) {
 	var all []providers.Message
 	err := s.do(func(*state) error {
@@ -482,7 +479,7 @@ func (s *Session) Transcript() ([]providers.Message, error) {
 	return all, err
 }
 
-// An UnsavedError is the failure to record something in the session's log. The next prompt tries again.
+// An UnsavedError reports that something could not be recorded in the session's log. The next prompt tries again.
 type UnsavedError struct{ Err error }
 
 func (e *UnsavedError) Error() string {
@@ -491,7 +488,7 @@ func (e *UnsavedError) Error() string {
 
 func (e *UnsavedError) Unwrap() error { return e.Err }
 
-// unsaved wraps an error of the log, and notifies the user of the first one in a row.
+// unsaved wraps an error of the log. It notifies the user of the first one in a row.
 func (st *state) unsaved(err error) error {
 	unsaved := &UnsavedError{err}
 	if errors.Is(err, sessions.ErrReadOnly) && !st.readOnly {
@@ -504,7 +501,7 @@ func (st *state) unsaved(err error) error {
 	return unsaved
 }
 
-// saved notifies the user that the log takes entries again.
+// saved notifies the user that the log is writable again.
 func (st *state) saved() {
 	if st.readOnly {
 		st.readOnly = false
@@ -520,16 +517,16 @@ func (st *state) emit(ev Event) {
 	st.session.opts.Emit(ev)
 }
 
-// emitInfo emits the title and the time.
+// emitInfo emits the title and the update time.
 func (st *state) emitInfo() {
 	s := st.session
 	st.updated = s.opts.Clock()
 	st.emit(InfoChanged{Title: st.title, UpdatedAt: st.updated})
 }
 
-// ForgetGrants forgets the "always" answers for the tools for which drop returns true, in the session and its children.
-// A tool's name can get another meaning, for example with the tools of an MCP server. The answer to an open question
-// counts only for its call. drop must not call the session.
+// ForgetGrants forgets the "always" answers for the tools for which drop returns true, in the session and its children. A tool's
+// name can change its meaning, for example with the tools of an MCP server. The answer to an open question counts only for its
+// call. drop must not call the session.
 func (s *Session) ForgetGrants(drop func(tool string) bool) { s.grants.Forget(drop) }
 
 // mailbox is the queue of a session's actor. It has no limit, because the connection's dispatcher and running turns

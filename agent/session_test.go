@@ -119,7 +119,7 @@ func TestTurn_BadCallsAreResults(t *testing.T) {
 				`fail c4: internal error in the tool boom: kaboom`,
 				`fail c5: invalid tool input for echo: /say: a number does not fit string (it takes say)`,
 			}
-			// They run side by side; the order of their ends is free.
+			// They run concurrently, so they may end in any order.
 			for _, f := range want {
 				found := false
 				for _, got := range fails {
@@ -198,7 +198,7 @@ func TestTurn_QueueIsFIFO(t *testing.T) {
 		}
 		<-gate.Reached()
 		synctest.Wait()
-		turns[1].Cancel() // a waiting one
+		turns[1].Cancel() // a waiting turn
 		gate.Open()
 		for i, want := range []agent.StopReason{agent.StopEndTurn, agent.StopCancelled, agent.StopEndTurn} {
 			if r := turns[i].Wait(w.t.Context()); r.Stop != want {
@@ -227,8 +227,7 @@ func complete(t *testing.T) func(*providers.Request) {
 	}
 }
 
-// Cancelling ends the model call and the tools, brings every call to an end, and answers "cancelled"; the session
-// goes on.
+// Cancelling ends the model call and the tools, ends every call, and answers "cancelled". The session continues.
 func TestCancel(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -308,7 +307,7 @@ func TestCancel(t *testing.T) {
 						t.Errorf("a tool's context ended with %v", err)
 					}
 				}
-				// The next turn works, and what it sends is a valid conversation.
+				// The next turn works, and sends a valid conversation.
 				w.answer = nil
 				if r := w.prompt("next"); r.Stop != agent.StopEndTurn {
 					t.Errorf("the next turn: %+v", r)
@@ -318,8 +317,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// A tool that ignores its cancellation is disowned after the grace: the turn is answered, the call has its end, the
-// session goes on, and what the old turn still says is dropped.
+// A tool that ignores its cancellation is disowned after the grace period: the turn is answered, the call ends, the session
+// continues, and later output of the old turn is dropped.
 func TestCancel_Overstay(t *testing.T) {
 	var release chan struct{}
 	run(t, func(o *agent.Options) {
@@ -405,7 +404,7 @@ func TestApproval(t *testing.T) {
 	}
 }
 
-// Questions are put one at a time, and an answer "always" settles those that wait.
+// Questions are asked one at a time, and the answer "always" settles those that wait.
 func TestApproval_OneAtATime(t *testing.T) {
 	open := 0
 	run(t, func(o *agent.Options) {
@@ -455,7 +454,7 @@ func TestPlanMode(t *testing.T) {
 		providertest.Step{providertest.Text("ok")})
 }
 
-// What passes is tried again, visibly; what does not pass is an error at once; nothing said is lost.
+// Temporary errors are retried visibly, permanent errors are reported at once, and no output is lost.
 func TestTurn_ModelErrors(t *testing.T) {
 	overloaded := &providers.Error{Kind: providers.KindOverloaded, Provider: "test", Message: "busy"}
 	denied := &providers.Error{Kind: providers.KindAuth, Provider: "test", Message: "wrong key"}
@@ -481,11 +480,11 @@ func TestTurn_ModelErrors(t *testing.T) {
 	}, providertest.Step{providertest.Text("half"), providertest.Fail(denied)}, providertest.Step{providertest.Text("ok")})
 }
 
-// A full disk ends the turn with an error that says so, wherever it happens; the next request gets the same.
+// A full disk ends the turn with an error that says so, whichever write fails. The next request sends the same messages.
 func TestTurn_DiskFull(t *testing.T) {
 	for failAt := 1; failAt <= 5; failAt++ {
 		if failAt == 2 {
-			continue // the title, whose loss is no loss
+			continue // losing the title does not matter
 		}
 		run(t, nil, func(w *world) {
 			w.log.failAt = failAt

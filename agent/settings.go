@@ -12,14 +12,14 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// A Change changes a setting of a session. Make one with [ToMode], [ToModel], [ToThinking] or [ToServiceTier].
+// A Change changes a setting of a session. [ToMode], [ToModel], [ToThinking] and [ToServiceTier] return one.
 type Change struct {
 	apply func(*Session, *state) error
 }
 
-// Change queues a change. After it, in the same step of the session, then is called unless it is nil, with the
-// session's settings and whether they have changed. It must not wait for the session. If the change fails, then is not
-// called and the session is unchanged.
+// Change queues a change. When the change is made, then, unless it is nil, is called in the same step of the session with the
+// settings and whether they have changed. then must not wait for the session. If the change fails, then is not called and the
+// session is unchanged.
 func (s *Session) Change(c Change, then func(snap Snapshot, changed bool)) Pending {
 	return s.do(func(st *state) error {
 		before := st.settings()
@@ -54,7 +54,7 @@ func (st *state) snapshot() Snapshot {
 	}
 }
 
-// ToMode changes the mode, for calls that are judged from then on.
+// ToMode changes the mode for calls that are judged from then on.
 func ToMode(mode approval.Mode) Change {
 	return Change{func(s *Session, st *state) error {
 		if s.readOnly {
@@ -68,7 +68,7 @@ func ToMode(mode approval.Mode) Change {
 		}
 		st.mode = mode
 		for _, child := range st.children {
-			child.session.SetMode(mode) // what it still does is judged by it
+			child.session.SetMode(mode) // the new mode applies to the child's later calls
 		}
 		return nil
 	}}
@@ -148,7 +148,7 @@ func (s *Session) SetModel(info providers.ModelInfo, level providers.ThinkingLev
 	return s.Change(ToModel(info, level), nil)
 }
 
-// ThinkingLevels lists the levels that a model can be set to, off first.
+// ThinkingLevels lists the thinking levels that a model supports, off first.
 func ThinkingLevels(info providers.ModelInfo) []providers.ThinkingLevel {
 	return append([]providers.ThinkingLevel{providers.ThinkingOff}, info.Thinking...)
 }
@@ -192,16 +192,16 @@ type Settings struct {
 	Rules         RuleSettings
 	// ContextPromotion allows a change to a model with a larger window before the conversation is compacted.
 	ContextPromotion bool
-	// SummaryModels lists the models, "provider/id", that are asked for a summary if the session's model gives none, in
-	// order. Unknown models are skipped.
+	// SummaryModels lists the models, "provider/id", that are tried in order for a summary if the session's model returns none.
+	// Unknown models are skipped.
 	SummaryModels []string
-	// Tasks limits helper agents. The zero value has good defaults.
+	// Tasks limits helper agents. The zero value selects good defaults.
 	Tasks TaskSettings
-	// Instructions are texts of the configuration for every prompt, the user's first.
+	// Instructions are the configured texts for every prompt, the user's first.
 	Instructions []Instruction
 }
 
-// Instruction is a text for every prompt, and the file that has it.
+// Instruction is a text for every prompt, and the path of its file.
 type Instruction struct{ Path, Text string }
 
 // TaskSettings bounds child sessions.
@@ -214,7 +214,7 @@ type TaskSettings struct {
 	// MaxTokens is the token budget of a child and its descendants, without tokens read from a cache. A child that has
 	// used it is asked to finish, and stopped if it does not. If zero, there is no limit.
 	MaxTokens int
-	// Disabled are the names of helpers that are not started.
+	// Disabled lists the names of helpers that are not started.
 	Disabled []string
 }
 

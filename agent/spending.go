@@ -38,9 +38,9 @@ func (s *Session) Spending() (Spending, error) {
 	return all, err
 }
 
-// cost returns the session's cost in US dollars; zero if a price is unknown, because a part is not the whole. It
-// ignores interrupted answers without a reported usage: they would hide the cost for good, and occur wherever a user
-// stops early. [Spending] has their number.
+// cost returns the session's cost in US dollars, or zero if a price is unknown, because a partial sum would mislead. It ignores
+// interrupted answers without a reported usage: they would hide the cost permanently, and occur whenever a user stops early.
+// [Spending] counts them.
 func (l *ledger) cost() float64 {
 	usd, unpriced, _ := Cost(l.uses)
 	if unpriced > 0 {
@@ -80,7 +80,7 @@ func (st *state) loadUses(uses []sessions.Use) {
 	}
 }
 
-// charge counts answers.
+// charge counts the usage of answers.
 func (st *state) charge(t *turnState, u *sessions.SideUsage) {
 	st.uses = sessions.AddUse(st.uses, u)
 	if t != nil {
@@ -88,12 +88,12 @@ func (st *state) charge(t *turnState, u *sessions.SideUsage) {
 	}
 }
 
-// chargeSideUsage counts answers outside of the conversation, and records them in the log.
+// chargeSideUsage counts the usage of answers outside of the conversation, and records it in the log.
 func (st *state) chargeSideUsage(t *turnState, u *sessions.SideUsage) {
 	s := st.session
 	st.charge(t, u)
 	if e, err := u.Entry(); err == nil {
-		_, _ = s.opts.Log.Append(e) // a log that fails here fails the next message too
+		_, _ = s.opts.Log.Append(e) // if the log fails here, the next message fails too
 	}
 }
 
@@ -104,7 +104,7 @@ func (t *RunningTurn) spend(what string, info providers.ModelInfo, used *context
 	}
 }
 
-// drop records the use of an answer that is not part of the conversation; nil for none.
+// drop records the usage of an answer that is not part of the conversation; a nil answer is ignored.
 func (t *RunningTurn) drop(info providers.ModelInfo, msg *providers.Message) {
 	if msg != nil {
 		t.account(func(*state) *sessions.SideUsage {
@@ -115,10 +115,10 @@ func (t *RunningTurn) drop(info providers.ModelInfo, msg *providers.Message) {
 	}
 }
 
-// account charges the result of fn, also if its turn has been disowned meanwhile.
+// account charges the result of fn, even if its turn has been disowned meanwhile.
 func (t *RunningTurn) account(fn func(st *state) *sessions.SideUsage) {
 	s := t.session
-	_ = s.do(func(st *state) error { // a session that is closed keeps no account
+	_ = s.do(func(st *state) error { // a closed session records no usage
 		if st.runs(t.Turn) {
 			st.chargeSideUsage(st.turn, fn(st))
 			return nil
@@ -129,7 +129,7 @@ func (t *RunningTurn) account(fn func(st *state) *sessions.SideUsage) {
 	})()
 }
 
-// emitUsage emits how full the window is after an answer.
+// emitUsage emits the use of the window after an answer.
 func (t *RunningTurn) emitUsage(msg *providers.Message) {
 	_ = t.do(func(st *state) error {
 		st.window.Measure(&st.model, msg.Usage)
@@ -149,11 +149,11 @@ func (st *state) emitCost() {
 	}
 }
 
-// chargeChild counts what a child session has used.
+// chargeChild charges the usage of a child session.
 func (st *state) chargeChild(uses []sessions.Use) {
 	for i := range uses {
 		use := &uses[i]
-		cut := use.Cut // of whichever
+		cut := use.Cut // counted once, in the first charge
 		charge := func(requests int, usage providers.Usage, price providers.Price) {
 			if requests > 0 {
 				st.chargeSideUsage(st.turn, &sessions.SideUsage{
@@ -168,7 +168,7 @@ func (st *state) chargeChild(uses []sessions.Use) {
 	}
 }
 
-// sideUsage returns the use of one request.
+// sideUsage returns the usage of one request.
 func sideUsage(what string, info *providers.ModelInfo, used *contextwindow.Meter, tier string) *sessions.SideUsage {
 	u := &sessions.SideUsage{For: what, Provider: info.Provider, Model: info.ID, Usage: used.Usage, Price: info.Price(used.Usage, tier)}
 	if !used.Complete {
@@ -177,7 +177,7 @@ func sideUsage(what string, info *providers.ModelInfo, used *contextwindow.Meter
 	return u
 }
 
-// answerUse returns the use of an answer.
+// answerUse returns the usage of an answer.
 func answerUse(info *providers.ModelInfo, m *providers.Message) *sessions.SideUsage {
 	u := &sessions.SideUsage{Provider: info.Provider, Model: info.ID, Usage: m.Usage, Price: m.Price}
 	switch m.StopReason {
@@ -188,7 +188,7 @@ func answerUse(info *providers.ModelInfo, m *providers.Message) *sessions.SideUs
 	return u
 }
 
-// usageOf is the sum of uses.
+// usageOf returns the sum of uses.
 func usageOf(uses []sessions.Use) providers.Usage {
 	var sum providers.Usage
 	for i := range uses {
@@ -207,7 +207,7 @@ func less(u, v providers.Usage) providers.Usage {
 // ledger is the record of the session's usage.
 type ledger struct {
 	uses []sessions.Use
-	// lastTurn is the use of the last turn that called a model.
+	// lastTurn is the usage of the last turn that called a model.
 	lastTurn []sessions.Use
 	repriced int // as in [Spending]
 }

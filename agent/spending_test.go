@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// dear is a price list with which a token of input costs a dollar, and one of output ten.
+// dear is a price list in which an input token costs one dollar and an output token ten.
 var dear = providers.Cost{Input: 1e6, Output: 10e6}
 
 func using(input, output int) providertest.Action {
@@ -74,8 +74,8 @@ func TestSpending(t *testing.T) {
 	)
 }
 
-// A session that goes on counts what is stored, at the prices of then; what has no price gets the one of today, and what
-// has none today makes the cost unknown.
+// A resumed session counts the stored usage at its stored prices. Usage without a stored price gets the current one; if there is
+// none, the cost is unknown.
 func TestSpending_Loaded(t *testing.T) {
 	paid := sessions.Use{
 		Provider: "old", Model: "gone", Requests: 1, Usage: providers.Usage{Input: 5}, Price: providers.Price{Input: 7, Total: 7},
@@ -108,7 +108,7 @@ func TestSpending_Loaded(t *testing.T) {
 	}
 }
 
-// What a request costs follows from the length of its prompt and from the service tier that it asks for.
+// The cost of a request depends on the length of its prompt and on the requested service tier.
 func TestSpending_LongAndPriority(t *testing.T) {
 	run(
 		t, func(o *agent.Options) {

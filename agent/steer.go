@@ -4,24 +4,24 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// Steered is the result of steering.
+// Steered is the result of steering a turn.
 type Steered struct {
-	// Injected reports that the running turn takes the text.
+	// Injected reports that the running turn accepted the text.
 	Injected bool
 	// Turn is the turn that was queued instead, if requested; nil for none.
 	Turn *Turn
 }
 
-// Steer adds a message to the running turn. The model sees it with its next request, at the latest when it has finished
-// its answer. Steer reports false, and does nothing, if no turn can still answer it: none runs, its last request is
-// under way, its prompt is not made yet, or it is ending.
+// Steer adds a message to the running turn. The model sees it with its next request, at the latest when it has finished its answer.
+// Steer reports false, and does nothing, if no turn can still answer it: none is running, its last request is under way, its prompt
+// is not ready yet, or it is ending.
 func (s *Session) Steer(parts []providers.Part) (injected bool, err error) {
 	done, err := s.QueueSteer(parts, false)()
 	return done.Injected, err
 }
 
-// QueueSteer is [Session.Steer] in the order of the calls, like [Session.Prompt]: it returns at once, and what it
-// returns waits. With orPrompt a turn is queued where none can take the words.
+// QueueSteer is [Session.Steer] in the order of the calls, like [Session.Prompt]: it returns at once, and the returned function
+// waits for the result. With orPrompt, a turn is queued if no turn can accept the message.
 func (s *Session) QueueSteer(parts []providers.Part, orPrompt bool) func() (Steered, error) {
 	var result Steered
 	pending := s.do(func(st *state) error {
@@ -57,11 +57,11 @@ func (st *state) takeSteers() error {
 	return nil
 }
 
-// goesOn reports whether a turn that would end with stop continues for messages that were steered into it. If not, the
-// turn accepts no more from that moment on. A refusal always ends the turn and leaves the messages to the next one.
+// goesOn reports whether a turn that would end with stop continues for messages that were steered into it. If not, the turn accepts
+// no more messages. A refusal always ends the turn and leaves the messages to the next one.
 func (t *RunningTurn) goesOn(stop StopReason) bool {
 	more := false
-	_ = t.do(func(st *state) error { // a turn that is over takes no more either
+	_ = t.do(func(st *state) error { // a finished turn accepts no more either
 		now := st.turn
 		more = len(now.steers) > 0 && !now.cancelling && (stop == StopEndTurn || stop == StopMaxTokens)
 		now.closed = !more
@@ -73,18 +73,18 @@ func (t *RunningTurn) goesOn(stop StopReason) bool {
 	return more
 }
 
-// openToSteers lets the turn be steered. Before that nothing says that it will come to a model request at all.
+// openToSteers allows the turn to be steered. Until then, it is uncertain whether the turn reaches a model request.
 func (t *RunningTurn) openToSteers() {
-	_ = t.do(func(st *state) error { // a turn that is over stays closed
+	_ = t.do(func(st *state) error { // a finished turn stays closed
 		st.turn.closed = false
 		return nil
 	})
 }
 
-// ending reports whether a tool has asked for the end of the turn.
+// ending reports whether a tool has requested the end of the turn.
 func (t *RunningTurn) ending() bool {
 	is := false
-	_ = t.do(func(st *state) error { // a turn that is over ends anyway
+	_ = t.do(func(st *state) error { // a finished turn ends anyway
 		is = st.turn.ending
 		return nil
 	})

@@ -18,7 +18,7 @@ import (
 
 func words(text string) []providers.Part { return []providers.Part{providers.Text{Text: text}} }
 
-// A message steered in while the model finishes continues the turn; after the turn it is refused.
+// A message steered in while the model finishes continues the turn. After the turn it is refused.
 func TestSteer_AtTheEnd(t *testing.T) {
 	run(t, nil, func(w *world) {
 		gate := providertest.NewGate()
@@ -50,7 +50,7 @@ func TestSteer_AtTheEnd(t *testing.T) {
 	})
 }
 
-// A turn that answers a command takes nothing in.
+// A turn that answers a command cannot be steered.
 func TestSteer_NotIntoACommand(t *testing.T) {
 	run(t, nil, func(w *world) {
 		release := make(chan struct{})
@@ -69,7 +69,7 @@ func TestSteer_NotIntoACommand(t *testing.T) {
 	})
 }
 
-// A log that cannot be written ends the turn that was steered, with its error.
+// If the log cannot be written, a steered turn ends with the log's error.
 func TestSteer_DiskFull(t *testing.T) {
 	run(t, nil, func(w *world) {
 		gate := providertest.NewGate()
@@ -89,7 +89,7 @@ func TestSteer_DiskFull(t *testing.T) {
 	})
 }
 
-// users returns the user's messages in a request, each after a comma.
+// users returns the user's messages in a request, each followed by a comma.
 func users(req *providers.Request) string {
 	var all []string
 	for _, m := range req.Messages {
@@ -100,7 +100,7 @@ func users(req *providers.Request) string {
 	return strings.Join(all, ",")
 }
 
-// A turn that would end goes on for what was steered into it, where an answer can still come of it.
+// A turn that would end continues for steered messages if it can still answer them.
 func TestSteer_IsAnswered(t *testing.T) {
 	ends := func(o *agent.Options) {
 		o.Tools = agent.Tools{testTool("end", true, nil, func(context.Context, *input) (*agent.Result, error) {
@@ -166,8 +166,7 @@ func TestSteer_IsKept(t *testing.T) {
 	}
 }
 
-// A turn takes nothing in that it could not answer: during the last request that it may make, and as long as its prompt
-// is yet to be made.
+// A turn accepts no message that it could not answer: during its last allowed request, and until its prompt is ready.
 func TestSteer_NotTaken(t *testing.T) {
 	run(t, func(o *agent.Options) { o.MaxRequests = 2 }, func(w *world) {
 		first, last := providertest.NewGate(), providertest.NewGate()
@@ -222,7 +221,7 @@ func TestSteer_NotTaken(t *testing.T) {
 	})
 }
 
-// around is the surroundings of child sessions in a test.
+// around returns the surroundings of child sessions in a test.
 func around(w *world) func(agent.Subagent) agent.Surroundings {
 	return func(about agent.Subagent) agent.Surroundings {
 		return agent.Surroundings{FS: noFiles{}, Approver: w, Emit: func(ev agent.Event) {
@@ -249,8 +248,8 @@ func taskTool() agent.Tool {
 	})
 }
 
-// A child has the tools but the one that makes children, its own conversation, and its parent's remembered answers; a
-// change of the parent's mode is its own.
+// A child has its parent's tools except the one that starts children, its own conversation, and its parent's remembered answers. A
+// change of the parent's mode applies to it.
 func TestSubagent(t *testing.T) {
 	effect := []approval.Effect{{Action: approval.ActionMCP, Title: "touch"}}
 	touched := 0
@@ -271,7 +270,7 @@ func TestSubagent(t *testing.T) {
 		)
 		w.answer = func(context.Context, agent.Question) (agent.Decision, error) { return agent.AllowAlways, nil }
 		turn := w.session.Prompt(agent.Prompt{Parts: words("go")})
-		synctest.Wait() // the child has touched twice, and its model holds
+		synctest.Wait() // the child has called touch twice, and its model is blocked
 		if len(w.asked) != 1 || touched != 2 {
 			t.Errorf("asked %d times, touched %d", len(w.asked), touched)
 		}
@@ -302,7 +301,7 @@ func TestSubagent(t *testing.T) {
 	})
 }
 
-// A cancelled parent takes its child with it, and a child that fails is a failed call.
+// A cancelled parent cancels its child, and a child that fails is a failed call.
 func TestSubagent_Ends(t *testing.T) {
 	run(t, func(o *agent.Options) { o.Tools = agent.Tools{taskTool()} }, func(w *world) {
 		gate := providertest.NewGate()
@@ -332,12 +331,12 @@ func TestSubagent_Ends(t *testing.T) {
 	)
 }
 
-// A child that does not stop is ended with the turn that has started it: its calls, the child, the call that it belongs
-// to. What it does later is not reported, and it is closed when it comes to its end.
+// A child that does not stop is ended with the turn that started it: its calls, the child, and the call that it belongs to. Its
+// later output is not reported, and it is closed when it finishes.
 func TestSubagent_DoesNotStop(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		o.Tools = agent.Tools{taskTool(), testTool("stuck", true, nil, func(context.Context, *input) (*agent.Result, error) {
-			time.Sleep(time.Hour) // fake time; deaf to its context
+			time.Sleep(time.Hour) // fake time; ignores its context
 			return &agent.Result{Text: "late"}, nil
 		})}
 	}, func(w *world) {
@@ -383,11 +382,11 @@ func TestSubagent_DoesNotStop(t *testing.T) {
 	})
 }
 
-// The same where the parent gives up on its turn before the child gives up on its own.
+// The same if the parent gives up on its turn before the child gives up on its own.
 func TestSubagent_OutlivesTurn(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		o.Tools = agent.Tools{taskTool(), testTool("stuck", true, nil, func(context.Context, *input) (*agent.Result, error) {
-			time.Sleep(time.Hour) // fake time; deaf to its context
+			time.Sleep(time.Hour) // fake time; ignores its context
 			return &agent.Result{Text: "late"}, nil
 		})}
 	}, func(w *world) {
@@ -402,7 +401,7 @@ func TestSubagent_OutlivesTurn(t *testing.T) {
 		if r := turn.Wait(w.t.Context()); r.Stop != agent.StopCancelled {
 			t.Errorf("result %+v", r)
 		}
-		time.Sleep(2 * time.Hour) // the bubble sees it if something of the child is left
+		time.Sleep(2 * time.Hour) // the bubble detects goroutines that the child leaves behind
 		var ends []string
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -420,7 +419,7 @@ func TestSubagent_OutlivesTurn(t *testing.T) {
 	})
 }
 
-// What was compacted, cleared and shown otherwise is replayed as it was seen.
+// Parts that were compacted, cleared or shown differently are replayed as the user saw them.
 func TestReplay_OfWhatCommandsDid(t *testing.T) {
 	run(t, nil, func(w *world) {
 		for _, e := range []sessions.Entry{

@@ -17,9 +17,9 @@ import (
 // Subagent names a child session: one that a tool call of another session has started, and that ends with it. It has
 // its own conversation, which is not saved.
 type Subagent struct {
-	// ID is the child's session id.
+	// ID is the child's session ID.
 	ID string
-	// CallID is the tool call of the parent's.
+	// CallID is the ID of the parent's tool call.
 	CallID string
 	// Name distinguishes the children of one call. It may be empty.
 	Name  string
@@ -37,7 +37,7 @@ type Surroundings struct {
 	Provide func(*Values)
 	// Emit receives the child's events, in order with those of the parent.
 	Emit func(Event)
-	// Subagent gives the child's own children theirs. If nil, it can have none.
+	// Subagent returns the surroundings of the child's own children. If nil, it can have none.
 	Subagent func(Subagent) Surroundings
 }
 
@@ -48,7 +48,7 @@ const TaskTool = "task"
 type Task struct {
 	// Name distinguishes the children of one call. It is optional for a single child.
 	Name string
-	// Helper names the kind of child; empty for the usual one.
+	// Helper names the kind of child; empty for the default one.
 	Helper string
 	Title  string
 	Prompt string
@@ -61,12 +61,12 @@ type TaskResult struct {
 	// Question is the question that ended the child and that it could not ask the user.
 	Question string
 	Stop     StopReason
-	// OverBudget is set if the child had to finish early because it had used its tokens.
+	// OverBudget reports that the child had to finish early because it had used up its tokens.
 	OverBudget bool
 	Usage      providers.Usage
 }
 
-// task is [Call.Task].
+// task returns the function for [Call.Task].
 func (r *toolRun) task() func(context.Context, Task) (TaskResult, error) {
 	if r.turn.session.opts.Subagent == nil {
 		return nil
@@ -74,7 +74,7 @@ func (r *toolRun) task() func(context.Context, Task) (TaskResult, error) {
 	return r.runTask
 }
 
-// helpers is [Call.Helpers].
+// helpers returns the function for [Call.Helpers].
 func (r *toolRun) helpers() func(context.Context) []Helper {
 	if r.turn.session.opts.Subagent == nil {
 		return nil
@@ -82,10 +82,10 @@ func (r *toolRun) helpers() func(context.Context) []Helper {
 	return r.turn.session.knownHelpers
 }
 
-// ErrTaskCancelled says that the user ended a child session, and nothing else.
+// ErrTaskCancelled reports that the user ended only the child session.
 var ErrTaskCancelled = errors.New("the user cancelled this task")
 
-// maxSubagentTitle bounds a child's title, in characters: it stands before those of its calls.
+// maxSubagentTitle bounds a child's title, in characters: it prefixes the titles of the child's calls.
 const maxSubagentTitle = 60
 
 func subagentTitle(title string) string {
@@ -162,7 +162,7 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) { 
 	defer cancel()
 	err = started.Close(closeCtx)
 	s.opts.Values.FilesChanged()     // whatever the child did
-	_ = t.do(func(st *state) error { // a turn that is over has reported the child's end with its own
+	_ = t.do(func(st *state) error { // a finished turn has reported the child's end with its own
 		st.children = remove(st.children, kept)
 		st.chargeChild(sum.uses)
 		st.emitChild(kept, SubagentChanged{Subagent: about, Stop: result.Stop, Err: result.Err}, "The task is over.")
@@ -178,13 +178,12 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) { 
 	case err != nil:
 		return TaskResult{}, fmt.Errorf("ending the task: %w", err)
 	}
-	// A child's words are a model's; as a result they are a tool's.
+	// A child's answer comes from a model; as a result it comes from a tool.
 	text, question := s.opts.Secrets.Restore(sum.text), s.opts.Secrets.Restore(sum.question)
 	return TaskResult{Text: text, Question: question, Stop: result.Stop, OverBudget: sum.overBudget, Usage: result.Usage}, nil
 }
 
-// helperModel finds the model of a helper; none for its parent's. The user is notified once if the helper cannot have
-// its model.
+// helperModel finds the model of a helper; none for its parent's. The user is notified once if the helper cannot use its model.
 func (r *toolRun) helperModel(h *Helper) (providers.ModelInfo, providers.ThinkingLevel) {
 	s := r.turn.session
 	if s.opts.HelperModel == nil {
@@ -204,13 +203,13 @@ func (r *toolRun) helperModel(h *Helper) (providers.ModelInfo, providers.Thinkin
 	return info, level
 }
 
-// child is a child session from its parent's view. The outermost session's actor owns its fields. The goroutine of the
-// call that has started the child closes it, within the child's own grace, even if the parent's turn is already over.
+// child is a child session as its parent sees it. The outermost session's actor owns its fields. The goroutine of the call that
+// started the child closes it, within the child's own grace period, even if the parent's turn is already over.
 type child struct {
 	session *Session
 	about   Subagent
 	emit    func(Event)
-	open    []string // the calls of the child that have no end
+	open    []string // the IDs of the child's unfinished calls
 	below   []*child // its own children
 }
 
@@ -228,7 +227,7 @@ func (c *child) record(ev Event) {
 	c.emit(ev)
 }
 
-// end emits the end of everything that the child has open.
+// end emits the end of all of the child's open calls.
 func (c *child) end(why string) {
 	for _, b := range c.below {
 		b.end(why)
@@ -240,8 +239,8 @@ func (c *child) end(why string) {
 	}
 }
 
-// emitChild reports the start or the end of a child, and with the end that of everything that the child has open. The
-// ancestors record it in the same step, so that an ancestor's turn that is disowned reports its end exactly once.
+// emitChild reports the start or the end of a child, and with the end that of all of its open calls. The ancestors record it in the
+// same step, so that an ancestor's turn that is disowned reports its end exactly once.
 func (st *state) emitChild(c *child, ev SubagentChanged, why string) {
 	s := st.session
 	s.up(func() {
@@ -261,7 +260,7 @@ func (st *state) emitChild(c *child, ev SubagentChanged, why string) {
 	})
 }
 
-// endChildren reports the end of the children that do not stop in time when the turn ends.
+// endChildren reports the end of the children that have not stopped when the turn ends.
 func (st *state) endChildren(why string) {
 	for _, c := range st.children {
 		st.emitChild(c, SubagentChanged{Subagent: c.about, Stop: StopCancelled}, why)
@@ -280,10 +279,10 @@ type ending struct {
 	overBudget     bool
 }
 
-// summary returns the session's last words, the question that it ended with, and what it has used.
+// summary returns the session's last answer, the question that it ended with, and its usage.
 func (s *Session) summary() ending {
 	var e ending
-	_ = s.do(func(st *state) error { // a closed session has nothing to say
+	_ = s.do(func(st *state) error { // a closed session has nothing to report
 		e.question, e.uses, e.overBudget = st.question, st.uses, s.finishing
 		for i := len(st.window.Messages) - 1; i >= 0 && e.text == ""; i-- {
 			if m := &st.window.Messages[i]; m.Role == providers.RoleAssistant {
@@ -295,7 +294,7 @@ func (s *Session) summary() ending {
 	return e
 }
 
-// CancelChild ends the work of the child session of that id, if there is one. It does not wait for that.
+// CancelChild ends the work of the child session with that ID, if there is one. It does not wait for the end.
 func (s *Session) CancelChild(id string) {
 	s.do(func(st *state) error {
 		for _, child := range st.children {
@@ -303,13 +302,13 @@ func (s *Session) CancelChild(id string) {
 				child.session.Cancel()
 				continue
 			}
-			child.session.CancelChild(id) // one of its own, perhaps
+			child.session.CancelChild(id) // it may be a descendant of the child
 		}
 		return nil
 	})
 }
 
-// childApprover lets a user who stops a child's turn stop the whole.
+// childApprover cancels the parent's turn, too, when the user cancels at a child's question.
 type childApprover struct {
 	Approver
 	parent *Turn
@@ -323,7 +322,7 @@ func (a childApprover) Approve(ctx context.Context, q Question) (Decision, error
 	return decision, err
 }
 
-// childElicitor does the same for a choice.
+// childElicitor does the same for an elicitation.
 type childElicitor struct {
 	Elicitor
 	parent *Turn

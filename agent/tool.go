@@ -20,7 +20,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// ToolKind classes a tool for display, in ACP's words.
+// ToolKind classifies a tool for display, in ACP's terms.
 type ToolKind string
 
 // The kinds.
@@ -37,15 +37,15 @@ const (
 	KindOther      ToolKind = "other"
 )
 
-// A Tool is a function that a model can call. It is safe for concurrent use and belongs to no session: the [Call] has
-// everything that it works on.
+// A Tool is a function that a model can call. It is safe for concurrent use and belongs to no session: the [Call] holds everything
+// that it works on.
 type Tool interface {
 	// Spec describes the tool. It returns the same value every time.
 	Spec() *ToolSpec
 	// Plan inspects a call's input before it runs. It returns what to show, and the call's effects for the approval
 	// policy. An error is a result for the model (bad input); nothing runs then.
 	Plan(ctx context.Context, call *Call) (*CallPlan, error)
-	// Run does the work. An error is a failed result that the model sees; it must read as help for the model.
+	// Run does the work. An error is a failed result that the model sees; its text must help the model.
 	Run(ctx context.Context, call *Call) (*Result, error)
 }
 
@@ -57,35 +57,36 @@ type ToolSpec struct {
 	Kind        ToolKind
 	// Schema is the JSON Schema of the input.
 	Schema jsonx.Raw
-	// Exclusive tools run alone in their session; the others of one model answer run side by side.
+	// Exclusive tools run alone in their session. The other tools of one model answer run concurrently.
 	Exclusive bool
-	// Available reports whether a session with these values can offer the tool. Nil is for always.
+	// Available reports whether a session with these values can offer the tool. Nil means always.
 	Available func(*Values) bool
 	// Program is a program that the tool needs. A session on a machine without it does not offer the tool. Empty for
 	// none.
 	Program string
-	// For says which models are offered the tool, where several of one name are made for different ones. Nil is for all.
+	// For reports whether a model is offered the tool, if several tools of one name exist for different models. Nil means all
+	// models.
 	For func(*providers.ModelInfo) bool
 }
 
-// Call is one call of a tool, with everything that it may use.
+// Call is one call of a tool, with everything that the tool may use.
 type Call struct {
 	ID    string
 	Name  string
 	Input jsonx.Raw
 	// Decoded is Input in the tool's own input type. [NewTool] sets it before Plan and Run.
 	Decoded any
-	// Prepared is passed from Plan to Run, if a call's effects are known only after some work. Run must check that it
-	// still holds, because the user may have taken a while to answer.
+	// Prepared is passed from Plan to Run, if a call's effects are known only after some work. Run must check that it is still
+	// valid, because the user may have taken a while to answer.
 	Prepared any
 
 	Environment
 	// Values holds the values that the session's calls share.
 	Values *Values
-	// Model is the one that made the call, and Tools are the names of the tools that it was offered.
+	// Model is the model that made the call, and Tools are the names of the tools that it was offered.
 	Model providers.ModelInfo
 	Tools []string
-	// Trace is that of the prompt; nil for none.
+	// Trace is the trace of the prompt; nil for none.
 	Trace Trace
 	// Elicitor asks the user; nil if the user cannot be asked.
 	Elicitor Elicitor
@@ -96,21 +97,21 @@ type Call struct {
 	Update func(Progress)
 	// SetPlan replaces the session's plan.
 	SetPlan func([]PlanEntry)
-	// Readable reports whether a file may be read without a question, judged by the user's rules and by its name, and not by its
-	// directory. It is for files below a directory, which no effect names. Nil for no limits.
+	// Readable reports whether a file may be read without a question, judging by the user's rules and the file's name, not by its
+	// directory. It is for files below a directory that no effect names individually. Nil means no limits.
 	Readable func(path string) bool
 	// Document returns the rule or skill at an address; see [IsDocument]. The error lists what exists.
 	Document func(ctx context.Context, address string) ([]byte, error)
-	// Child is set in a child session. Its user does not see what it says; its parent receives its last answer. What a call of a
-	// child says with [Result.Say] while it ends the turn is a question to the parent.
+	// Child reports that the call belongs to a child session. Its user does not see its messages; its parent receives its last
+	// answer. If a call of a child ends the turn, its [Result.Say] is a question to the parent.
 	Child bool
-	// Task runs a child session to its end; nil if the session starts no children.
+	// Task runs a child session to its end. It is nil if the session starts no children.
 	Task func(ctx context.Context, task Task) (TaskResult, error)
-	// Helpers returns the kinds of child sessions for Task; nil if Task is nil.
+	// Helpers returns the kinds of child sessions for Task. It is nil if Task is nil.
 	Helpers func(ctx context.Context) []Helper
 }
 
-// Artifacts stores full outputs of a session.
+// Artifacts stores complete outputs of a session.
 type Artifacts interface {
 	// Put stores data and returns the URL ("artifact://3") that the read tool resolves.
 	Put(ctx context.Context, tool string, data []byte) (url string, err error)
@@ -118,14 +119,14 @@ type Artifacts interface {
 	Get(ctx context.Context, url string) ([]byte, error)
 }
 
-// Workspace is where a session works.
+// Workspace is the set of directories in which a session works.
 type Workspace struct {
 	// Cwd is absolute and clean. It is the first root and the base of relative paths.
 	Cwd string
 	// Additional are further roots, absolute and clean.
 	Additional []string
-	// Real are the roots with all symbolic links resolved, as they were when the session began: a root that is a link, and is put
-	// elsewhere later, does not take the session's rights along. [New] sets it.
+	// Real are the roots with all symbolic links resolved as of the start of the session: a root that is a link, and is changed
+	// later, does not take the session's permissions along. [New] sets it.
 	Real []string
 }
 
@@ -141,36 +142,36 @@ func (w *Workspace) resolve(files FS) {
 
 // CallPlan describes the effects of a call before it runs.
 type CallPlan struct {
-	// Title is the call in a few words. If empty, the tool's name.
+	// Title describes the call in a few words. If empty, the tool's name is used.
 	Title string
-	// Kind classes this call where it is of another kind than most of the tool's. If empty, the tool's.
+	// Kind classifies this call if it differs from the tool's usual kind. If empty, the tool's kind is used.
 	Kind      ToolKind
 	Locations []Location
 	// Content is shown with the call before it runs: a command line, a diff preview.
 	Content []Content
-	// Effects is judged by the approval policy; empty for a call that only reads inside the roots.
+	// Effects are judged by the approval policy; empty for a call that only reads inside the roots.
 	Effects []approval.Effect
 	// Complete, if set, fills in Effects, Content and Locations if that takes time, for example because it asks a
 	// server. The call is already announced, so Complete may ask for consent. An error is a result for the model.
 	Complete func(ctx context.Context) error
 }
 
-// Progress is a report from a running call. Zero fields say nothing.
+// Progress is a report from a running call. Zero fields leave the state unchanged.
 type Progress struct {
 	// Content replaces what is shown.
 	Content []Content
-	// Text is output to append to what was shown before. Raw is the same as a terminal would get it, with its escapes; empty for
-	// Text.
+	// Text is output to append to what was shown before. Raw is the same output for a terminal, with escape sequences; if empty,
+	// Text is used.
 	Text, Raw string
 	// TerminalID embeds an editor's terminal.
 	TerminalID string
-	// Locations replace those of the call, so that the editor follows.
+	// Locations replace those of the call, so that the editor can follow.
 	Locations []Location
 }
 
 // Result is the result of a call.
 type Result struct {
-	// Text is for the model, already bounded.
+	// Text is for the model, already within its size limits.
 	Text string
 	// Images go to the model with the text.
 	Images []providers.Image
@@ -183,7 +184,7 @@ type Result struct {
 	IsError bool
 	// Say is shown to the user after the call, because editors may fold tool calls.
 	Say string
-	// EndTurn ends the turn after the calls of this answer, so that the user speaks next.
+	// EndTurn ends the turn after the calls of this answer, and waits for the user.
 	EndTurn bool
 }
 
@@ -197,12 +198,12 @@ type TextContent struct{ Text string }
 // ImageContent is a picture.
 type ImageContent struct{ Image providers.Image }
 
-// DiffContent is a change of one file.
+// DiffContent is a change to one file.
 type DiffContent struct {
 	// Path is absolute.
 	Path string
-	// Old is the text before; nil for a new file only. Tools give whole texts; of a large file, events carry the
-	// changed part with some lines around it.
+	// Old is the text before; nil for a new file only. Tools set whole texts. For a large file, events contain the changed part
+	// with some lines around it.
 	Old *string
 	New string
 }
@@ -210,7 +211,7 @@ type DiffContent struct {
 // TerminalContent shows an editor's terminal.
 type TerminalContent struct{ TerminalID string }
 
-// LinkContent points at a resource.
+// LinkContent is a link to a resource.
 type LinkContent struct{ URI, Name string }
 
 func (TextContent) isContent()     {}
@@ -219,7 +220,7 @@ func (DiffContent) isContent()     {}
 func (TerminalContent) isContent() {}
 func (LinkContent) isContent()     {}
 
-// Location is a place in a file that a call works on.
+// Location is a position in a file that a call works on.
 type Location struct {
 	// Path is absolute.
 	Path string
@@ -234,7 +235,7 @@ type PlanEntry struct {
 	Status   PlanStatus
 }
 
-// PlanPriority is how much a step matters.
+// PlanPriority is the importance of a step.
 type PlanPriority string
 
 // The priorities.
@@ -244,7 +245,7 @@ const (
 	PriorityLow    PlanPriority = "low"
 )
 
-// PlanStatus is how far a step is.
+// PlanStatus is the progress of a step.
 type PlanStatus string
 
 // The statuses.
@@ -259,8 +260,7 @@ const (
 type Toolbox interface {
 	// AwaitLoading waits until the tools that are loading are available or have failed, or until ctx ends.
 	AwaitLoading(ctx context.Context)
-	// Tools returns the tools that there are. As long as they are the same, so is their order: providers cache what
-	// a request begins with.
+	// Tools returns the current tools. As long as they are the same, so is their order: providers cache the beginning of a request.
 	Tools() []Tool
 }
 
@@ -273,7 +273,7 @@ func (t Tools) AwaitLoading(ctx context.Context) {}
 // Tools implements [Toolbox].
 func (t Tools) Tools() []Tool { return t }
 
-// maxToolsWait bounds how long the first model request of a turn waits for tools that are on their way.
+// maxToolsWait bounds how long the first model request of a turn waits for tools that are still loading.
 const maxToolsWait = 2 * time.Second
 
 // offered returns the tools that the session can offer: those whose requirements it meets and that suit the model and,
@@ -286,10 +286,10 @@ func (s *Session) offered(model *providers.ModelInfo, mode approval.Mode) []Tool
 	})
 }
 
-// seenPrograms caches which programs exist. A session checks each once, so that its tools stay the same: providers
-// cache the beginning of a request.
+// seenPrograms caches which programs exist. A session checks each one once, so that its tools stay the same: providers cache the
+// beginning of a request.
 type seenPrograms struct {
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	seen map[string]bool
 }
 
@@ -338,9 +338,9 @@ type ToolFuncs[In any] struct {
 	Available   func(*Values) bool
 	Program     string
 	For         func(*providers.ModelInfo) bool
-	// Schemas has the schema of In as [Derive] would return it, in the file schemas/NAME.json with the name of the Go type: deriving it
-	// delays the first answer of a session. If there is no such file, the schema is derived.
-	// "go test ./agent/tools -run TestSchemas -update" writes the files.
+	// Schemas contains the schema of In as [Derive] would return it, in the file schemas/NAME.json with the name of the Go type:
+	// deriving it delays the first answer of a session. If there is no such file, the schema is derived. "go test ./agent/tools
+	// -run TestSchemas -update" writes the files.
 	Schemas embed.FS
 	// Plan is as in [Tool]; nil for a call without effects and a plain title.
 	Plan func(ctx context.Context, call *Call, in *In) (*CallPlan, error)
@@ -348,7 +348,7 @@ type ToolFuncs[In any] struct {
 	Run func(ctx context.Context, call *Call, in *In) (*Result, error)
 }
 
-// NewTool returns a tool made of typed functions. Its schema is read or derived when it is first requested.
+// NewTool returns a tool made of typed functions. Its schema is read or derived on first use.
 func NewTool[In any](f ToolFuncs[In]) Tool {
 	return &typedTool[In]{funcs: f, spec: sync.OnceValue(func() *ToolSpec {
 		raw, err := f.Schemas.ReadFile("schemas/" + reflect.TypeFor[In]().Name() + ".json")
@@ -364,7 +364,7 @@ func NewTool[In any](f ToolFuncs[In]) Tool {
 	})}
 }
 
-// Derive derives the schema of a tool's input from its Go type. It reports false for a tool that [NewTool] has not made.
+// Derive derives the schema of a tool's input from its Go type. It reports false for a tool that [NewTool] did not create.
 func Derive(t Tool) (input reflect.Type, schema jsonx.Raw, ok bool, err error) {
 	d, ok := t.(interface {
 		derive() (reflect.Type, jsonx.Raw, error)
@@ -390,8 +390,8 @@ func derive[In any]() (jsonx.Raw, error) {
 	return jsonx.Marshal(schema)
 }
 
-// dropNull removes "null" from a schema's types. It represents Go's nil, which models need not know, and some providers
-// accept only one type.
+// dropNull removes "null" from a schema's types. It represents Go's nil, which is irrelevant to models, and some providers accept
+// only one type.
 func dropNull(s *jsonschema.Schema) {
 	if s == nil {
 		return
@@ -437,7 +437,7 @@ func (t *typedTool[In]) Run(ctx context.Context, call *Call) (*Result, error) {
 // maxErrorText is the maximum length of a tool's error, in bytes: it may quote an input of megabytes.
 const maxErrorText = 32 << 10
 
-// boundedError is an error with a shortened text.
+// boundedError is an error with a truncated text.
 type boundedError struct {
 	error
 	text string
@@ -495,7 +495,7 @@ func hasMember(raw jsonx.Raw, name string) bool {
 	return err == nil && found
 }
 
-// memberNames returns the names of the JSON members of t, those of embedded structs included.
+// memberNames returns the names of the JSON members of t, including those of embedded structs.
 func memberNames(t reflect.Type) string {
 	var names []string
 	for _, f := range reflect.VisibleFields(t) {

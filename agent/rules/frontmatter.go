@@ -29,7 +29,7 @@ type field struct {
 	line int
 	// texts are the items of a list, or the single value.
 	texts []string
-	// text is set for a single text, truth for true and false.
+	// text is set for a single string, truth for the values true and false.
 	text  bool
 	truth bool
 }
@@ -40,8 +40,8 @@ type document struct {
 	body   string
 }
 
-// parseDocument splits a file. Its front matter is YAML, or else, like "globs: *.ts" in many files, lines "key: value". Anything else
-// is an error.
+// parseDocument splits a file into front matter and body. The front matter is YAML or, as in many files with "globs: *.ts", lines
+// of the form "key: value". Anything else is an error.
 func parseDocument(file string) (document, error) {
 	split := text.SplitFrontMatter(file)
 	d := document{fields: make(map[string]field), body: strings.TrimSpace(split.Body)}
@@ -85,7 +85,7 @@ func (d *document) readFields(head string) error {
 				f.texts = append(f.texts, item.Text)
 			}
 			if len(f.texts) == 0 && len(m.Value.List) > 0 {
-				f.texts = []string{""} // not a list of texts; callers that need one report it
+				f.texts = []string{""} // not a list of strings; callers that need one report it
 			}
 		case configfile.Text:
 			f.text, f.texts = true, []string{m.Value.Text}
@@ -99,7 +99,7 @@ func (d *document) readFields(head string) error {
 	return nil
 }
 
-// readLines parses lines "key: value". It reports false if there are others.
+// readLines parses lines of the form "key: value". It reports whether all lines have that form.
 func (d *document) readLines(head string) bool {
 	fields := make(map[string]field)
 	at := 1
@@ -141,7 +141,7 @@ func (d *document) pick(names ...string) (field, string, bool) {
 	return field{}, "", false
 }
 
-// fieldNames are the fields of a rule, with other spellings. The last ones are for human readers.
+// fieldNames lists the fields of a rule, including alternative spellings. The last ones are for human readers.
 var fieldNames = []string{
 	"description", "globs", "applyTo", "paths", "alwaysApply", "condition", "ttsr_trigger", "ttsrTrigger", "scope", "interruptMode",
 	"name", "title", "version", "author",

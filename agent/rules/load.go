@@ -30,7 +30,7 @@ type Options struct {
 
 // place is a location of rules of one kind.
 type place struct {
-	// Place has no Dir.
+	// Dir is unset.
 	userfiles.Place
 	// at is a slash-separated path below the root, of a directory or, if file is set, of a file.
 	at      string
@@ -38,9 +38,9 @@ type place struct {
 	endings []string
 	// name is the name of the rule in a file.
 	name string
-	// always is the default of Always for the place's rules.
+	// always is the default of Always for rules from this place.
 	always bool
-	// own places are gjc's. Rules of other programs may have unknown fields.
+	// own is set for gjc's own places. Rules of other programs may have unknown fields.
 	own bool
 }
 
@@ -67,8 +67,8 @@ func (o *Options) places() []place {
 	return list
 }
 
-// Load reads all rules. It leaves out invalid files and reports them as problems, and ignores missing places. If ctx
-// ends, the book has what was read until then.
+// Load reads all rules. It omits invalid files, reporting them as problems, and ignores missing places. If ctx ends, the book
+// contains what was read until then.
 func Load(ctx context.Context, opts Options) (*Book, []userfiles.Problem) {
 	l := &loader{Reader: userfiles.Reader{Roots: opts.Roots}, book: new(Book)}
 	if opts.UserDir != "" {
@@ -131,7 +131,7 @@ func cutEnding(name string, endings []string) (string, bool) {
 	return "", false
 }
 
-// rule reads one rule. It leaves out a rule whose name is in use.
+// rule reads one rule. It skips a rule whose name is already in use.
 func (l *loader) rule(ctx context.Context, p *place, file, name string) {
 	name = text.Truncate(text.OneLine(name), 100)
 	if slices.ContainsFunc(l.book.rules, func(r *Rule) bool { return r.Name == name }) {
@@ -170,6 +170,6 @@ func (l *loader) rule(ctx context.Context, p *place, file, name string) {
 	}
 }
 
-// Stale reports whether [Load] would return something else now. It reads no file: it compares the times and sizes of
-// the files and directories that were read. It reports false when ctx ends.
+// Stale reports whether [Load] would now return something else. It reads no file: it compares the times and sizes of the files and
+// directories that were read. It reports false when ctx ends.
 func (b *Book) Stale(ctx context.Context) bool { return configfile.Stale(ctx, b.stamps) }

@@ -62,8 +62,8 @@ func (b *Book) Instructions() (path, text string) {
 	return b.userPath, b.userText
 }
 
-// Find returns the rule with a name; nil for none, and for a rule with a trigger, which a model receives only after a
-// match.
+// Find returns the rule with a name. It returns nil if there is none, and for a rule with a trigger, which a model receives only
+// after a match.
 func (b *Book) Find(name string) *Rule {
 	for _, r := range b.All() {
 		if r.Name == name && r.Trigger == nil {
@@ -73,7 +73,7 @@ func (b *Book) Find(name string) *Rule {
 	return nil
 }
 
-// Names returns the names that [Book.Find] knows.
+// Names returns the names that [Book.Find] accepts.
 func (b *Book) Names() []string {
 	var names []string
 	for _, r := range b.All() {

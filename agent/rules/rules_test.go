@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/agent/userfiles"
 )
 
-// write makes files below a directory.
+// write creates files below a directory.
 func write(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -112,7 +112,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// Invalid rules are reported with their positions and left out; the others are loaded.
+// Invalid rules are reported with their positions and omitted. The others are loaded.
 func TestLoad_BadInput(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{
@@ -184,7 +184,7 @@ func TestLoad_Links(t *testing.T) {
 	}
 }
 
-// Any file results in a rule or a problem, and a rule has a text.
+// Any file results in a rule or a problem, and no rule has an empty text.
 func FuzzLoad(f *testing.F) {
 	f.Add("---\nglobs: *.ts\ncondition: [a, b]\nscope: tool:edit(*.go)\n---\nText")
 	f.Add("---\n---\n")

@@ -13,7 +13,7 @@ const (
 	// window is the number of bytes of output that a pattern is matched against. A match of up to half of that is found
 	// wherever it starts.
 	window = 4 << 10
-	// maxPath is the number of bytes of a call's arguments in which its path is searched.
+	// maxPath is the number of leading bytes of a call's arguments that are searched for its path.
 	maxPath = 64 << 10
 )
 
@@ -48,7 +48,7 @@ type callStream struct {
 	file string
 }
 
-// NewWatch returns a watch for the rules with a trigger for which eligible returns true; nil for none.
+// NewWatch returns a watch for the rules that have a trigger and for which eligible returns true. It returns nil if there are none.
 func NewWatch(b *Book, eligible func(*Rule) bool) *Watch {
 	w := &Watch{done: make(map[string]bool)}
 	for _, r := range b.All() {
@@ -112,7 +112,7 @@ func (w *Watch) End() []Match {
 	return found
 }
 
-// add splits a long piece, so that each part fits the window.
+// add splits a long piece so that each part fits in the window.
 func (w *Watch) add(s *stream, from Source, piece string, c *callStream) []Match {
 	var found []Match
 	for {
@@ -170,7 +170,7 @@ func (w *Watch) find(s *stream, from Source, call *callStream, ended bool) []Mat
 
 var inputPath = lazyregexp.New(`"(?:path|file_path|filePath)"\s*:\s*("(?:[^"\\]|\\.)*")`)
 
-// pathIn returns the file in a call's arguments, or "" if there is none, or none yet.
+// pathIn returns the file in a call's arguments, or "" if none has arrived yet.
 func pathIn(input string) string {
 	m := inputPath().FindStringSubmatch(input)
 	if m == nil {

@@ -6,16 +6,16 @@ import (
 	"unicode"
 )
 
-// wordSet is a list of words, each between blanks. Unlike a map it costs nothing at startup.
+// wordSet is a list of words, each between spaces. Unlike a map it costs nothing at startup.
 type wordSet string
 
 func (s wordSet) has(word string) bool {
 	return word != "" && strings.Contains(string(s), " "+word+" ")
 }
 
-// AskedIn reports whether a text asks its reader to type a secret: a password, a key or a token. It needs both the
-// secret and the request, so that texts about secrets pass ("max tokens", "which password policy"). It is a heuristic.
-// It decides in favour of the asker only if no secret is named.
+// AskedIn reports whether a text asks its reader to type a secret: a password, a key or a token. Both the secret and the request
+// must be present, so that texts about secrets pass ("max tokens", "which password policy"). AskedIn is a heuristic: when in doubt,
+// it reports true if a secret is named.
 func AskedIn(text string) bool {
 	named := false
 	for _, clause := range clauses(text) {
@@ -89,7 +89,7 @@ func secretWords(text string) []string {
 const nouns wordSet = " password passwords passwd passphrase passcode pwd pin secret secrets credential credentials apikey token otp " +
 	"cvv cvc ssn "
 
-// phrases lists the secrets of more than one word, each between bars.
+// phrases lists the names of secrets that consist of several words, each between bars.
 const phrases = "|pass word|pass phrase|pass code|pin code|api key|api keys|api tokens|access key|access keys|access tokens|" +
 	"auth tokens|secret key|secret access key|private key|ssh key|signing key|encryption key|verification code|" +
 	"security code|authentication code|one time code|2fa code|mfa code|recovery code|recovery phrase|seed phrase|card number|" +
@@ -114,7 +114,7 @@ const secretOnly wordSet = " for of to in from here below now please and or so t
 const countsTokens wordSet = " max maximum min minimum per each every prompt input output completion next special stop eos separator " +
 	"syntax first last current total placeholder design cancellation csrf "
 
-// secretAt returns how many words of a secret's name begin at words[i]; zero for none.
+// secretAt returns the number of words of a secret's name that begins at words[i], or zero if there is none.
 func secretAt(words []string, i int) int {
 	n := min(3, len(words)-i)
 	for n > 1 && !strings.Contains(phrases, "|"+strings.Join(words[i:i+n], " ")+"|") {
@@ -148,10 +148,10 @@ func secretAt(words []string, i int) int {
 }
 
 const (
-	// asking lists the words of a request.
+	// asking lists the words that express a request.
 	asking wordSet = " enter type provide paste give tell send share input supply submit insert reveal disclose specify fill " +
 		"write confirm need needs require requires want know "
-	// offering lists the beginnings of yes-or-no questions.
+	// offering lists the beginnings of yes/no questions.
 	offering wordSet = " should shall do does did is are was were has have had am which how where why when who whether if "
 	// elsewhere lists words after the request that make it a question about the secret.
 	elsewhere wordSet = " how where whether if when why who of to by between without than instead whose "
@@ -202,7 +202,7 @@ func asksFor(words []string, from, to int) bool {
 	return onLabel(before, words[to:])
 }
 
-// asks reports whether words[i] asks the user for what follows it.
+// asks reports whether words[i] asks the user for the words after it.
 func asks(words []string, i int) bool {
 	w, before, after := words[i], at(words, i-1), at(words, i+1)
 	if !asking.has(w) || i > 1 && slices.Contains(words[:i], "not") {

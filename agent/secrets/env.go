@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Rules that select secrets in the environment.
+// The rules that select secrets in the environment.
 const (
 	// minEnv is the minimum length of a value, in bytes.
 	minEnv = 8
 	// secretNames are the suffixes of words in names of secrets: API_KEY, GITHUB_TOKEN, PGPASSWORD, but not AUTHOR or
 	// KEYBOARD.
 	secretNames = "KEY SECRET TOKEN PASSWORD PASS AUTH CREDENTIAL PRIVATE OAUTH"
-	// commonWords are values that are too common in texts to be secrets.
+	// commonWords are values that are too common in text to be secrets.
 	commonWords = "disabled enabled required optional automatic password passwords changeme undefined development production " +
 		"localhost anonymous username example testing internal external default defaults keychain keyring secretservice"
-	// roots are prefixes of paths. A key can start with a slash, too.
+	// roots are the first elements of paths, because a key can start with a slash, too.
 	roots = "Applications Library System Users Volumes app bin data dev etc home lib lib64 mnt nix opt private proc root run sbin snap srv " +
 		"tmp usr var workspace workspaces"
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/internal/configfile"
 )
 
-// A fileError describes an error in a file of secrets. It quotes nothing of the file.
+// A fileError describes an error in a file of secrets. It quotes nothing from the file.
 type fileError struct {
 	Path string
 	Line int
@@ -27,8 +27,8 @@ func (e *fileError) Error() string {
 	return fmt.Sprintf("%s:%d: %s: %s", e.Path, e.Line, e.Field, e.Reason)
 }
 
-// ReadFiles reads files of secrets. An earlier file has precedence: later entries with the same type and content are
-// left out. A missing file has no entries.
+// ReadFiles reads files of secrets. An earlier file has precedence: later entries with the same type and content are omitted. A
+// missing file has no entries.
 func ReadFiles(paths ...string) ([]Entry, error) {
 	var entries []Entry
 	for _, path := range paths {
@@ -59,7 +59,7 @@ func same(a, b *Entry) bool {
 	return a.Regexp.String() == b.Regexp.String()
 }
 
-// parse parses a file of secrets: a list of mappings.
+// parse parses a file of secrets, which is a list of mappings.
 func parse(path string, data []byte) ([]Entry, error) {
 	file, err := configfile.ParseYAML(data)
 	if err != nil {
@@ -154,8 +154,7 @@ func parseEntry(path string, n *configfile.Node) (Entry, error) {
 	return e, nil
 }
 
-// jsFlags are the flags that an expression may have. Some have no effect here: all matches count anyway, and texts are
-// Unicode.
+// jsFlags are the flags that an expression may have. Some have no effect here: all matches count anyway, and text is Unicode.
 const (
 	jsFlags   = "dgimsuvy"
 	ourFlags  = "ims"

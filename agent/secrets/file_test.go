@@ -21,7 +21,7 @@ func put(t *testing.T, path, text string) string {
 	return path
 }
 
-// The examples of the documentation are valid.
+// The examples in the documentation are valid.
 func TestReadFiles(t *testing.T) {
 	path := put(t, filepath.Join(t.TempDir(), "secrets.yml"), `# comment
 - type: plain
@@ -82,7 +82,7 @@ func TestReadFiles_ProjectOverUser(t *testing.T) {
 	}
 }
 
-// Errors have the file, line and field, and nothing of the content.
+// Errors name the file, line and field, and quote nothing of the content.
 func TestReadFiles_Mistakes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "secrets.yml")
 	for _, tt := range []struct{ text, want string }{
@@ -114,7 +114,7 @@ func TestReadFiles_Mistakes(t *testing.T) {
 	}
 }
 
-// The key is created once, for its owner only, also by concurrent processes.
+// The key is created once, for its owner only, even by concurrent processes.
 func TestLoad(t *testing.T) {
 	dir, work := t.TempDir(), t.TempDir()
 	put(t, filepath.Join(dir, "secrets.yml"), "- {type: plain, content: file-secret}\n- {type: plain, content: both-secret, mode: replace}")

@@ -22,9 +22,9 @@ type form struct {
 // fail.
 type finder struct {
 	forms   []form
-	regexps []int // entries
+	regexps []int // indexes of entries
 	exprs   []*regexp.Regexp
-	table   [1 << 10]uint64 // bits, by hash
+	table   [1 << 10]uint64 // a bit set, by hash
 	byStart map[uint32][]int32
 }
 
@@ -56,7 +56,7 @@ func newFinder(entries []Entry) *finder {
 		for _, text := range escaped(e.Content) {
 			add(text, i)
 		}
-		// A multi-line key can be read with line numbers.
+		// A multi-line key can be read with line numbers in between.
 		if lines := strings.Split(e.Content, "\n"); len(lines) > 1 {
 			for _, line := range lines {
 				if line = strings.TrimSpace(line); len(line) >= minLine && !strings.HasPrefix(line, "-----") {
@@ -68,7 +68,7 @@ func newFinder(entries []Entry) *finder {
 	return f
 }
 
-// minLine is the minimum length of a secret's line to count by itself.
+// minLine is the minimum length at which a single line of a secret is hidden by itself.
 const minLine = 16
 
 // escaped returns the encodings of a value in JSON, and in JSON inside a JSON string, that differ from the value.
@@ -140,7 +140,7 @@ func fourth(s string, i int) uint32 {
 
 func hash(v uint32) uint32 { return (v * 2654435761) >> 16 }
 
-// span is a part of a text to hide, with its entry.
+// span is a part of a text to hide, and its entry.
 type span struct {
 	from, to int
 	entry    int
@@ -167,7 +167,7 @@ func (f *finder) plain(text string, fn func(from, to, entry int) bool) {
 	}
 }
 
-// any reports whether text has a value of the set. It ignores expressions.
+// any reports whether text contains a value of the set. It ignores expressions.
 func (f *finder) any(text string) bool {
 	found := false
 	f.plain(text, func(int, int, int) bool {

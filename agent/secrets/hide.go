@@ -8,7 +8,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// literal is the entry for a text that looks like a placeholder but is none.
+// literal is the entry for text that looks like a placeholder but is not one.
 const literal = -1
 
 // hide replaces secrets in text by placeholders. own reports whether placeholders in the text are the set's own.
@@ -29,7 +29,7 @@ func (s *Set) hide(text string, own bool) string {
 		if len(faults) == 0 {
 			return out
 		}
-		// A fault extends the hidden part. This terminates: at the latest, when the whole text is hidden.
+		// Each fault extends the hidden part. The loop ends at the latest when the whole text is hidden.
 		grown := merged(append(slices.Clone(spans), faults...))
 		if slices.Equal(grown, spans) {
 			return out
@@ -109,8 +109,8 @@ func (s *Set) renderLocked(text string, spans []span, own bool) (string, []place
 	return out.String(), places
 }
 
-// faultsLocked returns the spans of a text whose result would be misread: a placeholder that is not one of the places,
-// or a secret that arises where a placeholder adjoins the text next to it.
+// faultsLocked returns the spans of a text whose result would be misread: a placeholder that is not one of the places, or a secret
+// that is formed where a placeholder adjoins other text.
 func (s *Set) faultsLocked(out string, places []place, own bool) []span {
 	var faults []span
 	next := 0

@@ -22,7 +22,7 @@ type Options struct {
 	Environ []string
 }
 
-// fileName is the name of a file of secrets.
+// fileName is the name of a secrets file.
 const fileName = "secrets.yml"
 
 // Load returns the secrets of a session: those of the environment, then those of the files.
@@ -41,7 +41,7 @@ func Load(opts Options) (*Set, error) {
 // keySize is the length of the key in bytes.
 const keySize = 32
 
-// readKey returns the key in a file. It creates a missing file; two processes that do so concurrently get the same key.
+// readKey returns the key in a file. It creates a missing file. Two processes that do so concurrently get the same key.
 func readKey(path string) ([]byte, error) {
 	key, err := configfile.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -55,7 +55,7 @@ func readKey(path string) ([]byte, error) {
 	return key, err
 }
 
-// makeKey writes a new key to a file atomically, unless another process was faster.
+// makeKey writes a new key to a file atomically, unless another process has already created the file.
 func makeKey(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -66,7 +66,7 @@ func makeKey(path string) error {
 	}
 	defer func() { _ = os.Remove(tmp.Name()) }() // it was linked to its final name
 	key := make([]byte, keySize)
-	_, _ = rand.Read(key) // never fails
+	_, _ = rand.Read(key) // never returns an error
 	_, err = tmp.Write(key)
 	if err == nil {
 		err = tmp.Sync()
@@ -79,7 +79,7 @@ func makeKey(path string) error {
 	}
 	err = os.Link(tmp.Name(), path)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return os.Rename(tmp.Name(), path) // a file system without hard links
+		return os.Rename(tmp.Name(), path) // the file system does not support hard links
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func (h hiding) Stream(ctx context.Context, req *providers.Request) iter.Seq2[pr
 	return h.Model.Stream(ctx, h.set.request(req))
 }
 
-// cacheKey distinguishes the conversations of a session and its sub-agents, and their other requests.
+// cacheKey distinguishes the conversations of a session and its sub-agents from their other requests.
 type cacheKey struct {
 	session string
 	tools   bool
@@ -39,7 +39,7 @@ type conversation struct {
 // maxCached is the maximum number of cached conversations.
 const maxCached = 4
 
-// request returns a request without secrets. It shares with req what has none.
+// request returns a request without secrets. It shares the parts that contain none with req.
 func (s *Set) request(req *providers.Request) *providers.Request {
 	key := cacheKey{req.SessionID, len(req.Tools) > 0}
 	s.mu.Lock()
@@ -76,7 +76,7 @@ func (s *Set) request(req *providers.Request) *providers.Request {
 	return &out
 }
 
-// keep stores a request for the next one and evicts the least recently used one.
+// keep caches a request for the next one and evicts the least recently used one.
 func (s *Set) keep(key cacheKey, in, out *providers.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,8 +98,7 @@ func sameTool(a, b *providers.Tool) bool {
 	return a.Name == b.Name && a.Description == b.Description && string(a.Schema) == string(b.Schema)
 }
 
-// sameParts reports whether two messages have the same parts. For parts that are the same memory it compares only
-// addresses.
+// sameParts reports whether two messages have the same parts. For parts that share memory it compares only addresses.
 func sameParts(a, b *providers.Message) bool {
 	if a.Role != b.Role || len(a.Parts) != len(b.Parts) {
 		return false
@@ -133,8 +132,8 @@ func sameBytes(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// parts returns the parts of a message without secrets, or the same slice if there are none. Only tool results are
-// foreign to the models: a user may quote a placeholder.
+// parts returns the parts of a message with secrets hidden, or the same slice if there are none. Only tool results are foreign
+// text: a user may quote a placeholder.
 func (s *Set) parts(role providers.Role, parts []providers.Part) []providers.Part {
 	hide := s.Hide
 	if role == providers.RoleTool {
@@ -176,14 +175,14 @@ func (s *Set) parts(role providers.Role, parts []providers.Part) []providers.Par
 	return out
 }
 
-// Learns implements [agent.Learner]. Values that expressions match become known when they are seen, all others are
-// known from the start.
+// Learns implements [agent.Learner]. Values that expressions match become known when they are seen. All others are known from the
+// start.
 func (s *Set) Learns() bool { return len(s.find.exprs) > 0 }
 
 // Learn implements [agent.Learner].
 func (s *Set) Learn(m *providers.Message) { s.parts(m.Role, m.Parts) }
 
-// hideInput returns the input of a call without secrets.
+// hideInput returns the input of a call with secrets hidden.
 func (s *Set) hideInput(input jsonx.Raw) jsonx.Raw {
 	if jsonx.Valid(input) {
 		return eachString(input, s.Hide)

@@ -47,8 +47,7 @@ func everywhere() *providers.Request {
 	}
 }
 
-// No part of a request has the secret, the caller's request is unchanged, and the next request starts with the same
-// bytes.
+// No part of a request contains the secret, the caller's request is unchanged, and the next request starts with the same bytes.
 func TestModel(t *testing.T) {
 	s := newSet(t, plain(hush)...)
 	req := everywhere()
@@ -102,7 +101,7 @@ func TestModel_SignedThinking(t *testing.T) {
 	}
 }
 
-// A context of 20,000 messages and 40 MB, with 50 secrets and an expression: the first request, and each following one.
+// A context of 20,000 messages and 40 MB with 50 secrets and an expression: the first request, and each later one.
 func BenchmarkModel(b *testing.B) {
 	var values []string
 	for i := range 50 {

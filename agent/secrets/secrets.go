@@ -25,9 +25,9 @@ type Mode string
 
 // The modes.
 const (
-	// Obfuscate replaces it by a placeholder, which is replaced by the value when a tool runs.
+	// Obfuscate replaces a secret with a placeholder. The placeholder is replaced with the value when a tool runs.
 	Obfuscate Mode = "obfuscate"
-	// Replace replaces it permanently.
+	// Replace replaces a secret permanently.
 	Replace Mode = "replace"
 )
 
@@ -38,7 +38,7 @@ type Entry struct {
 	Regexp  *regexp.Regexp
 	// Mode is [Obfuscate] if empty.
 	Mode Mode
-	// Replacement replaces a secret of mode [Replace]. If empty, random letters and digits of the same length do.
+	// Replacement replaces a secret of mode [Replace]. If empty, random letters and digits of the same length are used.
 	Replacement string
 	// Source describes the origin of the secret in words, without its value: "the environment variable GITHUB_TOKEN".
 	Source string
@@ -54,7 +54,7 @@ type Set struct {
 	key     []byte
 
 	mu sync.Mutex // guards the fields below
-	// places maps values to placeholders, values the reverse. sources are the entries of the values.
+	// places maps values to placeholders, values the reverse. sources maps values to their entries.
 	places, values map[string]string
 	sources        map[string]int
 	// literal holds texts that have the form of a placeholder and were seen as ordinary text; they are never used as
@@ -64,8 +64,8 @@ type Set struct {
 	turns   int
 }
 
-// New returns the set of entries. Of several with the same content the first wins. Placeholders are derived from key,
-// without which they reveal nothing about the values. Errors name an entry by its source and quote no content.
+// New returns the set of entries. Of several with the same content the first wins. Placeholders are derived from key; without the
+// key they reveal nothing about the values. Errors name an entry by its source and quote no content.
 func New(entries []Entry, key []byte) (*Set, error) {
 	s := &Set{
 		key: slices.Clone(key), places: make(map[string]string), values: make(map[string]string), sources: make(map[string]int),
@@ -92,7 +92,7 @@ func New(entries []Entry, key []byte) (*Set, error) {
 			return nil, fmt.Errorf("%s: %w", e.Source, errReplacement)
 		}
 	}
-	// In this order, so that colliding values get the same placeholders in every process.
+	// A fixed order gives colliding values the same placeholders in every process.
 	forms := slices.Clone(s.find.forms)
 	slices.SortFunc(forms, func(a, b form) int { return strings.Compare(a.text, b.text) })
 	for _, f := range forms {
@@ -153,7 +153,7 @@ func (s *Set) placeLocked(value string, entry int) string {
 			p[i], n = c, n/36
 			digit, letter = digit || c <= '9', letter || c >= 'A'
 		}
-		// With a letter and a digit it is less likely to occur in a text.
+		// A placeholder with a letter and a digit is less likely to occur in text.
 		token := string(p)
 		if _, taken := s.values[token]; taken || !digit || !letter || s.literal[token] || s.find.any(token) {
 			continue
@@ -164,10 +164,10 @@ func (s *Set) placeLocked(value string, entry int) string {
 	return s.replacement(value, "") // there are more than a million others
 }
 
-// digest returns a hash of the value with the key.
+// digest returns a keyed hash of the value.
 func (s *Set) digest(value string, try int) []byte {
 	mac := hmac.New(sha256.New, s.key)
-	_, _ = fmt.Fprintf(mac, "%d:%s", try, value) // never fails
+	_, _ = fmt.Fprintf(mac, "%d:%s", try, value) // never returns an error
 	return mac.Sum(nil)
 }
 
@@ -198,11 +198,11 @@ func (s *Set) replacement(value, given string) string {
 // Hide returns text for a model. Placeholders in it are kept, since the text may come from a model.
 func (s *Set) Hide(text string) string { return s.hide(text, true) }
 
-// HideForeign is like Hide, for text that does not come from a model, such as a file: text in it that looks like a
+// HideForeign is like [Set.Hide], for text that does not come from a model, such as a file. Text in it that looks like a
 // placeholder is literal, and [Set.Restore] returns it unchanged.
 func (s *Set) HideForeign(text string) string { return s.hide(text, false) }
 
-// Restore replaces placeholders in a text by their values.
+// Restore replaces placeholders in a text with their values.
 func (s *Set) Restore(text string) string {
 	if strings.IndexByte(text, '#') < 0 {
 		return text
@@ -236,7 +236,7 @@ func (s *Set) restoreLocked(text string) string {
 // RestoreInput replaces placeholders in all strings of a tool call's input. Input that is not JSON is unchanged.
 func (s *Set) RestoreInput(input jsonx.Raw) jsonx.Raw { return eachString(input, s.Restore) }
 
-// Explain describes the placeholders in a text for users, one a line, without their values; "" for none.
+// Explain describes the placeholders in a text for users, one per line, without their values. It returns "" if there are none.
 func (s *Set) Explain(text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -33,7 +33,7 @@ func plain(values ...string) []secrets.Entry {
 
 var token = regexp.MustCompile(`#[A-Z0-9]{4}#`)
 
-// A value has the same placeholder in every process, independent of other values; another key gives another one.
+// A value has the same placeholder in every process, independent of other values. Another key gives another placeholder.
 func TestPlaceholders(t *testing.T) {
 	a := newSet(t, plain("sk-proj-abc123def456")...)
 	b := newSet(t, plain("another-secret", "sk-proj-abc123def456")...)
@@ -239,7 +239,7 @@ func FuzzRoundTrip(f *testing.F) {
 	})
 }
 
-// simple excludes characters that Go and JSON escape differently.
+// simple excludes the characters that Go and JSON escape differently.
 func simple(c rune) rune {
 	if c < ' ' || c == '"' || c == '\\' || c == 0x7f || c > 0xffff || c == utf8.RuneError {
 		return -1

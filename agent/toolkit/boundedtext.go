@@ -8,8 +8,8 @@ import (
 	"github.com/gajae-code/gjc/agent"
 )
 
-// BoundedText returns text within the bounds of what the model gets, and the notes after it. If text does not fit, all of it is stored as
-// an artifact of the tool.
+// BoundedText returns text, cut to the model's limits, followed by notes. If text does not fit, all of it is stored as an artifact
+// of the tool.
 func BoundedText(ctx context.Context, call *agent.Call, tool, text string, notes []string) string {
 	text = strings.TrimRight(text, "\n")
 	if lines := strings.Count(text, "\n") + 1; len(text) > MaxText || lines > MaxLines {

@@ -1,5 +1,5 @@
-// Package edits is the one way in which tools change files. It reads a text, writes it through the editor, records what the model knows
-// of each file and how to undo each change, and applies changes of several files completely or not at all.
+// Package edits makes the changes to files for all tools. It reads a text, writes it through the editor, records what the model
+// knows of each file and how to undo each change, and applies changes of several files completely or not at all.
 package edits
 
 import (
@@ -15,19 +15,20 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// TextFile holds a file's text as it was read.
+// TextFile holds the text of a file as of its reading.
 type TextFile struct {
 	Text     string
 	Encoding toolkit.Encoding
 }
 
-// OpenText reads a file to change. The error says why it cannot be changed; it wraps [fs.ErrNotExist] if the file does not exist.
+// OpenText reads a file that is to be changed. The error explains why it cannot be changed; it wraps [fs.ErrNotExist] if the file
+// does not exist.
 func OpenText(ctx context.Context, call *agent.Call, path string) (*TextFile, error) {
 	name := toolkit.Display(&call.Workspace, path)
 	switch info, err := call.FS.Stat(ctx, path); {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s cannot be changed: %w", name, toolkit.Reason(err))
-	case err != nil: // it may still be a new file in the editor that was never saved
+	case err != nil: // it may still be an unsaved new file in the editor
 	case info.IsDir():
 		return nil, fmt.Errorf("%s is a directory; give the path of a file in it", name)
 	case !info.Mode().IsRegular():
@@ -49,8 +50,8 @@ func OpenText(ctx context.Context, call *agent.Call, path string) (*TextFile, er
 // ErrStale is wrapped by the error for a file that has changed since the edit was prepared for it.
 var ErrStale = errors.New("the file has changed since the edit was planned")
 
-// Unchanged returns an error if the text of a file is no longer old, which is nil if the file did not exist. Callers use it if time has
-// passed since they read the file.
+// Unchanged returns an error if the text of a file is no longer old. old is nil for a file that did not exist. Callers use it if
+// time has passed since they read the file.
 func Unchanged(ctx context.Context, call *agent.Call, path string, old *TextFile) error {
 	now, err := OpenText(ctx, call, path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -74,8 +75,8 @@ const (
 	MaxPreview = 256 << 10
 )
 
-// Preview returns the diff of a change before it is made, for the question to the user. It returns nil if the change fails or is too large:
-// the call itself reports the error. apply receives nil if the file does not exist.
+// Preview returns the diff of a change before it is made, for the question to the user. It returns nil if the change fails or is
+// too large: in that case the call itself reports the error or the diff. apply receives nil if the file does not exist.
 func Preview(ctx context.Context, call *agent.Call, path string, apply func(old *TextFile) (string, error)) []agent.Content {
 	ctx, cancel := context.WithTimeout(ctx, PreviewTime)
 	defer cancel()
@@ -109,7 +110,7 @@ func (c *Change) Write(ctx context.Context, data []byte, text string) error {
 		return fmt.Errorf("%s cannot be written: %w", name, toolkit.Reason(err))
 	}
 	c.Now = text
-	// The file is written: an error from here on is only a note.
+	// The file is written, so an error from here on is only a note.
 	data, err := c.Call.FS.ReadFile(ctx, c.Path)
 	if err != nil {
 		c.Notes = append(c.Notes, fmt.Sprintf("The file could not be read again: %v", toolkit.Reason(err)))
@@ -124,7 +125,7 @@ func (c *Change) Write(ctx context.Context, data []byte, text string) error {
 	return nil
 }
 
-// Done records a finished write: what the model knows of the file now, and how to undo it.
+// Done records a finished write: what the model now knows of the file, and how to undo the write.
 func (c *Change) Done() {
 	KnownOf(c.Call).Put(c.Path, c.Now)
 	what := "Edit "
@@ -138,7 +139,7 @@ func (c *Change) Done() {
 func (c *Change) back() lsp.FileOperation {
 	if c.Old == nil {
 		path := c.Path
-		if real, link := toolkit.LinkTarget(c.Call, path); link { // a link whose target did not exist stays
+		if real, link := toolkit.LinkTarget(c.Call, path); link { // keeps a link whose target did not exist
 			path = real
 		}
 		return lsp.FileOperation{Kind: lsp.RemoveFile, Path: path, Old: c.Now}

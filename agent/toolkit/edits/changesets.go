@@ -8,19 +8,19 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// Limits of the changes that are kept for undo: their number, and the bytes of all their texts.
+// Limits of the changes kept for undo: their number, and the bytes of all their texts.
 const (
 	maxUndone     = 20
 	maxUndoneSize = 16 << 20
 )
 
-// ChangeSet holds what one call changed, as operations that reverse it.
+// ChangeSet holds the changes that one call made, as operations that reverse them.
 type ChangeSet struct {
 	// What names the change, such as "Edit a.go".
 	What string
 	// Ops reverse the change, in this order.
 	Ops []lsp.FileOperation
-	// Bytes are the contents of deleted files, and Modes their permissions.
+	// Bytes are the contents of deleted files, and Modes are their permissions.
 	Bytes map[string][]byte
 	Modes map[string]fs.FileMode
 	// Never is the reason why the change cannot be undone, or "".
@@ -64,7 +64,7 @@ func (c *changeSets) Push(s *ChangeSet) {
 		}
 		from--
 	}
-	if from == len(c.sets) { // it alone is too large
+	if from == len(c.sets) { // a single change that is too large
 		c.sets = []*ChangeSet{{What: s.What, Never: "it is too large"}}
 		return
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// A file that changes between the check and its own operation is not deleted.
+// A file that changes between the check and its deletion is not deleted.
 func TestApplyOperations_DeleteOfChangedFile(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"a.txt": "a\n", "b.txt": "b\n"})
 	w.FS.Saved = func(_, text string) string {

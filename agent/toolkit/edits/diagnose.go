@@ -28,7 +28,7 @@ func FormatsWrites(call *agent.Call) bool {
 	return onWrite(call).Format
 }
 
-// onWrite returns what the user wants language servers to do for a file that is written.
+// onWrite returns what language servers should do for a file that is written, according to the user's settings.
 func onWrite(call *agent.Call) lsp.OnWrite {
 	if servers := toolkit.Languages(call.Values); servers != nil {
 		return servers.OnWrite()
@@ -36,8 +36,8 @@ func onWrite(call *agent.Call) lsp.OnWrite {
 	return lsp.OnWrite{}
 }
 
-// Diagnose notifies the language servers of a change. If report is set, it adds their diagnostics to res. before has the texts of the files
-// that existed before the change.
+// Diagnose notifies the language servers of a change. If report is set, it adds their diagnostics to res. before holds the texts of
+// the files that existed before the change.
 func Diagnose(ctx context.Context, call *agent.Call, res *agent.Result, report bool, before map[string]string, paths []string, events ...lsp.FileEvent) {
 	servers := toolkit.Languages(call.Values)
 	switch {

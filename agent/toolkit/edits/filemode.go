@@ -12,7 +12,7 @@ import (
 
 // executables is implemented by file systems that can make a file executable.
 type executables interface {
-	// MakeExecutable lets everyone execute a file who can read it. It is a no-op if the file is not on the disk.
+	// MakeExecutable makes a file executable for everyone who can read it. It is a no-op if the file is not on the disk.
 	MakeExecutable(ctx context.Context, path string) error
 }
 
@@ -28,7 +28,7 @@ func MarkExecutable(ctx context.Context, call *agent.Call, path, text string) st
 	return "The file is executable."
 }
 
-// modeSetter is implemented by file systems with permissions.
+// modeSetter is implemented by file systems that support permissions.
 type modeSetter interface {
 	// SetMode gives a file the permissions in mode. It is a no-op if the file is not on the disk.
 	SetMode(ctx context.Context, path string, mode fs.FileMode) error

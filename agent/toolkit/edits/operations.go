@@ -21,8 +21,8 @@ type Operations struct {
 // Name returns how path is shown to the model and the user.
 func (c *Operations) Name(path string) string { return toolkit.Display(&c.Call.Workspace, path) }
 
-// Effects returns the effects of the operations. Edits inside a root are one effect with all their paths, so that the user answers one
-// question for a rename. Each edit outside the roots is an effect of its own.
+// Effects returns the effects of the operations. Edits inside a root are one effect with all their paths, so that the user answers
+// one question for a rename. Each edit outside the roots is a separate effect.
 func (c *Operations) Effects(title string) []approval.Effect {
 	var effects []approval.Effect
 	add := func(e approval.Effect) {
@@ -110,7 +110,7 @@ func (c *Operations) describe(o *lsp.FileOperation) string {
 	}
 }
 
-// List describes the operations, one a line.
+// List describes the operations, one per line.
 func (c *Operations) List() string {
 	var b strings.Builder
 	for i := range c.Ops {
@@ -119,7 +119,7 @@ func (c *Operations) List() string {
 	return b.String()
 }
 
-// Places returns the locations of the changes, for editors that follow them.
+// Places returns the locations of the changes, so that editors can follow them.
 func (c *Operations) Places() []agent.Location {
 	var list []agent.Location
 	for i := range c.Ops {

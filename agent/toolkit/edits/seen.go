@@ -14,18 +14,18 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit/lines"
 )
 
-// Limits of the texts that are kept.
+// Limits of the texts that a session keeps.
 const (
 	maxSeenFiles = 30
 	maxSeenBytes = 8 << 20
 )
 
-// seenTexts holds the texts of files as the model of a session knows them: what it has read, and the results of its changes. An edit is
-// made for the text that the model knows. If the file has another text, the model must read it first.
+// seenTexts holds the texts of files as the model of a session knows them: what it has read, and the results of its changes. An
+// edit applies to the text that the model knows. If the file's text differs, the model must read it first.
 type seenTexts struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	files map[string]*list.Element
-	order *list.List // of *seenText, the latest first
+	order *list.List // of *seenText, most recent first
 	size  int
 }
 
@@ -74,9 +74,9 @@ func (s *seenTexts) get(path string) (text string, known bool) {
 	return "", false
 }
 
-// moved records that a file or a directory was moved, or removed if to is empty.
+// moved records that a file or a directory was moved to to, or removed if to is empty.
 func (s *seenTexts) moved(path, to string) {
-	var moved []seenText // the oldest first
+	var moved []seenText // oldest first
 	s.mu.Lock()
 	for e := s.order.Back(); e != nil; {
 		t := e.Value.(*seenText)
@@ -94,7 +94,8 @@ func (s *seenTexts) moved(path, to string) {
 	}
 }
 
-// knownTexts gives access to the [seenTexts] of a call's session by paths as they are given: a file may have several names.
+// knownTexts provides access to the [seenTexts] of a call's session by path. It resolves the path, because a file may have several
+// names.
 type knownTexts struct {
 	seen  *seenTexts
 	files agent.FS
@@ -126,10 +127,10 @@ func Saw(call *agent.Call, path string, data []byte) {
 	}
 }
 
-// ErrChanged is wrapped by the error for an edit of a text that the file no longer has.
+// ErrChanged is wrapped by the error for an edit of text that the file no longer contains.
 var ErrChanged = errors.New("the file has changed since you read it")
 
-// staleLines is how many lines around an edit must be as the model knows them.
+// staleLines is the number of lines around an edit that must match what the model knows.
 const staleLines = 3
 
 // Parts of messages about a text that changed.
@@ -139,7 +140,8 @@ const (
 	ChangedElsewhere = "The file has changed since you read it, but not where the edit goes."
 )
 
-// StaleRegions returns the regions of a text that the model does not know. It returns nil if the model knows no other text of the file.
+// StaleRegions returns the regions of a text that the model does not know. It returns nil if the model knows no different text of
+// the file.
 func StaleRegions(call *agent.Call, path, text string) []lines.Region {
 	known, isKnown := KnownOf(call).Get(path)
 	if !isKnown || known == text {
@@ -148,7 +150,7 @@ func StaleRegions(call *agent.Call, path, text string) []lines.Region {
 	return lines.Changed(lines.Parse(known), lines.Parse(text))
 }
 
-// AsSplices returns the places at which now differs from text.
+// AsSplices returns the differences between text and now as splices.
 func AsSplices(text, now string) []lines.Splice {
 	var all []lines.Splice
 	for _, r := range lines.Changed(lines.Parse(text), lines.Parse(now)) {

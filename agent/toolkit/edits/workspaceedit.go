@@ -28,14 +28,14 @@ import (
 type WorkspaceChange struct {
 	Call *agent.Call
 	ops  []lsp.FileOperation
-	// seen has the contents of the files to remove at planning time, written the texts that this change has written.
+	// seen holds the contents of the files to remove at planning time, written the texts that this change has written.
 	seen    map[string][]byte
 	written map[string]string
-	// undo are the steps that restore what was done so far, in the order of what was done.
+	// undo holds the steps that restore what was done so far, in the order of the changes.
 	undo []undoStep
-	// back are the operations that reverse the change, in the order of what was done, and never is the reason why there are none. deleted
-	// has the contents of removed files, and had their permissions. Raw and Modes are the same for files that are restored. Undoing is set
-	// if the change undoes another one.
+	// back holds the operations that reverse the change, in the order of the changes, and never is the reason why there are none.
+	// deleted holds the contents of removed files, and had their permissions. Raw and Modes are the same for files that are
+	// restored. Undoing is set if the change undoes another one.
 	back    []lsp.FileOperation
 	deleted map[string][]byte
 	had     map[string]fs.FileMode
@@ -50,14 +50,14 @@ type WorkspaceChange struct {
 	Content   []agent.Content
 	Locations []agent.Location
 	Notes     []string
-	// Before are the texts of files before the change, Changed the files that have another text now, and Events what else happened to files.
-	// Language servers need them.
+	// Before holds the texts of files before the change, Changed lists the files whose text has changed, and Events holds the other
+	// changes to files. Language servers need them.
 	Before  map[string]string
 	Changed []string
 	Events  []lsp.FileEvent
 }
 
-// undoStep restores one thing.
+// undoStep reverses one change.
 type undoStep struct {
 	what string
 	do   func(ctx context.Context) error
@@ -72,8 +72,8 @@ const (
 	MaxFollowed = 50
 )
 
-// ApplyOperations makes the changes. If it fails, all files are as they were, or the error names those that are not. seen is the result of
-// [SeenFiles] at planning time, or nil if no time has passed since.
+// ApplyOperations makes the changes. If it fails, all files are restored, or the error names those that are not. seen is the result
+// of [SeenFiles] at planning time, or nil if no time has passed since.
 func ApplyOperations(ctx context.Context, call *agent.Call, ops []lsp.FileOperation, seen map[string][]byte) (*WorkspaceChange, error) {
 	return NewWorkspaceChange(call, ops, seen).Apply(ctx)
 }
@@ -86,8 +86,8 @@ func NewWorkspaceChange(call *agent.Call, ops []lsp.FileOperation, seen map[stri
 	}
 }
 
-// Apply makes the change and returns w. It may be called once. If it fails, all files are as they were, or the error names those that are
-// not.
+// Apply makes the change and returns w. It may be called once. If it fails, all files are restored, or the error names those that
+// are not.
 func (w *WorkspaceChange) Apply(ctx context.Context) (*WorkspaceChange, error) {
 	if err := w.check(ctx); err != nil {
 		return nil, fmt.Errorf("nothing was changed: %w", err)
@@ -106,7 +106,7 @@ func (w *WorkspaceChange) Apply(ctx context.Context) (*WorkspaceChange, error) {
 	return w, nil
 }
 
-// remember records what the model knows of the files now, and how to undo the change.
+// remember records what the model now knows of the files, and how to undo the change.
 func (w *WorkspaceChange) remember() {
 	if !w.Undoing {
 		slices.Reverse(w.back)
@@ -146,8 +146,8 @@ func (w *WorkspaceChange) check(ctx context.Context) error {
 	return nil
 }
 
-// SeenFiles returns the contents of the files that operations remove, as the editor has them, so that a file with unknown content is not
-// removed. It leaves out a file that an earlier operation changes, that cannot be read, or that is too large.
+// SeenFiles returns the editor's contents of the files that operations remove, so that a file with unknown content is not removed.
+// It omits a file that an earlier operation changes, that cannot be read, or that is too large.
 func SeenFiles(ctx context.Context, call *agent.Call, ops []lsp.FileOperation) map[string][]byte {
 	seen := make(map[string][]byte)
 	for i := range ops {
@@ -162,7 +162,7 @@ func SeenFiles(ctx context.Context, call *agent.Call, ops []lsp.FileOperation) m
 	return seen
 }
 
-// readSeen reads a file of any content, within the bounds of what is compared.
+// readSeen reads a file of any content, up to the size that is compared.
 func readSeen(ctx context.Context, call *agent.Call, path string) ([]byte, error) {
 	if info, err := call.FS.Stat(ctx, path); err == nil && (info.Size() > toolkit.MaxReadFile || !info.Mode().IsRegular()) {
 		return nil, errors.ErrUnsupported
@@ -174,8 +174,8 @@ func readSeen(ctx context.Context, call *agent.Call, path string) ([]byte, error
 	return data, err
 }
 
-// asSeen returns an error if a file that is to be removed has another content than at planning time or than this change wrote. A file that
-// could not be read at planning time passes.
+// asSeen returns an error if the content of a file that is to be removed differs from the one at planning time or from what this
+// change wrote. A file that could not be read at planning time passes.
 func (w *WorkspaceChange) asSeen(ctx context.Context, o *lsp.FileOperation) error {
 	if o.Directory {
 		return nil
@@ -193,7 +193,7 @@ func (w *WorkspaceChange) asSeen(ctx context.Context, o *lsp.FileOperation) erro
 		return fmt.Errorf("cannot check that %s is unchanged before deleting it: %w", w.name(o.Path), toolkit.Reason(err))
 	}
 	same := !known || bytes.Equal(seen, data)
-	if same && (written || o.Old != "") { // the user was shown the text of the plan
+	if same && (written || o.Old != "") { // the user saw the planned text
 		now, _, err := toolkit.DecodeText(data)
 		same = err == nil && now == text
 	}
