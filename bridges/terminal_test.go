@@ -78,7 +78,7 @@ func TestTerminal(t *testing.T) {
 				t.Errorf("output %q", out.Text)
 			}
 		})
-		t.Run("what the shell leaves behind", func(t *testing.T) {
+		t.Run("what the shell leaves", func(t *testing.T) {
 			for _, shell := range []string{"bash", "sh", "dash", "zsh"} {
 				path, err := exec.LookPath(shell)
 				if err != nil {

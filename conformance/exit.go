@@ -93,15 +93,15 @@ var exitChecks = []Check{
 	})},
 	{"exit.signal.idle", TierMust, "An idle agent ends in time on SIGTERM.", pageTransports, idle((*peer).endsOnSignal)},
 	{"exit.signal.in-turn", TierMust, "An agent in a turn ends in time on SIGTERM.", pageTransports, busy((*peer).endsOnSignal)},
-	{"exit.signal.in-command", TierMust, "An agent that runs a command ends in time on SIGTERM, with nothing left behind.", pageTransports, inCommand((*peer).endsOnSignal)},
+	{"exit.signal.in-command", TierMust, "An agent that runs a command ends in time on SIGTERM, with no process left.", pageTransports, inCommand((*peer).endsOnSignal)},
 	{"exit.signal.code", TierShould, "An agent that SIGTERM ends has the exit code 0.", pageTransports, idle(func(p *peer) {
 		p.terminate()
 		if state, _ := p.exits(); !state.Success() {
 			p.failf("the agent %v", state)
 		}
 	})},
-	{"exit.orphans.idle", TierMust, "An agent that has ended leaves no process behind.", pageTransports, idle((*peer).leavesNothing)},
-	{"exit.orphans.in-command", TierMust, "An agent that ends while it runs a command leaves no process behind.", pageTransports, inCommand((*peer).leavesNothing)},
+	{"exit.orphans.idle", TierMust, "An agent that has ended leaves no process.", pageTransports, idle((*peer).leavesNothing)},
+	{"exit.orphans.in-command", TierMust, "An agent that ends while it runs a command leaves no process.", pageTransports, inCommand((*peer).leavesNothing)},
 	{"exit.orphans.cancel", TierMust, "A cancelled command is gone.", pageCancellation, inSession(func(s *scene) {
 		// An agent may start a helper process with its first command, and a cancelled command may not have started.
 		s.command().answer()

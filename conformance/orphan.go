@@ -66,7 +66,7 @@ func (p *peer) gone(before, permitted []processInfo) {
 		for _, i := range left {
 			names = append(names, fmt.Sprintf("%d %s", i.pid, i.command))
 		}
-		p.failf("processes are left behind: %s", strings.Join(names, "; "))
+		p.failf("processes are left: %s", strings.Join(names, "; "))
 	}
 }
 

@@ -87,7 +87,7 @@ func TestPanic(t *testing.T) {
 		t.Errorf("got %+v, %v", tried.result, err)
 	}
 	if left, _ := os.ReadDir(s.dir); len(left) != 0 {
-		t.Errorf("left behind: %v", left)
+		t.Errorf("left: %v", left)
 	}
 }
 

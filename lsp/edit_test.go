@@ -23,7 +23,7 @@ func TestText_Apply(t *testing.T) {
 		{"in any order", "one two\nthree\n", []protocol.TextEdit{edit(1, 0, 1, 5, "3"), edit(0, 0, 0, 3, "1"), edit(0, 4, 0, 7, "2")}, "1 2\n3\n"},
 		{"insertions keep their order", "x", []protocol.TextEdit{edit(0, 0, 0, 0, "a"), edit(0, 0, 0, 0, "b")}, "abx"},
 		{"insertion before a replacement", "xy", []protocol.TextEdit{edit(0, 1, 0, 2, "z"), edit(0, 1, 0, 1, "-")}, "x-z"},
-		{"insertion behind a replacement", "xy", []protocol.TextEdit{edit(0, 0, 0, 1, "z"), edit(0, 1, 0, 1, "-")}, "z-y"},
+		{"insertion after a replacement", "xy", []protocol.TextEdit{edit(0, 0, 0, 1, "z"), edit(0, 1, 0, 1, "-")}, "z-y"},
 		{"touching", "abcd", []protocol.TextEdit{edit(0, 0, 0, 2, "1"), edit(0, 2, 0, 4, "2")}, "12"},
 		{"the whole with an end that is too far", "a\nb\n", []protocol.TextEdit{edit(0, 0, 99, 99, "new\n")}, "new\n"},
 		{"line ends stay", "a\r\nb\r\n", []protocol.TextEdit{edit(0, 0, 0, 9, "x")}, "x\r\nb\r\n"},

@@ -343,7 +343,7 @@ func TestDocument_LateOfClosed(t *testing.T) {
 	}
 	defer d.Release()
 	if int(d.Version) <= last {
-		t.Errorf("version %d behind version %d", d.Version, last)
+		t.Errorf("version %d after version %d", d.Version, last)
 	}
 	say(t, s, path, last, "BUG old")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

@@ -59,7 +59,7 @@ func TestServer_AnswersOfTheServer(t *testing.T) {
 	}
 	ask[any](s, "test/stray", nil)
 	if got := ask[string](s, "test/echo", "hello"); got != "hello" {
-		t.Errorf("behind stray messages: %q", got)
+		t.Errorf("after stray messages: %q", got)
 	}
 	for _, method := range []string{"initialize", "exit", "textDocument/didOpen"} {
 		if s.Call(in(t), method, nil, nil) == nil || s.Notify(in(t), method, nil) == nil {
@@ -131,7 +131,7 @@ func TestServer_StartsThatFail(t *testing.T) {
 				err = s.Start(in(t))
 			}
 			if !errors.Is(err, lsp.ErrServerFailed) || s.Status().State != lsp.StateFailed {
-				t.Errorf("behind the last attempt: %v, %s", err, s.Status().State)
+				t.Errorf("after the last attempt: %v, %s", err, s.Status().State)
 			}
 			attempts := 4
 			if tt.once {
@@ -295,7 +295,7 @@ func TestServer_CloseInEachPhase(t *testing.T) {
 				t.Errorf("who waits for the start got %v", err)
 			}
 			if err := s.Call(in(t), "test/echo", 1, nil); !errors.Is(err, lsp.ErrClosed) {
-				t.Errorf("a call behind the close: %v", err)
+				t.Errorf("a call after the close: %v", err)
 			}
 			if st := s.Status(); st.State != lsp.StateClosed || st.PID != 0 {
 				t.Errorf("%+v", st)

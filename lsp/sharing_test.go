@@ -165,7 +165,7 @@ func TestManager_SharesServers(t *testing.T) {
 	}
 	one.Close()
 	if r, err := two.Diagnostics(in(t), path); err != nil || len(r.Silent) > 0 {
-		t.Errorf("behind the end of the other session: %+v, %v", r, err)
+		t.Errorf("after the end of the other session: %+v, %v", r, err)
 	}
 	if _, err := one.Servers(in(t), path); err == nil {
 		t.Error("a closed session returned servers")

@@ -261,7 +261,7 @@ func TestWorkspaceEdit_PlanErrors(t *testing.T) {
 		says    string
 	}{
 		{"overlap", []lsp.DocumentChange{docEdit("file:///a", edit(0, 0, 0, 2, "x"), edit(0, 1, 0, 3, "y"))}, lsp.ErrOverlap, "/a: overlapping LSP edits: 1:1-1:3 conflicts with 1:2-1:4"},
-		{"another version", []lsp.DocumentChange{&lsp.TextDocumentEdit{URI: "file:///held", Version: new(int32(6))}}, lsp.ErrEditVersion, "at 6 when the server made it, and is at 7"},
+		{"another version", []lsp.DocumentChange{&lsp.TextDocumentEdit{URI: "file:///held", Version: new(int32(6))}}, lsp.ErrEditVersion, "for version 6 of /held, which now has version 7"},
 		{"no file URI", []lsp.DocumentChange{docEdit("untitled:Untitled-1")}, lsp.ErrNotAFile, "untitled:Untitled-1"},
 		{"no URI", []lsp.DocumentChange{&lsp.CreateFile{}}, lsp.ErrNotAFile, `""`},
 		{"a new URI that is none", []lsp.DocumentChange{&lsp.RenameFile{OldURI: "file:///a", NewURI: "https://x/y"}}, lsp.ErrNotAFile, "https://x/y"},

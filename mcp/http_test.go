@@ -282,7 +282,7 @@ func TestHTTP_StandingStream(t *testing.T) {
 				want = fmt.Sprintf("e%d", n)
 			}
 			if got := <-last; got != want {
-				t.Errorf("opening %d resumes behind %q, want %q", n+1, got, want)
+				t.Errorf("opening %d resumes after %q, want %q", n+1, got, want)
 			}
 		}
 		set.says("web", "run", "{}")

@@ -183,11 +183,11 @@ func TestNoticeRate(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		if ok, first := given(1000); ok != 1 || first != 1 {
-			t.Errorf("%d, %d behind a while", ok, first)
+			t.Errorf("%d, %d after a while", ok, first)
 		}
 		time.Sleep(time.Hour)
 		if ok, _ := given(1000); ok != 20 {
-			t.Errorf("%d behind an hour", ok)
+			t.Errorf("%d after an hour", ok)
 		}
 	})
 }

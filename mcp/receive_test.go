@@ -87,7 +87,7 @@ func TestReceive_OddResults(t *testing.T) {
 		} {
 			_, _ = set.say(says{Mute: true, Lines: []string{`{"jsonrpc":"2.0","id":$ID,"result":` + answer + `}`}})
 			if got := set.says("puppet", "say", `{}`); got != "said" {
-				t.Errorf("behind %.100s: %q", answer, got)
+				t.Errorf("after %.100s: %q", answer, got)
 			}
 		}
 	})
@@ -131,7 +131,7 @@ func FuzzReceive(f *testing.F) {
 					break
 				}
 				if tries == 20 {
-					t.Fatalf("%s: no call behind %q goes through: %+v, %v", server, line, res, err)
+					t.Fatalf("%s: no call after %q goes through: %+v, %v", server, line, res, err)
 				}
 				if err := set.Reconnect(t.Context(), server); err != nil {
 					t.Logf("%s: reconnecting: %v", server, err)

@@ -181,10 +181,10 @@ func TestCrash_CutAtEveryByteKeepsTheLinesBefore(t *testing.T) {
 			}
 			re := open(t, s, l.ID())
 			if diff := cmp.Diff(all[:want], allEntries(t, re)); diff != "" {
-				t.Fatalf("cut at %d, %d zero bytes behind (-want +got):\n%s", cut, len(tail), diff)
+				t.Fatalf("cut at %d, %d zero bytes after (-want +got):\n%s", cut, len(tail), diff)
 			}
 			if torn := !atLine || tail != ""; torn != (len(re.Notices()) == 1) {
-				t.Fatalf("cut at %d, %d zero bytes behind: notices %q", cut, len(tail), re.Notices())
+				t.Fatalf("cut at %d, %d zero bytes after: notices %q", cut, len(tail), re.Notices())
 			}
 			appendMessage(t, re, user("after the crash"))
 			closeLog(t, re)

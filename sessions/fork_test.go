@@ -339,7 +339,7 @@ func TestForkAt_KeepsValidState(t *testing.T) {
 	if err := l.SetTitle("First", "auto"); err != nil {
 		t.Fatal(err)
 	}
-	leaf := appendMessage(t, l, user("behind"))
+	leaf := appendMessage(t, l, user("after"))
 	if err := l.SetTitle("Second", "auto"); err != nil {
 		t.Fatal(err)
 	}

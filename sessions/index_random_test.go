@@ -350,7 +350,7 @@ func (h *listHistory) walk(i int, all []sessions.Info) {
 		h.walks[i] = w
 	}
 	want := []sessions.Info{}
-	more, behind := false, 0
+	more, after := false, 0
 	for n, id := range w.order {
 		at := slices.IndexFunc(all, func(i sessions.Info) bool { return i.ID == id })
 		if at < 0 || len(taken(all[at:at+1], w.options)) == 0 {
@@ -360,12 +360,12 @@ func (h *listHistory) walk(i int, all []sessions.Info) {
 			more = true
 			break
 		}
-		want, behind = append(want, all[at]), n+1
+		want, after = append(want, all[at]), n+1
 	}
-	w.order = w.order[behind:] // including those that were skipped: they may be back for the next page
+	w.order = w.order[after:] // including those that were skipped: they may be back for the next page
 	got := list(t, h.stores[0], w.options)
 	if diff := gocmp.Diff(want, append([]sessions.Info{}, got.Sessions...), sameWhenEmpty); diff != "" || more != (got.Next != "") {
-		t.Fatalf("page behind %q, more: %t, next %q (-want +got):\n%s\nafter %s", w.options.Cursor, more, got.Next, diff, strings.Join(h.did, ", "))
+		t.Fatalf("page after %q, more: %t, next %q (-want +got):\n%s\nafter %s", w.options.Cursor, more, got.Next, diff, strings.Join(h.did, ", "))
 	}
 	if w.options.Cursor = got.Next; !more {
 		h.walks[i] = nil

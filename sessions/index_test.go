@@ -408,7 +408,7 @@ func TestIndex_LinkedDirectories(t *testing.T) {
 	l := open(t, elsewhere, "far")
 	appendMessage(t, l, user("z"))
 	if got := list(t, s, sessions.ListOptions{Cwd: "/w/out"}).Sessions; len(got) != 1 || got[0].Messages != 2 {
-		t.Errorf("behind the link: %+v", got)
+		t.Errorf("after the link: %+v", got)
 	}
 }
 

@@ -121,7 +121,7 @@ func TestList_Titles(t *testing.T) {
 		count    int
 	}{
 		{"first line of the prompt", "", []providers.Message{user("one\ntwo")}, nil, 0, "one", 1},
-		{"prompt behind an answer", "", []providers.Message{assistant("hello"), user("one")}, nil, 0, "one", 2},
+		{"prompt after an answer", "", []providers.Message{assistant("hello"), user("one")}, nil, 0, "one", 2},
 		{"long prompt", "", []providers.Message{user(long)}, nil, 0, long[:len("long é ")*11] + "lo…", 1},
 		{"prompt far down", "", []providers.Message{assistant(strings.Repeat("x", 30_000)), user("one"), user("two")}, nil, 0, "one", 3},
 		{"large prompt", "", []providers.Message{image, user("two")}, nil, 0, "with an image", 2},

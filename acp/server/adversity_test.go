@@ -90,13 +90,13 @@ func begin(t *testing.T, ctx context.Context, c *config, dir string) (w *wire, i
 // An editor that stops reading during a turn blocks that turn, but does not keep the program from ending.
 func TestServe_EndsWithoutAReader(t *testing.T) {
 	testenv.NoLeaks(t)
-	ended, behind := make(chan struct{}), make(chan struct{})
+	ended, after := make(chan struct{}), make(chan struct{})
 	c := newConfig(t, scripted(providertest.Step{providertest.Call("c1", "flood", `{}`)}))
 	c.server.Sessions.Tools = toolOf("flood", func(ctx context.Context, call *agent.Call) (*agent.Result, error) {
 		defer close(ended)
 		for i := 0; ctx.Err() == nil; i++ {
 			if i == 1000 {
-				close(behind) // not reached: the editor blocks the tool
+				close(after) // not reached: the editor blocks the tool
 			}
 			call.Update(agent.Progress{Content: []agent.Content{agent.TextContent{Text: strings.Repeat("x", 16<<10)}}})
 		}
@@ -108,7 +108,7 @@ func TestServe_EndsWithoutAReader(t *testing.T) {
 	w.send(`{"jsonrpc":"2.0","id":"p","method":"session/prompt","params":{"sessionId":%q,"prompt":[{"type":"text","text":"go"}]}}`, id)
 	w.until(`"in_progress"`)
 	select {
-	case <-behind:
+	case <-after:
 		t.Error("a tool continued without a reader")
 	case <-time.After(500 * time.Millisecond): // long enough to fill all buffers
 	}

@@ -120,7 +120,7 @@ var attempts = []attempt{
 		name: "a search through a link", mode: approval.ModeAuto, tool: "search", input: `{"pattern":"PRIVATE","paths":["link"]}`, want: "asks",
 		lay: func(t *testing.T, w *target) { w.link(t, w.home, filepath.Join(w.dir, "link")) },
 	},
-	{name: "a path with a zero byte", mode: approval.ModeAuto, tool: "write", input: `{"path":"a\u0000b","content":"x"}`, want: "fails"},
+	{name: "a path with a NUL byte", mode: approval.ModeAuto, tool: "write", input: `{"path":"a\u0000b","content":"x"}`, want: "fails"},
 	{
 		name: "a secret file", mode: approval.ModeAuto, tool: "read", input: `{"path":".env"}`, want: "asks", shows: []string{"secrets"},
 		lay: func(t *testing.T, w *target) { w.put(t, filepath.Join(w.dir, ".env"), "KEY=1") },

@@ -123,14 +123,14 @@ func leakIn(text string, isTool func(name string) bool) (at int, found bool) {
 		if strings.Contains(before, "】【") {
 			signs++
 		}
-		behind := text[end:min(len(text), end+96)]
-		if foreign(before) || foreign(behind) {
+		after := text[end:min(len(text), end+96)]
+		if foreign(before) || foreign(after) {
 			signs++
 		}
-		if rest := strings.TrimLeft(behind, " \t\r\n"); rest != behind && strings.HasPrefix(rest, "code") && (len(rest) == 4 || !isNameByte(rest[4])) {
+		if rest := strings.TrimLeft(after, " \t\r\n"); rest != after && strings.HasPrefix(rest, "code") && (len(rest) == 4 || !isNameByte(rest[4])) {
 			signs++
 		}
-		if strings.Contains(behind, leakMarker) {
+		if strings.Contains(after, leakMarker) {
 			signs++
 		}
 		if signs >= 2 {

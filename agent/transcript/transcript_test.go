@@ -195,7 +195,7 @@ func TestWrite_Fails(t *testing.T) {
 			t.Errorf("%s: %v", f, err)
 		}
 		if w.calls > 3 {
-			t.Errorf("%s: %d writes behind the failure", f, w.calls)
+			t.Errorf("%s: %d writes after the failure", f, w.calls)
 		}
 	}
 }

@@ -333,7 +333,7 @@ func TestReadConfig_LinkToNothing(t *testing.T) {
 		t.Skip("no links here")
 	}
 	h := new(host)
-	if err := readConfig(dir, nil, "").err(); err == nil || !strings.Contains(err.Error(), "config.yml: cannot be read: not a regular file but a link to nothing") {
+	if err := readConfig(dir, nil, "").err(); err == nil || !strings.Contains(err.Error(), "config.yml: cannot be read: not a regular file but a broken link") {
 		t.Errorf("it is reported as %v", err)
 	}
 	if set, err := h.secrets(dir, new(options))(t.TempDir()); err != nil || set == nil {

@@ -53,7 +53,7 @@ func TestDebugger_BadInput(t *testing.T) {
 		fails(`launch {"program": "main.go", "arguments": "text"}`, "arguments must be a JSON object"),
 		fails(`launch {"program": "main.go", "arguments": "{"}`, "arguments"),
 		// The tool's own input.
-		fails("dance", `there is no action "dance"; there are launch, attach`),
+		fails("dance", `unknown action "dance"; the actions are launch, attach`),
 		fails(`launch {"program": 7}`, "program"),
 		fails(`launch {"program": "main.go", "args": "-v"}`, "args"),
 		fails(`launch {"program": "main.go", "stop_on_entry": "yes"}`, "stop_on_entry"),
@@ -107,7 +107,7 @@ func TestDebugger_BadInput(t *testing.T) {
 	for _, step := range []debugStep{
 		does("remove_breakpoint file=main.go line=2"),
 		{do: "set_breakpoint file=main.go line=22", want: []string{"line 2"}},
-		fails("run_to file=main.go line=5000", "there is no code at main.go:5000"),
+		fails("run_to file=main.go line=5000", "no loaded code at main.go:5000"),
 		fails("run_to file=elsewhere.go line=5", "elsewhere.go"),
 		does("run_to file=main.go line=19", "main.go:19"),
 		fails("evaluate expression=nobody", "could not find symbol", "nobody"),

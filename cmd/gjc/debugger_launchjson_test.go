@@ -98,7 +98,7 @@ func TestDebugger_LaunchJSON(t *testing.T) {
 	e.do(t, fails("launch configuration=Odd", "cobol"))
 	e.do(t, fails("launch configuration=Incomplete", "launch.json", "config:x.y"))
 	e.do(t, fails("launch configuration=Fake", "launch.json", "file"))
-	e.do(t, fails("launch configuration=Secret", "must not go through a form", "${env:NAME}"))
+	e.do(t, fails("launch configuration=Secret", "which a form cannot ask for", "${env:NAME}"))
 	if n := len(e.asked()); n != asked {
 		t.Errorf("the user is asked %d times about what can not be", n-asked)
 	}

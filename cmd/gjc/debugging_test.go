@@ -242,7 +242,7 @@ func debugActions(t *testing.T) []string {
 		values := agent.NewValues(nil)
 		debug.SetDebugger(values, new(debug.Debugger))
 		_, err := tool.Plan(t.Context(), &agent.Call{Input: jsonx.Raw(`{"action": "?"}`), Values: values})
-		_, list, ok := strings.Cut(fmt.Sprint(err), "there are ")
+		_, list, ok := strings.Cut(fmt.Sprint(err), "the actions are ")
 		if !ok {
 			t.Fatalf("the tool does not list its actions: %v", err)
 		}

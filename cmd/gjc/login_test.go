@@ -13,7 +13,7 @@ func TestLogin_Refused(t *testing.T) {
 	t.Parallel()
 	const corp = "providers:\n  corp: {api: openai-completions, baseUrl: 'http://127.0.0.1:1/v1', models: [{id: m}]"
 	for name, tt := range map[string]struct{ models, part string }{
-		"unknown":  {"", "Name your own in models.yml"},
+		"unknown":  {"", "Configure your own in models.yml"},
 		"keyless":  {corp + "}\n", "auth: apiKey"},
 		"mistake":  {corp + ", windows: 3}\n", "models.yml:2"},
 		"takes it": {corp + ", auth: apiKey}\n", ""},
@@ -42,7 +42,7 @@ func TestLogin_NotTested(t *testing.T) {
 		part string
 	}{
 		{[]string{"login", "--test", "corp"}, "the key could not be tested"},
-		{[]string{"logout", "korp"}, `there is no provider "korp"`},
+		{[]string{"logout", "korp"}, `unknown provider "korp"`},
 	} {
 		cmd := exec.CommandContext(t.Context(), self(t), tt.args...)
 		cmd.Dir, cmd.Env, cmd.Stdin = home, environment(home), strings.NewReader("k-of-corp\n")

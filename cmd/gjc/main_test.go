@@ -67,7 +67,7 @@ func (m leakChecked) Run() int {
 		err = goleak.Find()
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "goroutines left behind:", err)
+		fmt.Fprintln(os.Stderr, "goroutines are left:", err)
 		return 1
 	}
 	return 0

@@ -46,9 +46,9 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 		meant = names[i]
 	}
 	if meant != "" {
-		return fmt.Errorf("%w: %s has no command %q; did you mean %q?", errUsage, word, cmd.CommandPath(), meant)
+		return fmt.Errorf("%w: unknown command %q for %s; did you mean %q?", errUsage, word, cmd.CommandPath(), meant)
 	}
-	return fmt.Errorf("%w: there is no command %q of %s; there are %s", errUsage, word, cmd.CommandPath(), strings.Join(names, ", "))
+	return fmt.Errorf("%w: unknown command %q for %s; the commands are %s", errUsage, word, cmd.CommandPath(), strings.Join(names, ", "))
 }
 
 // flagError returns cobra's error about a flag, with the flag that may have been meant.

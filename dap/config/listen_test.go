@@ -25,6 +25,6 @@ func TestPrepareAttach_PortTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p, err := config.PrepareAttach(spec, a); err != nil || p.Arguments["port"] != a.Port {
-		t.Errorf("behind its release: %v, %v", p, err)
+		t.Errorf("after its release: %v, %v", p, err)
 	}
 }

@@ -76,7 +76,7 @@ func TestPut_Sparse(t *testing.T) {
 			if err != nil || !replaced {
 				t.Fatalf("replaced %v, %v", replaced, err)
 			}
-			for name, want := range map[string]string{"holes": "new text\n", "behind": "stays\n"} {
+			for name, want := range map[string]string{"holes": "new text\n", "after": "stays\n"} {
 				if text, err := open(t, out).ReadFile(t.Context(), name, 1<<20); err != nil || string(text) != want {
 					t.Errorf("%s: %q, %v", name, text, err)
 				}
@@ -118,7 +118,7 @@ func twoMembers(t *testing.T, first *tar.Header) []byte {
 	for _, m := range []struct {
 		h    *tar.Header
 		text string
-	}{{first, "text"}, {&tar.Header{Name: "behind", Size: 6, Mode: 0o644}, "stays\n"}} {
+	}{{first, "text"}, {&tar.Header{Name: "after", Size: 6, Mode: 0o644}, "stays\n"}} {
 		if err := w.WriteHeader(m.h); err != nil {
 			t.Fatal(err)
 		}

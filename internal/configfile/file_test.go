@@ -83,7 +83,7 @@ func TestReadPlace_Odd(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := ReadPlace(Place{Dir: dir, Project: true}, Names("lsp"), map[string]bool{})
-	if len(files) != 2 || !strings.Contains(files[0].Problems[0], "larger than") || !strings.Contains(files[1].Problems[0], "no regular file") {
+	if len(files) != 2 || !strings.Contains(files[0].Problems[0], "larger than") || !strings.Contains(files[1].Problems[0], "not a regular file") {
 		t.Errorf("got %+v", files)
 	}
 }

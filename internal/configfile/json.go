@@ -26,7 +26,7 @@ func ParseJSON(data []byte) (*Node, error) {
 		if _, err = p.dec.ReadToken(); errors.Is(err, io.EOF) {
 			return n, nil
 		} else if err == nil {
-			return nil, plainf(p.at(), "there is more behind the JSON value")
+			return nil, plainf(p.at(), "there is more after the JSON value")
 		}
 	}
 	if _, ours := errors.AsType[*LineError](err); ours {

@@ -12,7 +12,7 @@ func TestParseJSONC(t *testing.T) {
 	for _, tt := range []struct{ name, text, want, fault string }{
 		{"comments", "// a\n{ /* b\n */ \"x\": 1, // c\n\"y\": [1, 2,], }\n// d", `{"x":1,"y":[1,2]}`, ""},
 		{"in strings", `{"a": "// no", "b": "/* no */", "c": "\"//", "d": ",}"}`, `{"a":"// no","b":"/* no */","c":"\"//","d":",}"}`, ""},
-		{"a comment behind the comma", "{\"a\": [1, // last\n]}", `{"a":[1]}`, ""},
+		{"a comment after the comma", "{\"a\": [1, // last\n]}", `{"a":[1]}`, ""},
 		{"a byte order mark", "\ufeff{}", `{}`, ""},
 		{"empty", "// nothing\n", "", ""},
 		{"no end of a comment", "{\n/* x", "", "line 2: a comment begins here and does not end"},

@@ -64,7 +64,7 @@ func TestEdited(t *testing.T) {
 			" \"cells\": [\n  {\n   \"cell_type\": \"code\",\n   \"execution_count\": null,\n   \"id\": \"ID\",\n   \"metadata\": {},\n   \"outputs\": [],\n   \"source\": [\n    \"new\\n\"\n   ]\n  },\n",
 		},
 		{
-			"behind all",
+			"after all",
 			Edit{Action: Insert, Cell: 2, Type: "markdown"},
 			"\n ],\n \"metadata\"",
 			",\n  {\n   \"cell_type\": \"markdown\",\n   \"id\": \"ID\",\n   \"metadata\": {},\n   \"source\": []\n  }\n ],\n \"metadata\"",
@@ -127,9 +127,9 @@ func TestEdited_Fails(t *testing.T) {
 	}{
 		{spread, Edit{Action: Replace, Cell: 2}, errEdit, "there is no cell 2; the notebook has cells 0 to 1"},
 		{spread, Edit{Action: Delete, Cell: -1}, errEdit, "no cell -1"},
-		{spread, Edit{Action: Insert, Cell: 3}, errEdit, "2 is behind all"},
-		{spread, Edit{Action: "run"}, errEdit, "no action"},
-		{spread, Edit{Action: Insert, Type: "sql"}, errEdit, "no type of cell"},
+		{spread, Edit{Action: Insert, Cell: 3}, errEdit, "2 is after all of them"},
+		{spread, Edit{Action: "run"}, errEdit, "unknown action"},
+		{spread, Edit{Action: Insert, Type: "sql"}, errEdit, "unknown cell type"},
 		{spread, Edit{Action: Replace, Type: "markdown", Cell: 1}, errEdit, "is of type code"},
 		{`{"cells":[{"cell_type":"code"}]}`, Edit{Action: Replace}, errEdit, "no source"},
 		{`{"cells":[]}`, Edit{Action: Delete}, errEdit, "has none"},

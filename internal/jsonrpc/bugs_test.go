@@ -343,7 +343,7 @@ func TestConn_Oversize(t *testing.T) {
 		fits := strings.Repeat("y", 150<<10)
 		p.send(`{"jsonrpc":"2.0","id":2,"method":"echo","params":{"a":"%s"}}`, fits)
 		if got := p.got(); len(got) != 1 || !strings.Contains(got[0], fits) {
-			t.Errorf("the message behind it got %d answers", len(got))
+			t.Errorf("the message after it got %d answers", len(got))
 		}
 	})
 }

@@ -292,7 +292,7 @@ func TestGroup_CloseLeavesNothing(t *testing.T) {
 		t.Error(err)
 	}
 	if n := program.Len(); n != 3 {
-		t.Errorf("the program has %d children behind the session's end, want 3", n)
+		t.Errorf("the program has %d children after the session's end, want 3", n)
 	}
 	if err := program.Close(t.Context()); err != nil {
 		t.Error(err)

@@ -30,7 +30,7 @@ func Run(m interface{ Run() int }) (code int) {
 	}
 	code = m.Run()
 	if left := g.left(); code == 0 && len(left) > 0 {
-		fmt.Fprintf(os.Stderr, "processes left behind:\n%s\n", strings.Join(left, "\n"))
+		fmt.Fprintf(os.Stderr, "processes left after:\n%s\n", strings.Join(left, "\n"))
 		code = 1
 	}
 	if err := g.stop(); err != nil {

@@ -87,7 +87,7 @@ func TestRun(t *testing.T) {
 		says string
 	}{
 		"passes": {code: 0}, "fails": {code: 5}, "panics": {code: 2}, "hangs": {code: -1}, "hides": {code: 5},
-		"leaves": {code: 1, says: "processes left behind:\n"},
+		"leaves": {code: 1, says: "processes left after:\n"},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

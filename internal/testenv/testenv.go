@@ -193,7 +193,7 @@ func NoLeaks(t testing.TB) {
 			err = goleak.Find(ignore)
 		}
 		if err != nil {
-			t.Errorf("goroutines left behind:\n%s", trim(err.Error()))
+			t.Errorf("goroutines are left:\n%s", trim(err.Error()))
 		}
 	})
 }

@@ -108,7 +108,7 @@ func TestStore_Merge(t *testing.T) {
 	set(trust.Denied, subject(dir, false, "dap.json=2"))
 	for _, sub := range []*trust.Subject{subject(dir, false, "lsp.json=2"), subject(dir, true)} {
 		if v := look(t, s, sub); v.State != trust.Unknown {
-			t.Errorf("trusted behind a no: %+v", v)
+			t.Errorf("trusted after a no: %+v", v)
 		}
 	}
 	if list, err := s.List(); err != nil || len(list) != 1 || list[0].Path != dir || list[0].State != trust.Denied || list[0].When.IsZero() {
@@ -249,7 +249,7 @@ func TestStore_Concurrent(t *testing.T) {
 	}
 	left, err := filepath.Glob(filepath.Join(dir, ".trust-*"))
 	if err != nil || len(left) > 0 {
-		t.Errorf("left behind: %q, %v", left, err)
+		t.Errorf("left after: %q, %v", left, err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	gone := errors.New("gone")

@@ -124,7 +124,7 @@ func TestParse(t *testing.T) {
 		{"cut off", "lsp.json", "{\"gopls\":\n\n{\"args\": [", all{}, "", []string{":3: the file is not JSON"}},
 		{"twice", "lsp.json", "{\"gopls\": {},\n\"gopls\": {}}", all{}, "", []string{"the file is not JSON: "}},
 		{"short idle", "lsp.json", `{"idleTimeoutMs": 9999.9}`, all{}, "", []string{":1: idleTimeoutMs must be a number of milliseconds, at least 10000, or 0 for never; it is not used"}},
-		{"two values", "lsp.json", "{}\n{}", all{}, "", []string{": there is more behind the JSON value"}},
+		{"two values", "lsp.json", "{}\n{}", all{}, "", []string{": there is more after the JSON value"}},
 		{"not YAML", "lsp.yaml", "a: 1\nb: [x\nc: 2\n", all{}, "", []string{"the file is not YAML"}},
 		{"tab", "lsp.yaml", "gopls:\n\targs: []\n", all{}, "", []string{":2: the file is not YAML"}},
 		{"no anchor", "lsp.yaml", "a:\n  settings: *s\n", all{}, "", []string{":2: there is no anchor &s before this"}},

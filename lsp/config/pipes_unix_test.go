@@ -49,7 +49,7 @@ func TestCatalog_Pipes(t *testing.T) {
 					m.forFile(c, file)
 				}
 				problems := strings.Join(m.list(c).Problems, "\n")
-				if kind != "circle" && !strings.Contains(problems, "no regular file") {
+				if kind != "circle" && !strings.Contains(problems, "not a regular file") {
 					t.Errorf("problems %q", problems)
 				}
 				if trusted {

@@ -206,7 +206,7 @@ func TestModel_ToolCallsOfOtherServers(t *testing.T) {
 			`{"tool_calls":[{"index":0,"id":"x","function":{"name":"a","arguments":"{\"k\""}}]}`,
 			`{"tool_calls":[{"index":0,"id":"x","function":{"name":"a","arguments":":1}"}}]}`,
 		}, []providers.ToolCall{call("x", "a", `{"k":1}`)}},
-		{"name behind the arguments", []string{
+		{"name after the arguments", []string{
 			`{"tool_calls":[{"index":0,"id":"x","function":{"arguments":"{\"k\":1"}}]}`, `{"tool_calls":[{"index":0,"function":{"name":"a","arguments":"}"}}]}`,
 		}, []providers.ToolCall{call("x", "a", `{"k":1}`)}},
 		{"an id of its own for each piece", []string{

@@ -83,7 +83,7 @@ func TestRegistry_LinkToNothing(t *testing.T) {
 		t.Skip("no links here")
 	}
 	r := w.registry()
-	if err := r.Load(t.Context()); err == nil || !strings.Contains(err.Error(), "models.yml: not a regular file but a link to nothing") {
+	if err := r.Load(t.Context()); err == nil || !strings.Contains(err.Error(), "models.yml: not a regular file but a broken link") {
 		t.Errorf("reported as %v", err)
 	}
 	info, _, err := r.Find("openai/gpt-4.1")

@@ -470,7 +470,7 @@ func TestRegistry_TestKeyTimeout(t *testing.T) {
 		})
 		begin := time.Now()
 		err := r.TestKey(t.Context(), "anthropic", "key")
-		if err == nil || !strings.Contains(err.Error(), "anthropic did not answer in 30s") || time.Since(begin) != 30*time.Second {
+		if err == nil || !strings.Contains(err.Error(), "anthropic did not answer within 30s") || time.Since(begin) != 30*time.Second {
 			t.Errorf("err = %v after %v", err, time.Since(begin))
 		}
 	})

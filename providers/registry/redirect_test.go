@@ -370,7 +370,7 @@ func TestLogout(t *testing.T) {
 		t.Errorf("without a file: %v", err)
 	}
 	if left, _ := os.ReadDir(nothing.dir); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
+		t.Errorf("left: %v", left)
 	}
 	if err := nothing.registry(func(o *registry.Options) { o.AgentDir = "" }).Logout(); err != nil {
 		t.Errorf("without a directory: %v", err)
@@ -384,6 +384,6 @@ func TestLogout(t *testing.T) {
 		t.Errorf("the file was changed to %q", data)
 	}
 	if left, _ := filepath.Glob(filepath.Join(broken.dir, ".auth*")); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
+		t.Errorf("left: %v", left)
 	}
 }

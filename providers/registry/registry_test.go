@@ -368,7 +368,7 @@ func TestRegistry_Credentials(t *testing.T) {
 		t.Error("the key is still there")
 	}
 	if left, _ := filepath.Glob(filepath.Join(w.dir, ".auth*")); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
+		t.Errorf("left: %v", left)
 	}
 	if r.StoreKey("openai", " ", registry.StoreOptions{}) == nil {
 		t.Error("an empty key is kept")

@@ -115,7 +115,7 @@ func Parse(input, path string) ([]Section, error) {
 		case strings.HasPrefix(line, section):
 			p := strings.TrimSpace(strings.TrimPrefix(line, section))
 			if p == "" {
-				return nil, syntaxError(i+1, "the path behind %s is missing", section)
+				return nil, syntaxError(i+1, "the path after %s is missing", section)
 			}
 			open(p)
 			op = nil
@@ -202,7 +202,7 @@ func parseOp(line string, number int) (*Op, error) {
 			}
 		}
 		if ok && (o.first.tag == end && o.last.tag != end || o.last.tag == begin && o.first.tag != begin || o.last.line > 0 && o.last.line < o.first.line) {
-			return nil, syntaxError(number, "%s is behind %s", o.first, o.last)
+			return nil, syntaxError(number, "%s is after %s", o.first, o.last)
 		}
 	} else {
 		o.first, ok = parseAnchor(line)

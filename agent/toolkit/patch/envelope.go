@@ -208,7 +208,7 @@ func (p *envelope) hunks(f *File) error {
 			}
 		case trimRight(line) == endOfFile:
 			if h == nil {
-				return syntaxError(p.at+1, "%q stands behind a hunk", endOfFile)
+				return syntaxError(p.at+1, "%q follows a hunk", endOfFile)
 			}
 			h.AtEnd = true
 			if err := end(); err != nil {

@@ -97,7 +97,7 @@ func TestLSP_GoplsReads(t *testing.T) {
 			toolstest.Input{"action": "definition", "file": "main.go", "line": 11, "symbol": "Sum"},
 			[]string{"Found 1 definition:\nshape/shape.go:19:6\n  18: // Sum adds the areas of shapes.\n  19: func Sum(shapes []Shape) float64 {\n  20: "},
 		},
-		{"definition behind a character of two bytes", toolstest.Input{"action": "definition", "file": "main.go", "line": 12, "symbol": "shape.Sum"}, []string{"shape/shape.go:19:6"}},
+		{"definition after a character of two bytes", toolstest.Input{"action": "definition", "file": "main.go", "line": 12, "symbol": "shape.Sum"}, []string{"shape/shape.go:19:6"}},
 		{"definition without a line", toolstest.Input{"action": "definition", "file": "helper.go", "symbol": "Sum"}, []string{"shape/shape.go:19:6", "[No line was given: Sum was taken from line 7.]"}},
 		{"definition outside", toolstest.Input{"action": "definition", "file": "main.go", "line": 11, "symbol": "Println"}, []string{"fmt/print.go:"}},
 		{"type definition", toolstest.Input{"action": "type_definition", "file": "main.go", "line": 11, "symbol": "list"}, []string{"type definition"}},
@@ -204,7 +204,7 @@ func TestLSP_GoplsRename(t *testing.T) {
 	in := toolstest.Input{"action": "rename", "file": "main.go", "line": 13, "symbol": "Sum", "new_name": "Total", "apply": false}
 	res := lspEdits(t, w, in)
 	toolstest.Contains(t, res.Text, "Rename preview:\n", "  helper.go: 1 edit\n", "  main.go: 2 edits\n", "  shape/shape.go: ")
-	toolstest.Same(t, "the disk behind a preview", w.Disk(t, "shape/shape.go"), goModule["shape/shape.go"])
+	toolstest.Same(t, "the disk after a preview", w.Disk(t, "shape/shape.go"), goModule["shape/shape.go"])
 
 	delete(in, "apply")
 	res = lspEdits(t, w, in, approval.Effect{Action: approval.ActionEdit, Paths: []string{w.Path("helper.go"), w.Path("main.go"), w.Path("shape/shape.go")}})

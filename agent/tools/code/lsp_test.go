@@ -163,7 +163,7 @@ func TestLSP_RenameOutside(t *testing.T) {
 	toolstest.Same(t, "effects", len(p.Effects), 3)
 	toolstest.Same(t, "the one outside", p.Effects[1], approval.Effect{Action: approval.ActionEdit, Path: outside, Title: "Rename one in a.x to two: edit " + outside})
 	p = toolstest.MustPlan(t, w, "lsp", in)
-	toolstest.Same(t, "the one behind the link", p.Effects[1].Path, w.Path("link.x"))
+	toolstest.Same(t, "the one after the link", p.Effects[1].Path, w.Path("link.x"))
 }
 
 func TestLSP_RenameRefused(t *testing.T) {

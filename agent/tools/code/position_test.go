@@ -26,7 +26,7 @@ func TestFindSpot(t *testing.T) {
 		{"of another case", 4, "NAME_", 3, "Name_,", false},
 		{"as it is written before another case", 4, "nAme", 3, "nAme,", false},
 		{"combining marks are letters", 4, "e\u0301te\u0301", 3, "e\u0301te\u0301)", false},
-		{"behind what has two units", 5, "größe", 4, "größe :=", false},
+		{"after what has two units", 5, "größe", 4, "größe :=", false},
 		{"the last of a qualified name", 5, "x.Größe", 4, "Größe,", false},
 		{"of another case and qualified", 5, "X.GRÖSSE", 0, "", false},
 		{"a name in other text", 5, ":= x", 4, "x.Größe", false},

@@ -4,8 +4,8 @@ import "testing"
 
 // Pictures within a text are left out: they are useless to a model.
 func TestMarkup_Pictures(t *testing.T) {
-	raw := []byte(`{"kind":"markdown","value":"before ![x](data:image/png;base64,AAAA==) behind ![y](https://example.invalid/y.png)"}`)
-	if got := markup(raw); got != "before  behind ![y](https://example.invalid/y.png)" {
+	raw := []byte(`{"kind":"markdown","value":"before ![x](data:image/png;base64,AAAA==) after ![y](https://example.invalid/y.png)"}`)
+	if got := markup(raw); got != "before  after ![y](https://example.invalid/y.png)" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -152,16 +152,16 @@ func (p *plainParser) word(member bool) bool {
 		return false
 	}
 	name := p.rest[:start+n]
-	behind := p.rest[len(name):]
+	after := p.rest[len(name):]
 	switch lower := strings.ToLower(name); {
 	case !member && p.operand && (slices.Contains(wordOperators, name) || name == "not"):
-		p.rest, p.operand = behind, name == "not" // "not in"
-		return strings.HasPrefix(behind, " ")
+		p.rest, p.operand = after, name == "not" // "not in"
+		return strings.HasPrefix(after, " ")
 	case p.operand:
 		return false
 	case !member && slices.Contains(wordPrefixes, name):
-		p.rest = behind
-		return strings.HasPrefix(behind, " ")
+		p.rest = after
+		return strings.HasPrefix(after, " ")
 	case !member && (actingWords[lower] || slices.Contains(wordOperators, name)):
 		return false
 	case p.bareCalls && start == 0 && !slices.Contains([]string{"nil", "true", "false", "self"}, name):
@@ -271,11 +271,11 @@ func plainLog(message string, bareCalls bool) bool {
 		if !found {
 			return true
 		}
-		expression, behind, closed := strings.Cut(rest, "}")
+		expression, after, closed := strings.Cut(rest, "}")
 		if !closed || !plainExpression(expression, bareCalls) {
 			return false
 		}
-		message = behind
+		message = after
 	}
 }
 

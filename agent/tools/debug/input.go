@@ -70,10 +70,10 @@ type frameInput struct {
 type memoryInput struct {
 	MemoryReference      string `json:"memory_reference,omitzero" jsonschema:"address or reference, for memory and disassemble"`
 	InstructionReference string `json:"instruction_reference,omitzero" jsonschema:"instruction breakpoint: address"`
-	Offset               int    `json:"offset,omitzero" jsonschema:"bytes behind the reference; variables, stack_trace: how many to skip"`
+	Offset               int    `json:"offset,omitzero" jsonschema:"bytes after the reference; variables, stack_trace: how many to skip"`
 	Count                int    `json:"count,omitzero" jsonschema:"read_memory: bytes; variables: how many"`
 	InstructionCount     int    `json:"instruction_count,omitzero" jsonschema:"disassemble: how many instructions"`
-	InstructionOffset    int    `json:"instruction_offset,omitzero" jsonschema:"disassemble: instructions behind the reference"`
+	InstructionOffset    int    `json:"instruction_offset,omitzero" jsonschema:"disassemble: instructions after the reference"`
 	ResolveSymbols       bool   `json:"resolve_symbols,omitzero" jsonschema:"disassemble: with symbols"`
 	Data                 string `json:"data,omitzero" jsonschema:"write_memory: bytes in base64"`
 	AllowPartial         bool   `json:"allow_partial,omitzero" jsonschema:"write_memory: fewer bytes may be written"`

@@ -212,10 +212,10 @@ func replaceInput(p *pair) any {
 			with := strings.Join(old[lo:r.OldStart], "") + strings.Join(now[r.Start:r.End], "")
 			_ = head
 			// The text after the region is already the new one.
-			behind := splitAfter(rest)
-			behind = behind[:min(tail, len(behind))]
-			chunk += strings.Join(behind, "")
-			with += strings.Join(behind, "")
+			after := splitAfter(rest)
+			after = after[:min(tail, len(after))]
+			chunk += strings.Join(after, "")
+			with += strings.Join(after, "")
 			if chunk != "" && strings.Count(text, chunk) == 1 {
 				edits = append(edits, edit{"old_text": chunk, "new_text": with})
 				text = strings.Replace(text, chunk, with, 1)

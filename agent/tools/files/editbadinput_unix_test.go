@@ -60,7 +60,7 @@ func TestEditModes_BadInput(t *testing.T) {
 			{"edit", `{"input": ""}`, "no operation"},
 			{"edit", `{"input": "§\nx"}`, "is missing"},
 			{"edit", `{"input": "§f\nx"}`, "is no operation"},
-			{"edit", `{"input": "§f\n≔9ab..2cd\n"}`, "is behind"},
+			{"edit", `{"input": "§f\n≔9ab..2cd\n"}`, "is after"},
 			{"edit", `{"input": "§f\n»1ab"}`, "inserts nothing"},
 			{"edit", `{"input": "§f\n≔999999999999ab\n"}`, "has no anchor"},
 			{"edit", `{"input": "§none\n≔1ab\n"}`, "does not exist"},

@@ -78,7 +78,7 @@ func TestEditModes_KeepBytes(t *testing.T) {
 				if len(p.Content) != 1 || len(res.Content) != 1 {
 					t.Fatalf("preview %v, result %v", p.Content, res.Content)
 				}
-				toolstest.Same(t, "the diff before and behind", p.Content, res.Content)
+				toolstest.Same(t, "the diff before and after", p.Content, res.Content)
 			})
 		}
 	}

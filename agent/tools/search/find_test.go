@@ -87,7 +87,7 @@ func TestFindRefuses(t *testing.T) {
 		"a path is empty":            {"paths": []string{" "}},
 		"limit is -1":                {"paths": []string{"*"}, "limit": -1},
 		"is no valid glob":           {"paths": []string{"sub/[a"}},
-		"use a glob such as":   {"paths": []string{"nope/x.go"}},
+		"use a glob such as":         {"paths": []string{"nope/x.go"}},
 		"the directory nope cannot":  {"paths": []string{"nope/*.go"}},
 		"the directory a.go cannot":  {"paths": []string{"a.go/*.go"}},
 		"paths missing":              {},

@@ -61,7 +61,7 @@ type searchInput struct {
 	Gitignore  *bool    `json:"gitignore,omitzero" jsonschema:"leave out what ignore files name; true if absent"`
 	Hidden     bool     `json:"hidden,omitzero" jsonschema:"include names that start with a dot; false if absent"`
 	Types      []string `json:"types,omitzero" jsonschema:"kinds of files: go, py, js, ts, rust, java, c, cpp, md, json, yaml and so on"`
-	Context    *int     `json:"context,omitzero" jsonschema:"lines to show before and behind each match, 0 to 20; 1 before and 3 behind if absent"`
+	Context    *int     `json:"context,omitzero" jsonschema:"lines to show before and after each match, 0 to 20; 1 before and 3 after if absent"`
 	Skip       int      `json:"skip,omitzero" jsonschema:"files with matches to pass over, for the next page"`
 }
 

@@ -352,7 +352,7 @@ func TestBashCommand(t *testing.T) {
 	got := term.Command()
 	got.OnOutput = nil
 	if got.StateDir == "" {
-		t.Error("the shell tells nothing of what it leaves behind")
+		t.Error("the shell does not report the processes that it leaves")
 	}
 	got.StateDir = ""
 	toolstest.Same(t, "command", got, agent.Command{
@@ -363,16 +363,16 @@ func TestBashCommand(t *testing.T) {
 func TestBashRefuses(t *testing.T) {
 	w := bashWorld(t, &toolstest.Terminal{})
 	for want, in := range map[string]toolstest.Input{
-		"command is empty":           {"command": " \n"},
-		"NUL byte":                  {"command": "a\x00b"},
-		`"1A" is not a valid name`:            {"command": "x", "env": toolstest.Input{"1A": "x"}},
-		`"" is not a valid name`:              {"command": "x", "env": toolstest.Input{"": "x"}},
-		`"A=B" is not a valid name`:           {"command": "x", "env": toolstest.Input{"A=B": "x"}},
-		"variable A contains a NUL byte": {"command": "x", "env": toolstest.Input{"A": "\x00"}},
+		"command is empty":                                        {"command": " \n"},
+		"NUL byte":                                                {"command": "a\x00b"},
+		`"1A" is not a valid name`:                                {"command": "x", "env": toolstest.Input{"1A": "x"}},
+		`"" is not a valid name`:                                  {"command": "x", "env": toolstest.Input{"": "x"}},
+		`"A=B" is not a valid name`:                               {"command": "x", "env": toolstest.Input{"A=B": "x"}},
+		"variable A contains a NUL byte":                          {"command": "x", "env": toolstest.Input{"A": "\x00"}},
 		"working directory does not exist: " + w.Path("nope"):     {"command": "x", "cwd": "nope"},
 		"working directory does not exist: " + w.Path("gone"):     {"command": "cd gone && x"},
 		"working directory is not a directory: " + w.Path("file"): {"command": "x", "cwd": "file"},
-		"command missing": {},
+		"command missing":                                         {},
 	} {
 		if err := toolstest.Fails(t, w, "bash", in); !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v does not say %q", in, err, want)

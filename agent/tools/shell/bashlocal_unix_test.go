@@ -70,7 +70,7 @@ func TestBash_State(t *testing.T) {
 		Dir: w.Dir, FS: w.FS, Terminal: w.Terminal, Values: agent.NewValues(nil),
 	}, "bash", toolstest.Input{"command": `echo "$A|"; pwd`}).Text, "|\n"+w.Dir)
 	toolstest.Same(t, "by a call's env", bash(toolstest.Input{"command": "echo $A", "env": toolstest.Input{"A": "mine"}}).Text, "mine")
-	toolstest.Same(t, "behind it", bash(toolstest.Input{"command": "echo $A"}).Text, "1 2")
+	toolstest.Same(t, "after it", bash(toolstest.Input{"command": "echo $A"}).Text, "1 2")
 	toolstest.Same(t, "elsewhere", bash(toolstest.Input{"command": "pwd", "cwd": "."}).Text, w.Dir)
 	toolstest.Same(t, "and back", bash(toolstest.Input{"command": "pwd"}).Text, w.Path("sub"))
 	toolstest.Same(t, "a cd in front is for one call", bash(toolstest.Input{"command": "cd .. && pwd"}).Text, w.Dir)

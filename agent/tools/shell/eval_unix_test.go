@@ -139,7 +139,7 @@ func TestEval_Rude(t *testing.T) {
 			t.Errorf("%s: %q", c.code, res.Text)
 		}
 		if res := py(t, w, "print('well')"); res.IsError || res.Text != "well" {
-			t.Fatalf("behind %s: %q", c.code, res.Text)
+			t.Fatalf("after %s: %q", c.code, res.Text)
 		}
 	}
 	res := py(t, w, "os._exit(7)")
@@ -232,7 +232,7 @@ func TestEval_EndsWithSession(t *testing.T) {
 		}
 	}
 	if err := toolstest.Fails(t, w, "eval", toolstest.Input{"cells": []toolstest.Input{{"language": "py", "code": "1"}}}); err == nil {
-		t.Error("a kernel was started behind the end")
+		t.Error("a kernel was started after the end")
 	}
 }
 
