@@ -20,8 +20,8 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// TestArchitectureDocument holds docs/reference/packages.md to the package comments and the layers table: every package is below those
-// that it may import. -update rewrites the page.
+// TestArchitectureDocument checks docs/reference/packages.md against the package comments and the layers table. The page lists
+// every package below those that it may import. -update rewrites it.
 func TestArchitectureDocument(t *testing.T) {
 	comments := make(map[string]string)
 	sources(t, func(path string, text []byte) {
@@ -41,7 +41,7 @@ func TestArchitectureDocument(t *testing.T) {
 	done := make(map[string]bool)
 	waits := func(name string) bool {
 		needs := layers[name]
-		if slices.Contains(needs, "*") { // all that are not for everything themselves
+		if slices.Contains(needs, "*") { // all packages that may not themselves import everything
 			needs = slices.DeleteFunc(slices.Collect(maps.Keys(layers)), func(other string) bool { return slices.Contains(layers[other], "*") })
 		}
 		return slices.ContainsFunc(needs, func(dep string) bool { return !done[dep] })
@@ -74,7 +74,8 @@ func mayImport(name string) string {
 	}
 }
 
-// rooms are the folders that the diagram of docs/architecture.md shows for themselves; other folders belong to the one above.
+// rooms are the folders with a node of their own in the diagram of docs/architecture.md; other folders belong to the nearest one
+// above them.
 var rooms = []string{"acp", "acp/content", "acp/server", "agent", "agent/approval", "agent/toolkit", "agent/tools", "bridges", "cmd", "conformance", "dap", "internal", "lsp", "mcp", "providers", "sessions"}
 
 // roomOf returns the room of a package; empty for packages that only tests and generators use.
@@ -91,8 +92,8 @@ func roomOf(pkg string) string {
 	return room
 }
 
-// diagram returns the layers table as a flowchart of rooms, without arrows that follow from others. It fails the test if rooms import
-// each other in a circle.
+// diagram returns the layers table as a flowchart of rooms, without arrows that follow from others. It fails the test if the
+// imports of rooms form a cycle.
 func diagram(t *testing.T) string {
 	t.Helper()
 	imports := make(map[string]map[string]bool)
@@ -141,7 +142,7 @@ func diagram(t *testing.T) string {
 	return b.String() + "```\n"
 }
 
-// TestArchitectureDiagram holds the diagram in docs/architecture.md to the layers table. -update writes it.
+// TestArchitectureDiagram checks the diagram in docs/architecture.md against the layers table. -update rewrites it.
 func TestArchitectureDiagram(t *testing.T) {
 	const file = "docs/architecture.md"
 	data, err := os.ReadFile(file)
@@ -172,7 +173,7 @@ func documents(t *testing.T, fn func(path, text string)) {
 			return err
 		case d.IsDir() && (d.Name() == "node_modules" || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && path != "."):
 			return filepath.SkipDir
-		case d.IsDir() || filepath.Ext(path) != ".md" || strings.HasPrefix(filepath.ToSlash(path), "agent/"): // texts for models
+		case d.IsDir() || filepath.Ext(path) != ".md" || strings.HasPrefix(filepath.ToSlash(path), "agent/"): // those in agent are for models
 			return nil
 		}
 		text, err := os.ReadFile(path)
@@ -191,11 +192,11 @@ var (
 	link    = regexp.MustCompile(`\]\(([^()\s]+)\)`)
 	heading = regexp.MustCompile(`(?m)^#+ +(.+?) *$`)
 	fenced  = regexp.MustCompile("(?ms)^ *```.*?^ *```")
-	// mention is a file of this repository that a document names.
+	// mention matches the path of a file in this repository.
 	mention = regexp.MustCompile(`\b(?:acp|agent|bridges|cmd|dap|docs|internal|lsp|mcp|providers|sessions|testdata|tools)/[\w./-]*\w\.(?:go|md|mod|json|yml|mjs|txtar)\b`)
 )
 
-// TestDocumentLinks checks that the links of documents lead somewhere, and that the files which they name exist.
+// TestDocumentLinks checks that the links in documents resolve, and that the files that documents name exist.
 func TestDocumentLinks(t *testing.T) {
 	headings := func(text string) map[string]bool {
 		all := make(map[string]bool)
@@ -210,7 +211,7 @@ func TestDocumentLinks(t *testing.T) {
 		for _, m := range link.FindAllStringSubmatch(plain, -1) {
 			target, fragment, _ := strings.Cut(m[1], "#")
 			if strings.Contains(target, ":") {
-				continue // of the web
+				continue // a link to the web
 			}
 			links++
 			other, file := text, path
@@ -253,7 +254,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// anchor is the fragment by which a heading is linked to.
+// anchor returns the URL fragment of a heading.
 func anchor(heading string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -267,7 +268,7 @@ func anchor(heading string) string {
 	}, strings.ToLower(heading))
 }
 
-// TestChangelog checks that each change says first what kind it is of.
+// TestChangelog checks that each change begins with its kind.
 func TestChangelog(t *testing.T) {
 	kinds := map[string]int{"Added": 0, "Changed": 0, "Fixed": 0, "Removed": 0}
 	files, err := filepath.Glob("docs/changelog/unreleased/*")
@@ -318,7 +319,7 @@ func TestPicture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	steady := func(line string) string { // without durations, and with single blanks
+	steady := func(line string) string { // with durations and white space normalized
 		return regexp.MustCompile(`[0-9.]+s\b`).ReplaceAllString(strings.Join(strings.Fields(line), " "), "0s")
 	}
 	shown := make(map[string]bool)

@@ -10,8 +10,8 @@ import (
 	"github.com/gajae-code/gjc/internal/prose"
 )
 
-// stumbles are wordings that a reader stumbles over, with what to write instead. They are a part of docs/contributing.md's rules: those
-// that a program can find.
+// stumbles are wordings that hinder a reader, with their replacements. They are the rules of docs/contributing.md that a program
+// can check.
 var stumbles = []struct {
 	re      *regexp.Regexp
 	instead string
@@ -33,8 +33,8 @@ var unread = []string{
 	"agent/approval/shell",
 }
 
-// TestEnglish finds wordings of [stumbles] in comments, tests included, in error texts and in documents. ./cmd/sample draws texts for
-// a reader to judge what it cannot find.
+// TestEnglish reports the wordings in [stumbles] that occur in comments, including those of tests, in error texts and in documents.
+// ./cmd/sample selects texts for a reader who judges the rest.
 func TestEnglish(t *testing.T) {
 	texts, err := prose.Read(".")
 	if err != nil {
@@ -45,7 +45,7 @@ func TestEnglish(t *testing.T) {
 		for _, text := range kind {
 			dir := path.Dir(text.File)
 			for _, s := range stumbles {
-				word := s.re.FindString(strings.ReplaceAll(text.Text, "tell the user", "")) // what models are asked to do
+				word := s.re.FindString(strings.ReplaceAll(text.Text, "tell the user", "")) // an instruction to models
 				if word == "" || dir == "." && path.Ext(text.File) == ".go" {
 					continue
 				}

@@ -13,19 +13,19 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// forOthers are the packages whose exported names need no user in this repository: the API of the protocol, and test kits, whose parts
-// are there for tests to come.
+// forOthers are the packages whose exported names need not be used in this repository: the API of the protocol, and test kits,
+// which offer more than the current tests need.
 var forOthers = []string{"acp", "acp/acptest", "dap/daptest", "internal/testenv", "providers/providertest", "agent/tools/toolstest"}
 
-// notYet are folders whose exported names have not been looked through. The list may only get shorter.
+// notYet are folders whose exported names have not been reviewed. The list may only get shorter.
 var notYet = []string{"agent/toolkit/hashline", "agent/toolkit/lines", "agent/toolkit"}
 
 // called are methods that the standard library looks for by name.
 var called = []string{"Unwrap", "Is", "As", "MarshalJSON", "UnmarshalJSON"}
 
-// TestExportedNames fails for exported names of packages and methods that no other package uses. Excepted are constants of an exported
-// type, which are listed whole, methods that an interface has, and types that the declaration of another exported name mentions: a
-// caller holds their values without naming them.
+// TestExportedNames fails for exported names of packages and methods that no other package uses. It excepts constants of an
+// exported type, which are listed completely, methods of an interface, and types that the declaration of another exported name
+// mentions: a caller holds their values without naming them.
 func TestExportedNames(t *testing.T) {
 	root, err := os.Getwd()
 	if err != nil {
@@ -62,7 +62,7 @@ func TestExportedNames(t *testing.T) {
 // exportedNames holds names by the place of their declaration, since a package and its variant for tests have different objects.
 type exportedNames struct {
 	fset     *token.FileSet
-	root     string // the repository
+	root     string // the root of the repository
 	used     map[string]bool
 	declared map[string]string
 	methods  map[string]bool // the methods of interfaces, with their types
@@ -78,7 +78,7 @@ func (e *exportedNames) place(obj types.Object) string {
 
 // uses records the names of other packages that p mentions, and its interfaces.
 func (e *exportedNames) uses(p *packages.Package) {
-	own := p.PkgPath // a package's tests from outside have one that ends with _test
+	own := p.PkgPath // the package path of external tests ends with _test
 	for _, obj := range p.TypesInfo.Uses {
 		e.use(own, obj)
 	}
@@ -183,7 +183,8 @@ func (e *exportedNames) declare(dir, of string, obj types.Object) {
 	}
 }
 
-// mention records the types that the declaration of obj mentions: a caller holds their values without naming them.
+// mention records the types that the declaration of obj mentions. They count as used, because a caller holds their values without
+// naming them.
 func (e *exportedNames) mention(obj types.Object) {
 	var visit func(types.Type)
 	visit = func(typ types.Type) {

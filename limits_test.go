@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// limits bound the size of each part of the hand-written code that is not a test.
+// limits bound the size of each part of the hand-written non-test code.
 var limits = map[string]int{
 	"files":      30, // of a package
 	"share":      8,  // of a package, in percent of all lines
@@ -27,11 +27,11 @@ var limits = map[string]int{
 	"complexity": 25, // of a function: its branches and 1
 }
 
-// exceptionsFile lists what exceeds a limit: the kind of limit, the name, its size and the reason. Entries may only shrink and
-// disappear: -update lowers sizes and removes entries, and adds none.
+// exceptionsFile lists each part that exceeds a limit: the kind of limit, the name, the size and the reason. Entries may only
+// shrink or disappear: -update lowers sizes and removes entries, but adds none.
 const exceptionsFile = "testdata/limits.txt"
 
-// TestLimits holds the code to [limits].
+// TestLimits checks the code against [limits].
 func TestLimits(t *testing.T) {
 	sizes := measure(t)
 	exceptions := readExceptions(t)
@@ -94,7 +94,7 @@ func measure(t *testing.T) map[string]int {
 					name = typ + "." + name
 				}
 				key := dir + "." + name
-				// Files for other systems have functions of the same name.
+				// Files for different systems may define the same function; the largest counts.
 				length := fset.Position(decl.End()).Line - fset.Position(decl.Pos()).Line + 1
 				sizes["lines "+key] = max(sizes["lines "+key], length)
 				sizes["complexity "+key] = max(sizes["complexity "+key], complexity(decl))
@@ -137,7 +137,7 @@ func receiver(decl *ast.FuncDecl) string {
 	}
 }
 
-// complexity returns the cyclomatic complexity of a function, with the functions in it.
+// complexity returns the cyclomatic complexity of a function, including function literals in it.
 func complexity(decl *ast.FuncDecl) int {
 	n := 1
 	ast.Inspect(decl, func(node ast.Node) bool {

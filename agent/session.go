@@ -104,7 +104,7 @@ type Options struct {
 	Panicked func(where string, value any, stack []byte)
 }
 
-// Environment is what the calls of a session work in.
+// Environment holds the surroundings in which the calls of a session run.
 type Environment struct {
 	Workspace Workspace
 	FS        FS

@@ -12,8 +12,8 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// options are for a fake: it needs no time to think, but the machine may be busy. Messages that follow its answers come
-// within Quiet.
+// fakeOptions returns options for a fake. A fake answers at once, but the machine may be busy. Messages that follow its answers
+// arrive within Quiet.
 func fakeOptions(selected *regexp.Regexp) Options {
 	return Options{
 		Prompts: GJCPrompts(), Select: selected, Parallel: 8, Timeout: 2 * time.Minute, Quiet: 300 * time.Millisecond,
@@ -21,7 +21,7 @@ func fakeOptions(selected *regexp.Regexp) Options {
 	}
 }
 
-// exact matches the ids alone.
+// exact returns an expression that matches only these IDs.
 func exact(ids []string) *regexp.Regexp {
 	var quoted []string
 	for _, id := range ids {
@@ -77,7 +77,7 @@ func TestDefects(t *testing.T) {
 	}
 	queue := make(chan defect)
 	var workers sync.WaitGroup
-	for range 12 { // most of them wait
+	for range 12 { // most workers only wait
 		workers.Go(func() {
 			for d := range queue {
 				t.Run(d.name, func(t *testing.T) { tryDefect(t, &d) })

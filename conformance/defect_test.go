@@ -12,7 +12,7 @@ import (
 type defect struct {
 	name  string
 	trips []string
-	// process reports that the fake must be a process.
+	// process reports that the fake must run as a process of its own.
 	process bool
 	// hangs reports that the checks detect it by waiting.
 	hangs bool
@@ -42,10 +42,10 @@ func defects() []defect {
 	return slices.Concat(wireDefects(), setupDefects(), sessionDefects(), turnDefects(), toolDefects(), optionDefects(), clientDefects(), schemaDefects(), exitDefects())
 }
 
-// ids splits the ids of checks.
+// ids splits a list of check IDs.
 func ids(s string) []string { return strings.Fields(s) }
 
-// line ends the agent, or else reacts, on lines that match.
+// onLine calls do for each line that matches, instead of handling the line.
 func onLine(match func(line string) bool, do func(f *fake, line []byte)) func(*fake, []byte) bool {
 	return func(f *fake, line []byte) bool {
 		if !match(string(line)) {
@@ -118,7 +118,7 @@ func setting(name string, value any) func(*fake, *message) bool {
 	}
 }
 
-// onUpdate modifies the updates of a kind; false from change drops one.
+// onUpdate modifies the updates of a kind. An update for which change returns false is dropped.
 func onUpdate(kind string, change func(u object) bool) func(*fake, object) bool {
 	return func(_ *fake, m object) bool {
 		u, ok := at(m, "params", "update").(map[string]any)
@@ -160,7 +160,7 @@ func onCall(method string, change func(p object) bool) func(*fake, object) bool 
 	}
 }
 
-// after sends more messages after each one for which match returns true.
+// after sends another message after each one for which match returns true.
 func after(match func(m object) bool, more func(f *fake, m object) object) func(*fake, object) bool {
 	return func(f *fake, m object) bool {
 		if match(m) {
@@ -180,7 +180,7 @@ func isCall(method string) func(object) bool {
 	return func(m object) bool { return m["method"] == method }
 }
 
-// entries applies a change to each element of a list in an object.
+// each applies a change to each element of a list in an object.
 func each(name string, change func(o object) bool) func(object) bool {
 	return func(o object) bool {
 		for _, e := range list(o, name) {
@@ -192,7 +192,7 @@ func each(name string, change func(o object) bool) func(object) bool {
 	}
 }
 
-// inside applies a change to an object in an object.
+// inside applies a change to an object that is a member of another.
 func inside(name string, change func(o object) bool) func(object) bool {
 	return func(o object) bool {
 		if inner, ok := o[name].(map[string]any); ok {

@@ -5,14 +5,14 @@ func assuming(name, trips string, path ...any) defect {
 	return defect{name: "assumes-" + name, trips: ids(trips), assume: path}
 }
 
-// telling returns a defect that sends every client something that only some support.
+// telling returns a defect that sends every client an update that only some clients support.
 func telling(check, kind string, body object) defect {
 	return defect{name: "tells-" + kind, trips: ids(check), out: after(isUpdate("usage_update"), func(_ *fake, m object) object {
 		return object{"method": "session/update", "params": object{"sessionId": str(m, "params", "sessionId"), "update": with(body, "sessionUpdate", kind)}}
 	})}
 }
 
-// formFails returns a defect that fails a turn on an answer to a form.
+// formFails returns a defect that fails a turn if the answer to a form matches.
 func formFails(check string, match func(r any, err error) bool) defect {
 	return defect{name: "fails-" + check, trips: ids(check), form: func(t *fakeTurn, r any, err error) {
 		if match(r, err) {

@@ -170,7 +170,7 @@ func schemaDefects() []defect {
 	return all
 }
 
-// subjectOf returns what a schema check is about.
+// subjectOf returns the subject of a schema check.
 func subjectOf(c Check) string {
 	for _, kind := range []string{"Updates of the kind ", "The result of ", "The parameters of "} {
 		if rest, ok := strings.CutPrefix(c.Requirement, kind); ok {

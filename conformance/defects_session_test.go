@@ -11,7 +11,7 @@ func hidden(check, name string) defect {
 	return defect{name: "hides-" + name, trips: []string{check}, out: advertising(inside("sessionCapabilities", cut(name)))}
 }
 
-// replaying modifies the messages of session/load.
+// replaying modifies the messages sent during session/load.
 func replaying(change func(f *fake, m object) bool) (func(*fake, *message) bool, func(*fake, object) bool) {
 	in := func(f *fake, m *message) bool {
 		f.note("loading", m.method == "session/load")
@@ -21,7 +21,7 @@ func replaying(change func(f *fake, m object) bool) (func(*fake, *message) bool,
 	return in, out
 }
 
-// replayed returns a defect of the replayed updates.
+// replayed returns a defect that modifies the replayed updates of a kind.
 func replayed(name, trips, kind string, change func(u object) bool) defect {
 	update := onUpdate(kind, change)
 	d := defect{name: name, trips: ids(trips)}
@@ -29,7 +29,7 @@ func replayed(name, trips, kind string, change func(u object) bool) defect {
 	return d
 }
 
-// when changes an update that has a status.
+// whenStatus applies a change to updates with a status.
 func whenStatus(status string, change func(u object) bool) func(object) bool {
 	return func(u object) bool { return u["status"] != status || change(u) }
 }
@@ -166,7 +166,7 @@ func sessionDefects() []defect {
 	}
 }
 
-// chunk returns a text update for the session of another message.
+// chunk returns a text update for the session that m belongs to.
 func chunk(m object, kind, text string) object {
 	return object{"method": "session/update", "params": object{
 		"sessionId": str(m, "params", "sessionId"),

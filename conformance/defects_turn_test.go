@@ -54,7 +54,7 @@ func turnDefects() []defect {
 			}
 			if has(m["result"], "stopReason") {
 				f.note("held", []byte(nil))
-				f.write(append(held, encode(m)...)) // all at once
+				f.write(append(held, encode(m)...)) // in a single write
 				return false
 			}
 			return true

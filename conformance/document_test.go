@@ -8,7 +8,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// TestReference holds docs/reference/conformance.md to the checks. -update rewrites it.
+// TestReference checks that docs/reference/conformance.md lists the checks. -update rewrites the document.
 func TestReference(t *testing.T) {
 	var doc strings.Builder
 	area := ""

@@ -49,7 +49,7 @@ func (p *peer) leavesNothing() {
 	p.gone(before, nil)
 }
 
-// terminate signals the agent.
+// terminate sends the agent a termination signal.
 func (p *peer) terminate() {
 	if err := p.child.Terminate(); err != nil {
 		p.skipAs(ReasonNotPossible, "the agent cannot be signalled here: %v", err)

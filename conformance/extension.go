@@ -15,7 +15,7 @@ func meta() object {
 	}
 }
 
-// opensWith returns a check that session/new may have another member.
+// opensWith returns a check that session/new accepts an additional member.
 func opensWith(name string, value any) func(*trial) {
 	return onAgent(func(p *peer) { p.call("session/new", with(setup(p.work), name, value)) })
 }
@@ -73,7 +73,7 @@ var extensionChecks = []Check{
 	})},
 }
 
-// metaIsObject checks every _meta in a value, except those of other programs.
+// metaIsObject checks every _meta in a value, except inside data of other programs.
 func metaIsObject(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:

@@ -24,21 +24,21 @@ type fake struct {
 	store  string // where sessions are kept
 	out    io.Writer
 	stderr io.Writer
-	// command runs a long operation until its end or that of ctx.
+	// command runs a long operation until it is complete or ctx ends.
 	command func(ctx context.Context) error
-	ctx     context.Context // of the agent's life
+	ctx     context.Context // ends with the agent
 	end     context.CancelCauseFunc
 	turns   sync.WaitGroup
 
-	mu       sync.Mutex // guards what follows, and writing
+	mu       sync.Mutex // guards the fields below and writing to out
 	client   any        // the client's capabilities
 	started  bool
 	next     int
 	pending  map[string]chan *message
 	sessions map[string]*fakeSession
-	memory   sync.Map          // of a defect
-	asked    map[string]string // the methods of requests
-	lock     chan struct{}     // of a defect
+	memory   sync.Map          // state that a defect keeps
+	asked    map[string]string // methods by request ID
+	lock     chan struct{}     // state that a defect keeps
 }
 
 // errDied ends a fake like a crash.
@@ -101,7 +101,7 @@ func (f *fake) serve(in io.Reader) int {
 	}
 }
 
-// readChunks treats each read as one message, or several of which only the first counts.
+// readChunks treats each read as one message. If a read contains several messages, only the first counts.
 func (f *fake) readChunks(in io.Reader, lines chan<- []byte) {
 	buf := make([]byte, 1<<20)
 	for {
@@ -129,7 +129,7 @@ func (f *fake) stop() int {
 	return 0
 }
 
-// note and noted are a defect's memory.
+// note stores a value for a defect, and noted returns it.
 func (f *fake) note(key string, v any) { f.memory.Store(key, v) }
 
 func (f *fake) noted(key string) any {
@@ -137,7 +137,7 @@ func (f *fake) noted(key string) any {
 	return v
 }
 
-// count counts events for a defect.
+// count counts the events with a key, for a defect.
 func (f *fake) count(key string) int {
 	n, _ := f.noted(key).(int)
 	f.note(key, n+1)
@@ -146,7 +146,7 @@ func (f *fake) count(key string) int {
 
 func (f *fake) is(name string) bool { return f.defect != nil && f.defect.name == name }
 
-// pause delays a defect.
+// pause waits for a second, or until the agent ends.
 func (f *fake) pause() {
 	slow := time.NewTimer(time.Second)
 	defer slow.Stop()
@@ -156,7 +156,7 @@ func (f *fake) pause() {
 	}
 }
 
-// hang blocks forever.
+// hang blocks until the agent ends.
 func (f *fake) hang() { <-f.ctx.Done() }
 
 func (f *fake) die() { f.end(errDied) }
@@ -219,7 +219,7 @@ func (f *fake) send(m object) {
 			panic(err)
 		}
 		if m = copied; named {
-			m["id"] = id // with all its digits
+			m["id"] = id // decoding may have lost digits
 		}
 		if !f.defect.out(f, m) {
 			return
@@ -280,7 +280,7 @@ func (f *fake) ask(ctx context.Context, method string, params object) (any, erro
 	case <-done:
 		f.notify("$/cancel_request", object{"requestId": jsonx.Raw(id)})
 		if method == "terminal/create" {
-			f.turns.Go(func() { // a terminal that comes late is released
+			f.turns.Go(func() { // release a terminal that is created after the cancellation
 				select {
 				case m := <-waiting:
 					if id := str(m.result, "terminalId"); id != "" && !f.is("forgets-late-terminal") {

@@ -27,7 +27,7 @@ type fakeSession struct {
 	Values  map[string]any `json:"values"`
 	Replay  []object       `json:"replay"`
 
-	mu     sync.Mutex // guards what follows, and what is above
+	mu     sync.Mutex // guards all other fields
 	queue  []*fakeTurn
 	tail   chan struct{} // closed when the last turn is over
 	closed bool

@@ -65,11 +65,11 @@ func (f *fake) prompt(m *message, params object) {
 	})
 }
 
-// fakeTurn is a prompt that runs or waits.
+// fakeTurn is a running or queued prompt.
 type fakeTurn struct {
 	s       *fakeSession
 	f       *fake
-	request string // its id
+	request string // the ID of the prompt request
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	calls   int
@@ -132,7 +132,7 @@ func (t *fakeTurn) run(text string) {
 	}
 }
 
-// update sends, or only stores, a chunk of a message.
+// update sends a chunk of a message, or only stores it.
 func (t *fakeTurn) update(kind, text, id string, tell bool) {
 	body := object{"content": object{"type": "text", "text": text}, "messageId": id + strings.Trim(t.request, `"`) + "-" + t.s.ID}
 	if tell {
@@ -302,7 +302,7 @@ func (t *fakeTurn) write(title, file string, change func(string, bool) (string, 
 	t.end(id, "", err)
 }
 
-// allowed asks the user.
+// allowed asks the user for permission.
 func (t *fakeTurn) allowed(id string) bool {
 	options := []any{
 		object{"optionId": "yes", "name": "Yes", "kind": "allow_once"},
@@ -346,7 +346,7 @@ func (t *fakeTurn) bash(line string) {
 	t.end(id, "done", t.local(line))
 }
 
-// local runs a command: it writes a word to a file, or takes long.
+// local runs a command that writes a word to a file, or a long operation.
 func (t *fakeTurn) local(line string) error {
 	words := strings.Fields(line)
 	if len(words) == 4 && words[0] == "echo" {

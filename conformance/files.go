@@ -15,8 +15,8 @@ func answering(method string, result object) func(*scene) {
 	return func(s *scene) { s.on(method, func(m *message) { s.reply(m, result) }) }
 }
 
-// calling returns a check of a turn for a purpose that calls a method of the client, which prepare has set up. The turn must
-// succeed. The file notes.txt has the unsaved text "in the buffer", and edit.txt an unsaved line.
+// calling returns a check that a turn for a purpose succeeds and calls a method of the client. prepare sets up the client; then
+// checks the call. The file notes.txt has the unsaved text "in the buffer", and edit.txt has an unsaved line.
 func calling(capabilities object, method string, prepare func(*scene), then func(u *turn, m *message), purpose Purpose, values ...string) func(*trial) {
 	return inSessionFor(capabilities, func(s *scene) {
 		s.buffer(s.file("notes.txt", "on the disk\n"), "in the buffer\n")
@@ -29,7 +29,7 @@ func calling(capabilities object, method string, prepare func(*scene), then func
 	})
 }
 
-// reading, writing and commanding are like calling, for a file that is read, for one that is written, and for a command.
+// reading, writing and commanding are like calling, for a turn that reads a file, writes a file, and runs a command.
 func reading(prepare func(*scene), then func(u *turn, m *message)) func(*trial) {
 	return calling(withFiles, "fs/read_text_file", prepare, then, PurposeRead, "file", "notes.txt")
 }

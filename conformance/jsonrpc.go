@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// answers returns a check that bytes are answered as the request with an ID, which is a string.
+// answers returns a check that bytes are answered as a request with the given string ID.
 func answers(id string, pieces ...string) func(*trial) {
 	return onAgent(func(p *peer) {
 		p.sendPieces(pieces...)
@@ -21,12 +21,12 @@ func answers(id string, pieces ...string) func(*trial) {
 	})
 }
 
-// echoes returns a check that a request's ID is returned as it was sent.
+// echoes returns a check that the response repeats a request's ID.
 func echoes(id string) func(*trial) {
 	return onAgent(func(p *peer) {
 		c := p.requestAs(id, "_conformance/ping", object{})
 		m := p.wait(c.index, "a response", (*message).isResponse)
-		// A string may be returned with another encoding of the same text.
+		// A string may be returned with different escapes.
 		s, ok := m.value["id"].(string)
 		if m.id != c.id && (!ok || str(readMessage([]byte(`{"id":`+id+`}`)).value, "id") != s) {
 			p.failAt(m, "the id %s comes back as %s", id, m.id)
@@ -76,7 +76,7 @@ func unanswered(lines ...string) func(*trial) {
 func refuses(method, params string, codes ...int) func(*trial) {
 	return onAgent(func(p *peer) {
 		from := p.now()
-		member := "" // params is shared by all runs
+		member := "" // a local: all runs share params
 		if params != "" {
 			member = `,"params":` + params
 		}

@@ -57,7 +57,7 @@ func fakeMain(name string) int {
 	}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM)
-	go func() { // for the life of the process
+	go func() { // runs until the process exits
 		<-signals
 		switch {
 		case f.is("ignores-signals"):
@@ -84,7 +84,7 @@ func fakeProcess(t testing.TB, defect string) startFunc {
 	}
 }
 
-// fakeInside starts fake agents in this process, which is much faster.
+// fakeInside runs fake agents in this process, which is much faster than [fakeProcess].
 func fakeInside(defect *defect) startFunc {
 	return func(_ context.Context, _ string, env []string) (child, error) {
 		inR, inW := io.Pipe()
@@ -96,7 +96,7 @@ func fakeInside(defect *defect) startFunc {
 			return context.Cause(ctx)
 		}
 		c.f = f
-		go func() { // ends with End at the latest
+		go func() { // returns when End is called, at the latest
 			defer close(c.gone)
 			code := f.serve(inR)
 			_ = inR.CloseWithError(io.ErrClosedPipe)
@@ -108,7 +108,7 @@ func fakeInside(defect *defect) startFunc {
 	}
 }
 
-// insider is a fake agent that is no process.
+// insider is a fake agent that is not a process.
 type insider struct {
 	f          *fake
 	in         *io.PipeWriter

@@ -15,7 +15,7 @@ import (
 
 // A message is one line of either direction.
 type message struct {
-	// index is its place in the transcript.
+	// index is its position in the transcript.
 	index int
 	since time.Duration // time since the agent's start
 	sent  bool          // sent by the suite
@@ -24,7 +24,7 @@ type message struct {
 	fault string
 
 	value  map[string]any
-	id     string // as encoded; "" for none
+	id     string // encoded as JSON; "" for none
 	method string
 	params any
 	result any
@@ -152,7 +152,7 @@ func at(v any, path ...any) any {
 	return v
 }
 
-// str, list and has are like at, for a string, an array and presence.
+// str, list and has are like at: str returns a string, list an array, and has reports whether the part exists.
 func str(v any, path ...any) string { s, _ := at(v, path...).(string); return s }
 func list(v any, path ...any) []any { l, _ := at(v, path...).([]any); return l }
 

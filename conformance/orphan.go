@@ -85,5 +85,5 @@ func (p *peer) left(before []processInfo) []processInfo {
 	return found
 }
 
-// same reports whether both are one process.
+// same reports whether i and o are the same process.
 func (i processInfo) same(j processInfo) bool { return i.pid == j.pid && i.start == j.start }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// processes lists the processes of this machine.
+// processes lists the processes of this machine and reports which have mark in their environment.
 func processes(mark string) ([]processInfo, error) {
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil || len(dirs) == 0 {

@@ -2,5 +2,5 @@
 
 package conformance
 
-// processes returns [errNoTable]: only Linux has a process table that can be read here.
+// processes returns [errNoTable]: the process table is read only on Linux.
 func processes(string) ([]processInfo, error) { return nil, errNoTable }

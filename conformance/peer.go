@@ -18,7 +18,7 @@ type peer struct {
 	*wire
 	client
 	work   string // the workspace
-	result any    // of initialize
+	result any    // the result of initialize
 	next   atomic.Int64
 }
 
@@ -139,7 +139,7 @@ func (p *peer) call(method string, params any) any {
 	return m.result
 }
 
-// fails sends a request that must be answered with an error, with one of the codes if there are any.
+// fails sends a request that must be answered with an error. If codes are given, the error must have one of them.
 func (p *peer) fails(method string, params any, codes ...int) {
 	p.failsWith(p.respond(method, params), method, codes...)
 }
@@ -155,14 +155,14 @@ func (p *peer) failsWith(m *message, what string, codes ...int) {
 
 // lives checks that the agent still answers.
 func (p *peer) lives() *message {
-	// The method starts with an underscore: the agent must answer, with whatever result.
+	// The underscore marks an extension method: the agent must answer it, with a result or an error.
 	return p.respond("_conformance/ping", object{})
 }
 
 // awaitQuiet waits until the agent has sent what it had to send: a round trip, followed by silence.
 func (p *peer) awaitQuiet() {
 	p.lives()
-	limit := time.NewTimer(10 * p.quiet) // an agent that never falls silent is inspected as it is
+	limit := time.NewTimer(10 * p.quiet) // an agent that is never quiet is checked anyway
 	defer limit.Stop()
 	for {
 		p.wire.mu.Lock()

@@ -14,7 +14,7 @@ func asking(then func(u *turn, m *message)) func(*trial) {
 	})
 }
 
-// denies returns a check that an answer to a permission request denies it, and that the turn ends.
+// denies returns a check that the agent treats an answer to a permission request as a denial and ends the turn.
 func denies(answer func(p *peer, m *message)) func(*trial) {
 	return asking(func(u *turn, m *message) {
 		answer(u.peer, m)
@@ -26,7 +26,7 @@ func denies(answer func(p *peer, m *message)) func(*trial) {
 	})
 }
 
-// result encodes the answer with a value.
+// result returns an answer with the result v.
 func result(v any) func(*peer, *message) { return func(p *peer, m *message) { p.reply(m, v) } }
 
 var permissionChecks = []Check{

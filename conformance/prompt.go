@@ -40,7 +40,7 @@ var promptChecks = []Check{
 	{"prompt.stop.max-tokens", TierCapability, "A turn that the output limit ends stops with max_tokens.", pagePrompt, stopsWith(PurposeLength, "max_tokens")},
 	{"prompt.stop.refusal", TierCapability, "A turn that the model refuses stops with refusal.", pagePrompt, stopsWith(PurposeRefusal, "refusal")},
 	{"prompt.updates-first", TierMust, "All updates of a turn come before its response.", pagePrompt, watch("turn", func() look {
-		busy := make(map[string]string) // request IDs and their sessions
+		busy := make(map[string]string) // session IDs by request ID
 		return func(m *message) (bool, string) {
 			kind, _ := m.update()
 			switch {
@@ -176,7 +176,7 @@ var promptChecks = []Check{
 	})},
 }
 
-// failed returns the response of a turn whose model fails. It skips the check if it does not.
+// failed returns the error response of a turn whose model fails. It skips the check if the turn succeeds.
 func (u *turn) failed() *message {
 	m := u.answer()
 	if m.err == nil {

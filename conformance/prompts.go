@@ -17,9 +17,9 @@ const (
 	PurposeSay         Purpose = "say"          // answer with {text}, in words
 	PurposeThink       Purpose = "think"        // think, then answer
 	PurposeLong        Purpose = "long"         // stream text for at least ten seconds
-	PurposeRead        Purpose = "read"         // read {file} with a tool, and say what is in it
+	PurposeRead        Purpose = "read"         // read {file} with a tool and report its content
 	PurposeWrite       Purpose = "write"        // write {text} into the new {file} with a tool
-	PurposeEdit        Purpose = "edit"         // replace {old} by {text} in {file} with a tool
+	PurposeEdit        Purpose = "edit"         // replace {old} with {text} in {file} with a tool
 	PurposeCommand     Purpose = "command"      // run a shell command that puts {text} into {file}, after asking
 	PurposeSlowCommand Purpose = "slow-command" // run a shell command that takes minutes
 	PurposePlan        Purpose = "plan"         // publish a plan, and update it
@@ -30,8 +30,8 @@ const (
 	PurposeFail        Purpose = "fail"         // fail like an unreachable model
 )
 
-// Prompts are the prompts for purposes. A missing or empty one stands for a purpose that the agent does not support;
-// the checks that need it are skipped.
+// Prompts maps purposes to prompts. If a prompt is missing or empty, the agent does not support the purpose; the checks that need
+// it are skipped.
 type Prompts map[Purpose]string
 
 // defaultPrompts are for a language model.
@@ -73,8 +73,8 @@ func GJCPrompts() Prompts {
 	}
 }
 
-// ReadPrompts reads a file of prompts by purpose, in YAML or JSON. Missing ones are taken from [defaultPrompts]. The
-// name "gjc" stands for [GJCPrompts].
+// ReadPrompts reads a YAML or JSON file of prompts by purpose. Missing prompts default to [defaultPrompts]. The name "gjc" stands
+// for [GJCPrompts].
 func ReadPrompts(name string) (Prompts, error) {
 	if name == "gjc" {
 		return GJCPrompts(), nil

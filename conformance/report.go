@@ -57,7 +57,7 @@ type Report struct {
 	Results    []Result `json:"results"`
 }
 
-// warning reports whether a failure leaves the agent conformant.
+// warning reports whether the agent is conformant despite a failure of the check.
 func (r *Result) warning() bool { return r.Status == StatusFailed && r.Tier == TierShould }
 
 func (r *Report) count() {

@@ -60,7 +60,8 @@ func needing(path []string, run func(s *scene)) func(*trial) {
 	})
 }
 
-// stored returns a check of a listed session with a turn, of an agent that advertises a capability as well.
+// stored returns a check of a listed session with one turn. It requires an agent that can list sessions and advertises another
+// capability.
 func stored(path []string, run func(s *scene)) func(*trial) {
 	return onAgent(func(p *peer) {
 		p.needs(canList...)
@@ -69,14 +70,14 @@ func stored(path []string, run func(s *scene)) func(*trial) {
 	})
 }
 
-// withTurn opens a session with a turn.
+// withTurn opens a session and runs a turn.
 func (p *peer) withTurn(params object) *scene {
 	s := &scene{p, str(p.call("session/new", params), "sessionId")}
 	s.ask(PurposeSay, "text", "stored").stop()
 	return s
 }
 
-// later ends the agent and starts another one for the session.
+// later ends the agent and starts another one, which has not opened the session.
 func (s *scene) later() *scene {
 	s.quit()
 	return &scene{s.agent(bare), s.session}

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// A story is a stored conversation of two turns, the second with a tool call if the model makes one, that another process has
-// opened again.
+// A story is a stored conversation of two turns that another process has reopened. The second turn has a tool call if the model
+// makes one.
 type story struct {
 	*scene              // of the new process
 	first, second *turn // of the old one
 	reply         *message
-	replay        []*message // what the new process has sent before the reply
+	replay        []*message // the messages of the new process before the reply
 }
 
-// reopened returns a check of a session that is opened again with a method in a new process.
+// reopened returns a check of a session that a new process reopens with a method.
 func reopened(method string, capability []string, run func(s *story)) func(*trial) {
 	return onAgentFor(full, func(p *peer) {
 		p.needs(capability...)
@@ -45,7 +45,7 @@ func loaded(run func(s *story)) func(*trial) {
 
 func resumed(run func(s *story)) func(*trial) { return reopened("session/resume", canResume, run) }
 
-// keepsOptions returns a check that a method answers with the modes and options that session/new answers with.
+// keepsOptions returns a check that a method returns the modes and options that session/new returned.
 func keepsOptions(method string, capability ...string) func(*trial) {
 	return onAgentFor(full, func(p *peer) {
 		p.needs(capability...)

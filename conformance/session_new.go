@@ -16,7 +16,7 @@ func refusesSession(params object) func(*trial) {
 	})
 }
 
-// toleratesServers returns a check that session/new with MCP servers that cannot be used is answered and does not end the agent.
+// toleratesServers returns a check that the agent answers session/new and keeps running if MCP servers cannot be used.
 func toleratesServers(lists ...any) func(*trial) {
 	return onAgent(func(p *peer) {
 		for _, servers := range lists {
@@ -69,7 +69,7 @@ var newChecks = []Check{
 	})},
 	{"session.new.first-word", TierMust, "Nothing is said for a session before session/new is answered.", pageSession, watch("session/new", func() look {
 		known := make(map[string]bool)
-		created := make(map[string]bool) // the open session/new requests
+		created := make(map[string]bool) // session/new requests without a response
 		return func(m *message) (bool, string) {
 			switch {
 			case m.sent && m.method == "session/new":
@@ -110,7 +110,7 @@ func (p *peer) mkdir(name string) string {
 	return path
 }
 
-// shows reports whether a tool call of the turn, or its text, contains a text.
+// shows reports whether the tool call or the turn's text contains text.
 func (u *turn) shows(c *toolCall, text string) bool {
 	return strings.Contains(string(encode(c.state))+u.text(), text)
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A shape is the part of a JSON schema that the protocol's schema uses. The tables in shapes_gen.go are generated from
+// A shape is a JSON schema, limited to the keywords that the protocol's schema uses. The tables in shapes_gen.go are generated from
 // the official schema files.
 type shape struct {
 	ref      string            // a reference to a definition
@@ -51,7 +51,7 @@ func (s schema) check(name string, v any) error {
 	return s.closed(&shape{ref: name}, v, "")
 }
 
-// closed validates a value on its own, where an object may have only the members that the shape names.
+// closed validates a value whose objects may have only the members that the shape names.
 func (s schema) closed(d *shape, v any, at string) error {
 	seen, err := s.eval(d, v, at)
 	if err != nil {

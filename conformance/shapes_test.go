@@ -147,7 +147,7 @@ func shapeOf(node any) *shape {
 	if not, ok := n["not"]; ok {
 		d.not = shapeOf(not)
 	}
-	// A definition that only refers to another one is the same.
+	// A definition that only refers to another one is equivalent to it.
 	if len(d.all) == 1 && reflect.DeepEqual(d, &shape{all: d.all}) {
 		return d.all[0]
 	}

@@ -33,9 +33,9 @@ type Options struct {
 	Timeout time.Duration
 	// Patience is the maximum time for what should happen at once, such as ending or cancelling. If zero, 2 seconds.
 	Patience time.Duration
-	// Quiet is how long a check waits for messages that must not come. If zero, 150 milliseconds.
+	// Quiet is how long a check waits to verify that no message arrives. If zero, 150 milliseconds.
 	Quiet time.Duration
-	// Strict turns a check that was skipped because its subject did not happen into a failure.
+	// Strict makes a check fail if it was skipped because its subject did not happen.
 	Strict bool
 	// Progress, if not nil, is called for each result, one at a time.
 	Progress func(Result)
@@ -66,7 +66,7 @@ type suite struct {
 	start startFunc
 	dir   string // the directory of the run
 	tours map[string]*tour
-	name  string // the agent's initialize result; set before the first check
+	name  string // the name in the agent's initialize result; set before the first check
 }
 
 // ErrNoChecks reports that Options.Select selects no check.
@@ -92,7 +92,7 @@ func run(ctx context.Context, opts Options, start startFunc) (_ *Report, err err
 	}
 	dir, err := os.MkdirTemp("", "acp-conformance-")
 	if err == nil {
-		// The name of the system's temporary directory must not matter to an agent.
+		// Resolve symlinks: the path of the system's temporary directory must not affect an agent.
 		dir, err = filepath.EvalSymlinks(dir)
 	}
 	if err != nil {
@@ -108,7 +108,7 @@ func run(ctx context.Context, opts Options, start startFunc) (_ *Report, err err
 		for i, c := range checks {
 			report.Results[i] = Result{Check: c, Status: StatusSkipped, Reason: ReasonNotPossible, Detail: "the agent does not answer initialize"}
 		}
-		mute.Check, mute.Tier = checks[0], TierMust // independent of the first check
+		mute.Check, mute.Tier = checks[0], TierMust // a must, regardless of the tier of the first check
 		report.Results[0] = *mute
 	default:
 		err = s.all(ctx, checks, report.Results)

@@ -14,8 +14,8 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// What did not happen is skipped, with the reason. A strict run turns that into a failure, except for parts that are
-// not advertised.
+// A check whose subject did not happen is skipped, with the reason. A strict run reports it as a failure, unless the agent does not
+// advertise the feature.
 func TestSkips(t *testing.T) {
 	for _, strict := range []bool{false, true} {
 		opts := fakeOptions(regexp.MustCompile(`^(plan\.whole|auth\.logout\.works)$`))

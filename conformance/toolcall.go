@@ -17,7 +17,7 @@ func watchTools(see func(c *toolCall) (bool, *message, string)) func(*trial) {
 			bySession := make(map[string][]*message)
 			for _, m := range tr.p.messages(0) {
 				if m.sent && m.method == "session/load" {
-					delete(bySession, m.session()) // what follows replays the same calls
+					delete(bySession, m.session()) // the messages that follow replay the same calls
 				}
 				if !m.sent {
 					bySession[m.session()] = append(bySession[m.session()], m)
@@ -54,7 +54,7 @@ func watchEvents(see look) func(*trial) {
 	})
 }
 
-// watchMember is like watchEvents, for a text of the update.
+// watchMember is like watchEvents, for a string member of the update.
 func watchMember(member, complaint string, known ...string) func(*trial) {
 	return watchEvents(func(m *message) (bool, string) {
 		_, body := m.update()
@@ -87,7 +87,7 @@ func watchDiff(see rule) func(*trial) {
 	})
 }
 
-// toolOf returns a check of the tool call of a purpose.
+// toolOf returns a check of the tool call in a turn for a purpose.
 func toolOf(purpose Purpose, see func(s *scene, c *toolCall), values ...string) func(*trial) {
 	return inSession(func(s *scene) {
 		s.exampleFiles()
@@ -95,7 +95,7 @@ func toolOf(purpose Purpose, see func(s *scene, c *toolCall), values ...string) 
 	})
 }
 
-// kindOfTool returns a check of the kind of a purpose's tool call.
+// kindOfTool returns a check of the kind of the tool call in a turn for a purpose.
 func kindOfTool(purpose Purpose, kind string, values ...string) func(*trial) {
 	return toolOf(purpose, func(s *scene, c *toolCall) {
 		if got := str(c.state, "kind"); got != kind {

@@ -14,18 +14,19 @@ type tour struct {
 	capabilities object
 
 	once   sync.Once
-	p      *peer  // its transcript remains after the agent's end
+	p      *peer  // kept after the agent has ended, for its transcript
 	cut    string // why the tour ended early; "" if it did not
 	began  bool   // it has a session
 	loaded call   // session/load; zero if there was none
 }
 
-// newTours returns the tours: with a client that has all of the stable protocol, and with one without capabilities.
+// newTours returns the tours: one with a client that supports the whole stable protocol, and one with a client without
+// capabilities.
 func newTours() map[string]*tour {
 	return map[string]*tour{"full": {name: "full", capabilities: full}, "bare": {name: "bare", capabilities: bare}}
 }
 
-// tour returns the transcript of a tour, which the first check that needs it creates.
+// tour returns a tour. The first check that needs the tour runs it.
 func (t *trial) tour(name string) *tour {
 	tr := t.suite.tours[name]
 	tr.once.Do(func() {
@@ -45,7 +46,7 @@ func (t *trial) tour(name string) *tour {
 	return tr
 }
 
-// missing is the reason why a tour may lack something.
+// missing returns the reason why a tour lacks something.
 func (tr *tour) missing(what string) string {
 	if tr.cut != "" {
 		return fmt.Sprintf("there was no %s; the conversation broke off: %s", what, tr.cut)
@@ -252,7 +253,7 @@ func never(tour, complaint string, bad func(m *message) bool) func(*trial) {
 	}
 }
 
-// when returns the complaint if it is justified.
+// when returns the complaint if bad is true, otherwise "".
 func when(bad bool, complaint string) string {
 	if bad {
 		return complaint
@@ -274,7 +275,7 @@ func eachOf(name string, see rule) rule {
 	}
 }
 
-// notBlank returns a rule that a member has a text.
+// notBlank returns a rule that a member is a non-blank string.
 func notBlank(member, complaint string) rule {
 	return func(v any) string { return when(blank(v, member), complaint) }
 }
@@ -289,7 +290,7 @@ func absolutePath(v any) string {
 	return when(!filepath.IsAbs(str(v, "path")), "the path is not absolute")
 }
 
-// different returns a rule that a member of a list's elements is a text that no other has.
+// different returns a rule that a member of a list's elements is a unique, non-empty string.
 func different(name, member, complaint string) rule {
 	return func(v any) string {
 		var seen []string
@@ -304,7 +305,7 @@ func different(name, member, complaint string) rule {
 	}
 }
 
-// lineFrom1 is the rule that the member line, if any, counts from 1.
+// lineFrom1 is the rule that the member line, if present, is at least 1.
 func lineFrom1(v any) string {
 	line, ok := at(v, "line").(float64)
 	return when(ok && line < 1, "the line is "+excerpt(line))

@@ -22,11 +22,11 @@ type trial struct {
 	dir   string        // of this trial only
 
 	peers  []*peer
-	shown  []*peer // whose transcripts the trial uses, besides its own
+	shown  []*peer // peers whose transcripts the report also shows
 	result Result
 }
 
-// try runs fn as a trial in its own goroutine, which may end at any point.
+// try runs fn as a trial in its own goroutine, which fn may exit at any point.
 func (s *suite) try(ctx context.Context, limit time.Duration, name string, fn func(*trial)) (*trial, error) {
 	dir, err := os.MkdirTemp(s.dir, strings.ReplaceAll(name, ".", "-")+"-")
 	if err != nil {
@@ -120,8 +120,8 @@ func (t *trial) skipAs(why Reason, format string, args ...any) {
 // lacks ends the trial: the agent does not advertise what the requirement is about.
 func (t *trial) lacks(what string) { t.skipAs(ReasonNotAdvertised, "not advertised: %s", what) }
 
-// skipWithoutLogin ends the trial if the agent has refused a session because it requires a login, and has opened none:
-// the trial cannot test the requirement then.
+// skipWithoutLogin ends the trial if it cannot test the requirement because the agent requires a login: the agent has refused a
+// session for that reason and has opened none.
 func (t *trial) skipWithoutLogin() {
 	for _, p := range slices.Concat(t.shown, t.peers) {
 		asked := make(map[string]string) // methods by request ID

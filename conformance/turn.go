@@ -48,7 +48,7 @@ func (s *scene) begin(blocks ...object) *turn {
 	return &turn{s.request("session/prompt", object{"sessionId": s.session, "prompt": blocks}), s}
 }
 
-// say starts a turn with a text.
+// say starts a turn with text.
 func (s *scene) say(text string) *turn { return s.begin(textBlock(text)) }
 
 func textBlock(text string) object { return object{"type": "text", "text": text} }
@@ -68,7 +68,7 @@ func (s *scene) long() *turn {
 // command starts a turn that runs a command which creates the file ran.txt.
 func (s *scene) command() *turn { return s.ask(PurposeCommand, "file", "ran.txt", "text", "ran") }
 
-// alive checks that the session accepts a prompt, whose turn has nothing of an earlier one.
+// alive checks that the session still completes a turn.
 func (s *scene) alive() { s.ask(PurposeSay, "text", "alive").ends("end_turn") }
 
 // answer waits for the turn's response, result or error.
@@ -179,7 +179,8 @@ func (u *turn) running() {
 	})
 }
 
-// seesRunningTool waits until a tool call runs. A client that has terminals sees the end of its command awaited.
+// seesRunningTool waits until a tool call is in progress, or until the agent waits for the exit of a command in the client's
+// terminal.
 func (u *turn) seesRunningTool() {
 	u.sees("a running tool call", func(m *message) bool {
 		_, body := m.update()
@@ -204,7 +205,7 @@ func turnKind(kind string) bool {
 	return false
 }
 
-// saysNothing checks that the messages have no updates of a turn. complaint has a verb for the kind.
+// saysNothing checks that the messages contain no updates of a turn. complaint is a format with a verb for the update's kind.
 func (t *trial) saysNothing(messages []*message, complaint string) {
 	for _, m := range messages {
 		if kind, _ := m.update(); turnKind(kind) {
@@ -213,7 +214,7 @@ func (t *trial) saysNothing(messages []*message, complaint string) {
 	}
 }
 
-// A toolCall is what the agent has sent about one tool call.
+// A toolCall is the combined state of one tool call, from the agent's messages.
 type toolCall struct {
 	id     string
 	first  *message
@@ -231,14 +232,14 @@ func (c *toolCall) last() *message { return c.events[len(c.events)-1] }
 
 func over(status string) bool { return status == "completed" || status == "failed" }
 
-// wants checks the status of a tool call. why says what happened.
+// wants checks the status of a tool call. why describes what preceded it, for the report.
 func (t *trial) wants(c *toolCall, status, why string) {
 	if c.status() != status {
 		t.failAt(c.last(), "%s, and %v is %s", why, c, c.status())
 	}
 }
 
-// toolCalls combines the messages about tool calls, in their order.
+// toolCalls combines the messages about each tool call, in the order of the calls.
 func toolCalls(messages []*message) []*toolCall {
 	var calls []*toolCall
 	for _, m := range messages {

@@ -28,15 +28,15 @@ type wire struct {
 	out      chan []byte // writes; nil closes stdin
 	finished chan struct{}
 	reading  sync.Mutex // held while reading is paused
-	paused   bool       // of the trial's goroutine
+	paused   bool       // used by the trial's goroutine only
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	log     []*message
 	changed chan struct{} // closed and replaced at each change
 	ended   bool          // the agent's stdout has ended
 }
 
-// maxWrites is more than any check sends to an agent that does not read.
+// maxWrites exceeds the number of writes of any check whose agent does not read.
 const maxWrites = 10_000
 
 func newWire(c child) *wire {
@@ -117,7 +117,7 @@ func (w *wire) wake() {
 	w.changed = make(chan struct{})
 }
 
-// write writes what is queued. A failure shows in the agent's silence.
+// write writes the queued data. It reports no error: the check notices that the agent does not answer.
 func (w *wire) write() {
 	for {
 		select {
@@ -214,9 +214,9 @@ type child interface {
 	Stderr() string        // the end of its stderr
 	PID() int              // 0 for none
 	Done() <-chan struct{} // closed when it has ended
-	State() proc.ExitState // the time of its end
+	State() proc.ExitState // how it ended; set when Done is closed
 	Terminate() error      // ends it gracefully
-	// End kills what is left of it and returns when no process is left.
+	// End kills the remaining processes and returns when none is left.
 	End()
 }
 

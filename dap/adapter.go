@@ -37,7 +37,7 @@ type adapter struct {
 	// stopping is closed when the adapter is to end.
 	stopping chan struct{}
 	stopOnce sync.Once
-	done     chan struct{} // closed when nothing of the adapter is left
+	done     chan struct{} // closed when all resources of the adapter are released
 
 	// tree.mu guards the fields below.
 
@@ -62,7 +62,7 @@ type ending struct {
 
 // endOptions says how to end a session.
 type endOptions struct {
-	// kill says that the program ends too.
+	// kill ends the program as well.
 	kill bool
 	// terminate asks the program to end first, if the adapter supports it.
 	terminate bool
@@ -134,7 +134,7 @@ func (a *adapter) initialize(ctx context.Context) error {
 	return nil
 }
 
-// initializeArguments adds a member that go-dap does not have.
+// initializeArguments adds a member that is missing in go-dap.
 type initializeArguments struct {
 	godap.InitializeRequestArguments
 	SupportsStartDebuggingRequest bool `json:"supportsStartDebuggingRequest"`

@@ -8,8 +8,8 @@ import (
 	godap "github.com/google/go-dap"
 )
 
-// breakpointList is the breakpoints of a session. The breakpoints that an adapter takes in one request (of one file, or of
-// one kind) are a group. tree.mu guards the list.
+// breakpointList holds the breakpoints of a session. The breakpoints that an adapter receives in one request (of one file, or of
+// one kind) form a group. tree.mu guards the list.
 type breakpointList struct {
 	all []Breakpoint
 	// exceptionsSet says that all has the exception breakpoints; until then the adapter's default filters apply.
@@ -20,7 +20,7 @@ type breakpointList struct {
 
 func newBreakpointList() breakpointList { return breakpointList{sending: make(chan struct{}, 1)} }
 
-// lockSending waits until no other call sends breakpoints. The caller must call unlock. tree.mu is not needed.
+// lockSending waits until no other call sends breakpoints. The caller must call unlock, and need not hold tree.mu.
 func (l *breakpointList) lockSending(ctx context.Context) (unlock func(), err error) {
 	select {
 	case l.sending <- struct{}{}:
@@ -41,8 +41,8 @@ func (l *breakpointList) group(b *Breakpoint) []Breakpoint {
 	return list
 }
 
-// groups returns a breakpoint of each group that the adapter supports, after adding its default exception filters if
-// no exception breakpoints were set. Breakpoints that the adapter does not support are marked.
+// groups returns one breakpoint of each group that the adapter supports. If no exception breakpoints were set, it first adds the
+// adapter's default exception filters. It marks breakpoints that the adapter does not support.
 func (l *breakpointList) groups(caps *capabilities) []Breakpoint {
 	if !l.exceptionsSet && !slices.ContainsFunc(l.all, func(b Breakpoint) bool { return b.Kind == ExceptionBreakpoint }) {
 		l.all = append(l.all, caps.defaultFilters()...)
@@ -148,7 +148,7 @@ func (b *Breakpoint) samePlace(o *Breakpoint) bool {
 	}
 }
 
-// sameRequest reports whether an adapter takes both breakpoints in one request: whether they are of the same group.
+// sameRequest reports whether an adapter receives both breakpoints in one request, that is, whether they belong to the same group.
 func (b *Breakpoint) sameRequest(o *Breakpoint) bool {
 	return b.Kind == o.Kind && (b.Kind != SourceBreakpoint || filepath.Clean(b.Path) == filepath.Clean(o.Path))
 }

@@ -30,8 +30,8 @@ func (s *Session) SetBreakpoint(ctx context.Context, b Breakpoint) ([]Breakpoint
 	})
 }
 
-// RemoveBreakpoint removes the breakpoint at the place of b, if there is one, and returns the others of the same file or
-// kind. For a source breakpoint without a column it removes all of the line.
+// RemoveBreakpoint removes the breakpoint at the location of b, if it exists, and returns the others of the same file or kind. For
+// a source breakpoint without a column it removes all breakpoints on the line.
 func (s *Session) RemoveBreakpoint(ctx context.Context, b Breakpoint) ([]Breakpoint, error) {
 	defer s.tree.use()()
 	return s.tree.changeBreakpoints(ctx, s.debuggee, &b, func(list []Breakpoint) ([]Breakpoint, error) {
@@ -87,7 +87,7 @@ func (a *adapter) sendBreakpoints(ctx context.Context, b *Breakpoint) error {
 	list, caps := t.breakpoints.group(b), d.caps
 	t.mu.Unlock()
 	if b.Kind != ExceptionBreakpoint && caps.checkBreakpoint(&Breakpoint{Kind: b.Kind}) != nil {
-		return nil // an adapter may not answer a request that it does not know
+		return nil // an adapter may not answer a request that it does not support
 	}
 	command, args := breakpointsRequest(list, b, &caps)
 	var body struct {
@@ -102,7 +102,7 @@ func (a *adapter) sendBreakpoints(ctx context.Context, b *Breakpoint) error {
 		answer := &godap.Breakpoint{Message: "the debug adapter did not report its status"}
 		if i < len(body.Breakpoints) {
 			answer = &body.Breakpoints[i]
-		} else if b.Kind == ExceptionBreakpoint { // the answer is optional for these
+		} else if b.Kind == ExceptionBreakpoint { // the answer may omit exception breakpoints
 			answer = &godap.Breakpoint{Verified: true}
 		}
 		t.breakpoints.setAnswer(&list[i], answer)
@@ -212,7 +212,7 @@ func breakpointsRequest(list []Breakpoint, b *Breakpoint, caps *capabilities) (c
 
 // DataInfo is an adapter's answer to [Session.DataBreakpointInfo].
 type DataInfo struct {
-	// ID is the data ID for a breakpoint; empty if there cannot be one, in which case Description says why.
+	// ID is the data ID for a breakpoint. It is empty if no breakpoint can be set; Description then gives the reason.
 	ID, Description string
 	AccessTypes     []string
 	Persistent      bool

@@ -205,7 +205,7 @@ func TestCapabilities_Missing(t *testing.T) {
 	}
 }
 
-// TestRequests covers the arguments and the answer of each request that has no test of its own.
+// TestRequests covers the arguments and the answers of requests without a test of their own.
 func TestRequests(t *testing.T) {
 	_, s, p := begin(t, dap.Options{})
 	ctx := within(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// capabilities are the capabilities of an adapter. A capabilities event changes single ones.
+// capabilities holds the capabilities of an adapter. A capabilities event changes some of them.
 type capabilities struct{ godap.Capabilities }
 
 func newCapabilities(raw jsonx.Raw) (capabilities, error) {
@@ -23,7 +23,7 @@ func newCapabilities(raw jsonx.Raw) (capabilities, error) {
 
 // with returns the capabilities with the changes of a capabilities event.
 func (c capabilities) with(raw jsonx.Raw) capabilities {
-	// Decode lists into new ones: other goroutines may read the present ones.
+	// Decode lists into new slices: other goroutines may read the current ones.
 	merged := c
 	if jsonx.Lookup(raw, "exceptionBreakpointFilters") != nil {
 		merged.ExceptionBreakpointFilters = nil

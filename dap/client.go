@@ -26,12 +26,12 @@ type client struct {
 	// scoping is held during requests for scopes and their variables, if the adapter keeps the scopes of one frame only.
 	scoping chan struct{}
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	seq     int
 	pending map[int]*pending
 	queue   [][]byte
 	queued  int
-	wake    chan struct{} // has room for one
+	wake    chan struct{} // has a capacity of one
 	// room is closed and replaced when the queue has shrunk.
 	room chan struct{}
 	err  error         // why the connection has ended; nil while it is open
@@ -41,7 +41,7 @@ type client struct {
 // pending is a request that waits for its answer.
 type pending struct {
 	command string
-	done    chan answer // has room for one
+	done    chan answer // has a capacity of one
 }
 
 type answer struct {
@@ -52,7 +52,7 @@ type answer struct {
 type clientOptions struct {
 	reader io.Reader
 	writer io.Writer
-	// closer closes both. Required.
+	// closer closes the reader and the writer. Required.
 	closer io.Closer
 	// event handles the adapter's events, one at a time. It blocks the reader.
 	event func(name string, body jsonx.Raw)

@@ -15,7 +15,7 @@ type State string
 const (
 	// StateLaunching lasts until the adapter is ready for breakpoints.
 	StateLaunching State = "launching"
-	// StateConfiguring lasts until the adapter knows all breakpoints and lets the program run.
+	// StateConfiguring lasts until the adapter has received all breakpoints and lets the program run.
 	StateConfiguring State = "configuring"
 	StateRunning     State = "running"
 	StateStopped     State = "stopped"
@@ -25,7 +25,7 @@ const (
 
 // Frame is a frame of a stopped thread's stack.
 type Frame struct {
-	// ID is a handle. It is valid until the program runs on, and is never used again in the same [Debugger].
+	// ID is a handle. It is valid until the program resumes, and is never reused in the same [Debugger].
 	ID   int
 	Name string
 	// Path is the source file, absolute; empty if it is not on the disk. Source is as the adapter sent it; nil for none.
@@ -170,7 +170,7 @@ type Snapshot struct {
 	Dropped int64
 	// ExitCode is nil if unknown.
 	ExitCode *int
-	// Ended is the reason for the end of a session if its program has not ended by itself: the adapter died, the session was
+	// Ended is the reason why a session ended although its program did not end by itself: the adapter died, or the session was
 	// idle.
 	Ended error
 	// PID is the program's process ID; zero if unknown.
@@ -183,10 +183,10 @@ type Snapshot struct {
 
 // Locals are the variables of the active frame in a [Snapshot].
 type Locals struct {
-	// Variables has at most [MaxSnapshotVariables]; More is the number of variables that were left out.
+	// Variables has at most [MaxSnapshotVariables] elements; More is the number of omitted variables.
 	Variables []Variable
 	More      int
-	// Changes compares Variables with the last stop in the same function. Compared says that there was one.
+	// Changes lists the differences from the last stop in the same function. Compared reports whether there was such a stop.
 	Changes  []Change
 	Compared bool
 }

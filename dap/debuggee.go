@@ -24,7 +24,7 @@ type debuggee struct {
 	adapter    *adapter      // the present one or the last one; nil before the first
 	starting   *startAttempt // nil unless an adapter is being started
 	state      State
-	children   []*debuggee // with those that have ended
+	children   []*debuggee // including those that have ended
 	caps       capabilities
 	exec       execution
 	exitCode   *int
@@ -41,7 +41,7 @@ type relaunches struct {
 	data jsonx.Raw
 	// count is the number of adapters that have ended.
 	count int
-	// underway says that the end of the adapter is part of a restart and does not end the session.
+	// underway reports whether the adapter ends because of a restart, which does not end the session.
 	underway bool
 }
 
@@ -114,7 +114,7 @@ func (d *debuggee) capabilities() godap.Capabilities {
 	return d.targetLocked().caps.Capabilities
 }
 
-// connected returns the target of a call on d's session and its adapter. It fails unless the adapter takes requests.
+// connected returns the target of a call on d's session. It fails unless the target's adapter accepts requests.
 func (d *debuggee) connected() (target, error) {
 	d.tree.mu.Lock()
 	defer d.tree.mu.Unlock()
@@ -123,7 +123,7 @@ func (d *debuggee) connected() (target, error) {
 	return target{t, a}, err
 }
 
-// stopped is connected for calls that need a stopped program.
+// stopped is like connected, for calls that need a stopped program.
 func (d *debuggee) stopped() (target, error) {
 	d.tree.mu.Lock()
 	defer d.tree.mu.Unlock()
@@ -137,7 +137,7 @@ func (d *debuggee) stopped() (target, error) {
 
 var errLaunching = errors.New("the debug session is still starting")
 
-// usableLocked returns the adapter if it takes requests. tree.mu is held.
+// usableLocked returns the adapter, or an error if it does not accept requests. tree.mu is held.
 func (d *debuggee) usableLocked() (*adapter, error) {
 	switch {
 	case d.state == StateTerminated && d.ended != nil:
@@ -190,7 +190,7 @@ func (d *debuggee) stopLocked(a *adapter, b *godap.StoppedEventBody) {
 	t.announceLocked()
 }
 
-// continueLocked records that a thread, or all of them, runs again by itself. tree.mu is held.
+// continueLocked records that a thread, or all of them, resumed without a request. tree.mu is held.
 func (d *debuggee) continueLocked(a *adapter, b *godap.ContinuedEventBody) {
 	if d.state != StateStopped || d.exec.stop == nil || d.adapter != nil && d.adapter != a {
 		return

@@ -23,7 +23,7 @@ type Options struct {
 	// RunInTerminal runs a program in a terminal that the user can see, for adapters that ask for it. If nil, these requests
 	// are refused.
 	RunInTerminal func(ctx context.Context, req *TerminalRequest) (Terminal, error)
-	// Notice receives texts for the user: an idle session was ended. It must not block.
+	// Notice receives messages for the user, such as that an idle session was ended. It must not block.
 	Notice func(text string)
 	// Idle is the time after which an unused session is ended. If zero, 10 minutes.
 	Idle time.Duration
@@ -83,7 +83,7 @@ type Start struct {
 	Address string
 }
 
-// Observer receives what happens in a session. Its functions may be nil and must not block.
+// Observer receives the output and the events of a session. Its functions may be nil and must not block.
 type Observer struct {
 	// Output receives what the program ("stdout", "stderr") and the adapter ("console") print.
 	Output func(category, text string)
@@ -115,7 +115,7 @@ type Debugger struct {
 	handles handleCounter
 	work    workers
 
-	mu       sync.Mutex // guards the fields below; a tree.mu may be locked while it is held, but not the other way round
+	mu       sync.Mutex // guards the fields below; a tree.mu may be locked while it is held, but not vice versa
 	closed   bool
 	starts   int
 	sessions []*Session
@@ -168,8 +168,8 @@ func NewDebugger(opts Options) *Debugger {
 }
 
 // Start starts or connects to an adapter and starts a session with the planned breakpoints. It returns when the adapter is
-// initialized; the launch goes on in the background, and [Session.Wait] returns its result. If Start fails, it leaves no
-// process. If Start or the launch fails, the breakpoints are planned again.
+// initialized; the launch continues in the background, and [Session.Wait] returns its result. If Start fails, it leaves no process.
+// If Start or the launch fails, the breakpoints are planned again.
 func (d *Debugger) Start(ctx context.Context, st *Start) (*Session, error) {
 	d.mu.Lock()
 	if d.closed {
@@ -278,14 +278,14 @@ func (d *Debugger) Unplan(b Breakpoint) []Breakpoint {
 	return slices.Clone(d.planned)
 }
 
-// replan plans the breakpoints of a session that failed to start for the next one: the caller is likely to fix the program
-// and to launch it again. Breakpoints that were planned since take precedence.
+// replan plans the breakpoints of a session that failed to start for the next one: the caller is likely to fix the program and
+// launch it again. Breakpoints that were planned in the meantime take precedence.
 func (d *Debugger) replan(s *Session) {
 	list, exceptions := make([]Breakpoint, 0), make([]Breakpoint, 0)
 	for _, b := range s.Breakpoints() {
 		b.clearAnswer()
 		switch b.Kind {
-		case InstructionBreakpoint, DataBreakpoint: // places in a process that has ended
+		case InstructionBreakpoint, DataBreakpoint: // addresses in a process that has ended
 		case ExceptionBreakpoint:
 			exceptions = append(exceptions, b)
 		default:

@@ -15,7 +15,7 @@ var (
 	ErrNoSession = errors.New("no active debug session; launch or attach first")
 	// ErrStale is wrapped by the error for a handle of an earlier stop.
 	ErrStale = errors.New("it belongs to an earlier stop")
-	// ErrUnknownHandle is wrapped by the error for a handle that was never issued, or is not of the wanted kind.
+	// ErrUnknownHandle is wrapped by the error for a handle that was never issued or is not of the required kind.
 	ErrUnknownHandle = errors.New("invalid handle")
 	// ErrRunning is wrapped by the error of a call that needs a stopped program.
 	ErrRunning = errors.New("the program is running")
@@ -70,7 +70,7 @@ func requestError(command string, m *envelope) *RequestError {
 	return e
 }
 
-// fill replaces each {name} in a format by the value of the variable.
+// fill replaces each {name} in a format with the value of the variable.
 func fill(format string, variables map[string]string) string {
 	if len(variables) == 0 || !strings.Contains(format, "{") {
 		return format

@@ -72,7 +72,7 @@ func (a *adapter) decode(body jsonx.Raw, v any) {
 	}
 }
 
-// outputEvent does not decode all members: there may be very many of these events.
+// outputEvent has only the members that gjc needs, because an adapter may send very many of these events.
 func (a *adapter) outputEvent(body jsonx.Raw) {
 	var b struct {
 		Category string `json:"category"`

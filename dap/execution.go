@@ -13,7 +13,7 @@ const (
 	maxOthers = 64
 )
 
-// execution is the known threads of a program and its present stop. tree.mu guards it.
+// execution holds the known threads of a program and its current stop. tree.mu guards it.
 type execution struct {
 	threads map[int]bool // the known threads; the value reports whether the thread is stopped
 	stop    *Stop        // nil while the program runs
@@ -45,7 +45,7 @@ func (e *execution) addThread(id int) {
 	}
 }
 
-// addStopped records that a thread stopped; zero is no thread. All says that the others stopped too.
+// addStopped records that a thread stopped; zero is no thread. all means that the other threads stopped too.
 func (e *execution) addStopped(id int, all bool) {
 	if id != 0 && len(e.threads) < maxThreads {
 		e.threads[id] = true

@@ -18,15 +18,14 @@ func (c *handleCounter) next() int { return int(c.last.Add(1)) }
 // issued reports whether a handle was ever issued.
 func (c *handleCounter) issued(n int) bool { return n > 0 && int64(n) <= c.last.Load() }
 
-// handles maps handles to the adapter's IDs of frames and variables. Adapters use the same IDs again at each stop, so an
-// old one would silently mean something else; a handle is used once. tree.mu guards it.
+// handles maps handles to the adapter's IDs of frames and variables. Adapters reuse these IDs at each stop, so an old ID would
+// silently refer to something else; a handle is never reused. tree.mu guards it.
 type handles struct {
 	counter  *handleCounter
 	byHandle map[int]handle
 	frames   map[int]int       // by the adapter's frame ID
 	refs     map[reference]int // by the adapter's variablesReference
-	// scoped is the frame whose scopes the adapter was asked for last, if it keeps those of one frame only (see
-	// [target.withScope]).
+	// scoped is the frame of the last scopes request, if the adapter keeps the scopes of only one frame (see [target.withScope]).
 	scoped *int
 }
 
@@ -38,7 +37,7 @@ type reference struct {
 }
 
 type handle struct {
-	id      int // the adapter's
+	id      int // the adapter's ID
 	isFrame bool
 	// scope is the frame of a scope; nil for other variables.
 	scope *int

@@ -12,7 +12,7 @@ import (
 const (
 	// maxValue bounds a value that is kept, in bytes. Adapters may send megabytes for one string.
 	maxValue = 16 << 10
-	// defaultCount is the number of variables in a page by default, maxCount the most it can have.
+	// defaultCount is the default number of variables in a page, and maxCount the maximum.
 	defaultCount = 200
 	maxCount     = 5000
 )
@@ -27,8 +27,8 @@ func (s *Session) Threads(ctx context.Context) ([]Thread, error) {
 	return t.threads(ctx)
 }
 
-// StackTrace returns up to levels frames of a thread, from the frame number start on, and the number of frames it has, or
-// zero if the adapter does not report it. Thread zero is the one that stopped; levels zero means 20.
+// StackTrace returns up to levels frames of a thread, beginning with frame number start, and the total number of frames, or zero if
+// the adapter does not report it. Thread zero is the one that stopped; levels zero means 20.
 func (s *Session) StackTrace(ctx context.Context, thread, start, levels int) (frames []Frame, total int, err error) {
 	defer s.tree.use()()
 	t, err := s.debuggee.stopped()
@@ -76,8 +76,7 @@ type Page struct {
 	Start, Count int
 }
 
-// Variables returns the variables in a scope or a variable. More reports whether others follow the page, as far as the
-// adapter reports it.
+// Variables returns the variables in a scope or a variable. more reports whether others follow the page, if the adapter reports it.
 func (s *Session) Variables(ctx context.Context, ref int, p Page) (list []Variable, more bool, err error) {
 	defer s.tree.use()()
 	t, err := s.debuggee.stopped()
@@ -154,8 +153,8 @@ type (
 	}
 )
 
-// Evaluate evaluates an expression in a frame; zero is the active one (see [Snapshot]). In a running program it takes only the
-// context "repl" and no frame. Context is one of the protocol's: watch, repl, hover, clipboard, variables.
+// Evaluate evaluates an expression in a frame; zero is the active frame (see [Snapshot]). While the program runs, the context must
+// be "repl" and the frame zero. The contexts are those of the protocol: watch, repl, hover, clipboard, variables.
 func (s *Session) Evaluate(ctx context.Context, expression, context string, frame int) (*Variable, error) {
 	defer s.tree.use()()
 	t, err := s.debuggee.connected()
@@ -223,7 +222,7 @@ func (s *Session) ExceptionInfo(ctx context.Context, thread int) (*godap.Excepti
 	return &body, nil
 }
 
-// Modules returns count modules from the number start on, and the number of all; count zero means all.
+// Modules returns up to count modules, beginning with module number start, and the total number. A count of zero means all modules.
 func (s *Session) Modules(ctx context.Context, start, count int) (list []godap.Module, total int, err error) {
 	defer s.tree.use()()
 	t, err := s.debuggee.connected()

@@ -267,7 +267,7 @@ func TestInitializedEvent_WhileStopped(t *testing.T) {
 	}
 }
 
-// TestBreakpoints_VerifiedByPresentAdapter checks that Verified is the answer of the present adapter to the present list.
+// TestBreakpoints_VerifiedByPresentAdapter checks that Verified is the current adapter's answer for the current list.
 func TestBreakpoints_VerifiedByPresentAdapter(t *testing.T) {
 	d := newDebugger(t, dap.Options{})
 	a, spec := daptest.Process(t)

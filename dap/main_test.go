@@ -113,7 +113,7 @@ func snapshot(t *testing.T, s *dap.Session) *dap.Snapshot {
 	return snap
 }
 
-// resume lets the program run on and waits for the next stop.
+// resume resumes the program and waits for the next stop.
 func resume(t *testing.T, s *dap.Session, command string) {
 	t.Helper()
 	if err := s.Resume(within(t), dap.Resume{Command: command}); err != nil {

@@ -18,7 +18,7 @@ type Memory struct {
 	Unreadable int
 }
 
-// ReadMemory reads count bytes at offset bytes after a memory reference.
+// ReadMemory reads count bytes, beginning offset bytes after a memory reference.
 func (s *Session) ReadMemory(ctx context.Context, reference string, offset, count int) (*Memory, error) {
 	defer s.tree.use()()
 	t, err := s.debuggee.stoppedFor("memory reads", s.debuggee.capabilities().SupportsReadMemoryRequest)

@@ -20,7 +20,7 @@ func (s *Session) SetVariable(ctx context.Context, ref int, name, value string) 
 	}
 	var body struct {
 		godap.SetVariableResponseBody
-		Result string `json:"result"` // the name of value in lldb-dap up to version 19
+		Result string `json:"result"` // lldb-dap up to version 19 uses this name for value
 	}
 	args := &godap.SetVariableArguments{VariablesReference: v.id, Name: name, Value: value}
 	err = t.withScope(ctx, v.scope, false, func() error { return t.adapter.do(ctx, "setVariable", args, &body) })

@@ -56,13 +56,13 @@ func (o *output) tail() (text string, dropped int64) {
 	return valid(string(buf)), o.total - int64(len(buf))
 }
 
-// since returns what was printed after the first n bytes, as far as it is kept.
+// since returns the output after the first n bytes, if it is still kept.
 func (o *output) since(n int64) string {
 	n = min(o.total-n, int64(len(o.buf)))
 	return valid(string(o.buf[int64(len(o.buf))-n:]))
 }
 
-// unreported returns the end of what no snapshot has returned yet, and the number of bytes before it that were left out.
+// unreported returns the end of the output that no snapshot has returned yet, and the number of omitted bytes before it.
 func (o *output) unreported() (text string, dropped int64) {
 	fresh := o.total - o.reported
 	n := min(fresh, int64(len(o.buf)), maxSnapshotOutput)
@@ -79,7 +79,7 @@ func (o *output) unreported() (text string, dropped int64) {
 // valid replaces invalid UTF-8.
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
-// isNoise reports whether a text is one that dlv prints in each session.
+// isNoise reports whether text is a message that dlv prints in every session.
 func isNoise(text string) bool {
 	return strings.HasPrefix(text, "DAP server listening at:") || text == "Type 'dlv help' for list of commands.\n"
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// TestReference holds docs/reference/debug-adapter-protocol.md to [messages], and those to the commands and events of go-dap. -update
-// rewrites the document.
+// TestReference checks docs/reference/debug-adapter-protocol.md against [messages], and these against the commands and events of
+// go-dap. -update rewrites the document.
 func TestReference(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Debug Adapter Protocol\n\nEvery request, event and reverse request of version 1.70, and what gjc does with it ([Debugging](../debugging.md)). " +

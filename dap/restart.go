@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Restart restarts the program: by the adapter's restart request, or by ending the adapter and starting another one. A session
-// that has ended takes the planned breakpoints (see [Debugger.Plan]) in addition to its own.
+// Restart restarts the program, either with the adapter's restart request or by ending the adapter and starting another one. A
+// session that has ended adds the planned breakpoints (see [Debugger.Plan]) to its own.
 func (s *Session) Restart(ctx context.Context) error {
 	defer s.tree.use()()
 	root, planned := s.tree.root, s.debuggee.debugger.Planned()

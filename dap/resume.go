@@ -8,7 +8,7 @@ import (
 	godap "github.com/google/go-dap"
 )
 
-// Resume is a way to let the program run on.
+// Resume describes how to resume the program.
 type Resume struct {
 	// Command is continue, next, stepIn, stepOut, stepBack, reverseContinue, goto or restartFrame.
 	Command string
@@ -31,9 +31,9 @@ type resumeArguments struct {
 	FrameID      *int   `json:"frameId,omitzero"`
 }
 
-// Resume lets the program run on and returns when the adapter has accepted that; [Session.Wait] waits for the next stop.
-// Handles of frames and variables become stale. If ctx ends before the adapter answers, Resume returns nil and the program
-// counts as running.
+// Resume resumes the program and returns when the adapter has accepted the request; [Session.Wait] waits for the next stop. Handles
+// of frames and variables become stale. If ctx ends before the adapter answers, Resume returns nil and the program counts as
+// running.
 func (s *Session) Resume(ctx context.Context, r Resume) error {
 	defer s.tree.use()()
 	t, err := s.debuggee.stopped()

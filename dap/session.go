@@ -30,10 +30,10 @@ const (
 	maxEventBody = 4 << 10
 )
 
-// ID returns "debug-1"; for a child session "debug-1.1".
+// ID returns the session's ID, such as "debug-1", or "debug-1.1" for a child session.
 func (s *Session) ID() string { return s.debuggee.id }
 
-// Started returns what the root of the session was started with. The caller must not modify it.
+// Started returns the argument that started the root of the session. The caller must not modify it.
 func (s *Session) Started() *Start { return s.tree.root.start }
 
 // State returns the state of the session; for a session with live children it is the state of the child that calls apply to.
@@ -55,12 +55,12 @@ func (s *Session) Events() []Event {
 	return slices.Clone(s.debuggee.targetLocked().events)
 }
 
-// Observe calls the observer's functions until release is called. It reports the terminals that exist already before it
-// returns. A session can have several observers.
+// Observe calls the observer's functions until release is called. Before it returns, it reports the existing terminals. A session
+// can have several observers.
 func (s *Session) Observe(o Observer) (release func()) { return s.tree.observe(o) }
 
-// Wait waits until the program is stopped or the session has ended. It returns the error of a failed launch or attach, or
-// ctx's cause, which leaves the session as it is. Any other end is in [Snapshot.Ended].
+// Wait waits until the program is stopped or the session has ended. It returns the error of a failed launch or attach. If ctx ends
+// first, it returns ctx's cause and does not change the session. Any other reason for the end is in [Snapshot.Ended].
 func (s *Session) Wait(ctx context.Context) error {
 	t, d := s.tree, s.debuggee
 	defer t.use()()
@@ -94,7 +94,7 @@ func (s *Session) Terminate(ctx context.Context, kill bool) error {
 	})
 }
 
-// Custom makes a request that has no method of its own. The frames and variables in its arguments and its answer are the
+// Custom sends a request for which Session has no method. The frames and variables in its arguments and its answer are the
 // adapter's IDs, not handles.
 func (s *Session) Custom(ctx context.Context, command string, arguments jsonx.Raw) (jsonx.Raw, error) {
 	defer s.tree.use()()

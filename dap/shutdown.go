@@ -38,8 +38,8 @@ func (a *adapter) stop() {
 	a.stopOnce.Do(func() { close(a.stopping) })
 }
 
-// isStopping reports whether the end has begun. What is added to the adapter while tree.mu is held and it is not stopping
-// is released with it.
+// isStopping reports whether the adapter has begun to end. Resources that are added while tree.mu is held and the adapter is not
+// stopping are released with it.
 func (a *adapter) isStopping() bool {
 	select {
 	case <-a.stopping:
@@ -167,7 +167,7 @@ func (a *adapter) waitForEnd() {
 	}
 }
 
-// disconnect sends terminate, if wanted and supported, and disconnect to a connected adapter.
+// disconnect sends the disconnect request to a connected adapter, preceded by terminate if requested and supported.
 func (a *adapter) disconnect(opts endOptions) {
 	d := a.debuggee
 	if a.client.closeError() != nil {
@@ -241,7 +241,7 @@ func (a *adapter) publishEnd() {
 	if d.relaunches.underway {
 		d.state = StateLaunching
 	}
-	// An adapter that exits instead of restarting the program cannot do that; another one can.
+	// An adapter that exits instead of restarting the program cannot restart it; another adapter can.
 	again := !a.ending.requested && d.failure == nil &&
 		(len(a.restartData) > 0 || a.restarting && d.start.Request == "launch" && d.start.Address == "")
 	if d.relaunches.count++; again && d.relaunches.count > maxRelaunches {

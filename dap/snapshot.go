@@ -8,9 +8,9 @@ import (
 	godap "github.com/google/go-dap"
 )
 
-// Snapshot returns the state of the session. It includes the output since the last snapshot, and compares the variables of
-// the active frame with those of the last stop in the same function. What the adapter fails to report is left out, with a
-// note.
+// Snapshot returns the state of the session. It includes the output since the last snapshot, and compares the variables of the
+// active frame with those of the last stop in the same function. If the adapter fails to report something, Snapshot omits it and
+// adds a note.
 func (s *Session) Snapshot(ctx context.Context) (*Snapshot, error) {
 	defer s.tree.use()()
 	s.tree.readTerminals(ctx)

@@ -96,8 +96,8 @@ func (t target) sourceLines(ctx context.Context, frame *Frame) []SourceLine {
 	return nil
 }
 
-// linesAround returns the lines of a file around a line. It reads the disk, which has the text that the program was built
-// from; an editor may have newer text.
+// linesAround returns the lines of a file around a line. It reads the file from disk, because the program was built from that text;
+// an editor may have newer text.
 func linesAround(path string, line int) []SourceLine {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || line <= 0 {
@@ -126,7 +126,7 @@ func scanLines(r io.Reader, line int) []SourceLine {
 	return list
 }
 
-// readLine reads a whole line and returns its start if wanted.
+// readLine reads a whole line. It returns the start of the line if wanted is true.
 func readLine(in *bufio.Reader, wanted bool) (string, error) {
 	var text strings.Builder
 	for {

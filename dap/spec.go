@@ -33,7 +33,7 @@ type Spec struct {
 	// Env is added to the adapter's environment, as "NAME=value". Provider keys in it are not removed.
 	Env     []string
 	Connect Connect
-	// Languages, FileTypes (".go", or whole file names) and RootMarkers say which programs it debugs.
+	// Languages, FileTypes (".go", or whole file names) and RootMarkers describe the programs that the adapter debugs.
 	Languages, FileTypes, RootMarkers []string
 	// Native says that it debugs compiled programs of any language.
 	Native bool
@@ -53,8 +53,8 @@ type Spec struct {
 	Notes []string
 }
 
-// Forms are templates of request arguments. A string that is a single placeholder is replaced by the value with its type;
-// a member without a value is left out.
+// Forms are templates of request arguments. A string that is a single placeholder is replaced with the value and keeps the value's
+// type. A member without a value is omitted.
 type Forms struct {
 	// Launch may contain ${program}, ${args} (a list), ${argsText} (a string), ${dir}, ${env} (an object), ${envList}
 	// ("NAME=value") and ${envPairs} (objects with name and value).
@@ -78,7 +78,7 @@ type Forms struct {
 type Unused struct {
 	Name, Why string
 	FileTypes []string
-	// Elsewhere says that the workspace's root has no marker of the adapter, and that the user has not configured it.
+	// Elsewhere reports whether the workspace's root has none of the adapter's markers and the user has not configured the adapter.
 	Elsewhere bool
 }
 

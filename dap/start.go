@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// startAttempt is the start of an adapter, from the request for it until the adapter is initialized or has failed. To end
-// the session meanwhile, cancel the attempt and wait for done: no program is started after its session has ended.
+// startAttempt is the start of an adapter, from its reservation until the adapter is initialized or has failed. To end the session
+// during that time, cancel the attempt and wait for done: no program is started after its session has ended.
 type startAttempt struct {
 	ctx    context.Context //nolint:containedctx // the end of the session cancels it
 	cancel context.CancelCauseFunc
@@ -20,7 +20,7 @@ var (
 	errStarting   = errors.New("it is being started already; wait for it, or terminate it")
 )
 
-// reserveStart makes the caller the one that starts the next adapter. The caller must call finishStart.
+// reserveStart reserves the start of the next adapter for the caller, who must call finishStart. It fails if a start is under way.
 func (d *debuggee) reserveStart(ctx context.Context) (*startAttempt, error) {
 	d.tree.mu.Lock()
 	defer d.tree.mu.Unlock()
@@ -37,7 +37,7 @@ func (d *debuggee) reserveStartLocked(ctx context.Context) (*startAttempt, error
 	return s, nil
 }
 
-// finishStart wakes the calls that wait for the attempt. The result must be in the debuggee's state before.
+// finishStart wakes the calls that wait for the attempt. The caller must first store the result in the debuggee's state.
 func (d *debuggee) finishStart(s *startAttempt) {
 	d.tree.mu.Lock()
 	d.starting = nil
@@ -60,8 +60,8 @@ func (d *debuggee) startFirst(ctx context.Context) error {
 	return nil
 }
 
-// startAdapter starts or connects to an adapter and initializes it. The launch goes on in the background. s is the
-// attempt that the caller has reserved.
+// startAdapter starts or connects to an adapter and initializes it. The launch continues in the background. s is the attempt that
+// the caller has reserved.
 func (d *debuggee) startAdapter(s *startAttempt) error {
 	b, ctx := d.debugger, s.ctx
 	b.mu.Lock()
@@ -108,7 +108,7 @@ func (d *debuggee) startAdapter(s *startAttempt) error {
 	return nil
 }
 
-// end ends the session, including one that is being started, and waits for that. reason is nil if the user asked for it.
+// end ends the session, including one that is being started, and waits until it has ended. reason is nil if the user requested it.
 func (d *debuggee) end(ctx context.Context, reason error, opts endOptions) error {
 	for {
 		d.tree.mu.Lock()
@@ -138,7 +138,7 @@ func (d *debuggee) setEnded(err error) {
 	d.tree.announceLocked()
 }
 
-// maxRelaunches bounds how often an adapter can have its session started again.
+// maxRelaunches bounds how often an adapter can request a restart of its session.
 const maxRelaunches = 50
 
 var errRelaunches = fmt.Errorf("the debug adapter asked for a restart %d times; giving up", maxRelaunches)

@@ -12,8 +12,8 @@ type stopCache struct {
 	location  memo[*location]
 	variables memo[*frameVariables]
 	exception memo[*godap.ExceptionInfoResponseBody]
-	// previous holds the variables at the last stop in the same function; nil if there was none. Compared says that it is
-	// set. tree.mu guards both.
+	// previous holds the variables at the last stop in the same function; nil if there was none. compared reports whether previous
+	// is set. tree.mu guards both.
 	previous map[string]string
 	compared bool
 }
@@ -118,7 +118,7 @@ func (h *history) record(c *stopCache) {
 	h.functions[key] = values
 }
 
-// changes returns the variables that are not as they were before; nil if before is nil.
+// changes returns the variables that differ from before; nil if before is nil.
 func changes(before map[string]string, now []Variable) []Change {
 	if before == nil {
 		return nil

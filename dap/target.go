@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// defaultLevels is the number of frames that a stack trace has by default, maxLevels the most it can have.
+	// defaultLevels is the default number of frames in a stack trace, and maxLevels the maximum.
 	defaultLevels = 20
 	maxLevels     = 1000
 )
@@ -21,13 +21,13 @@ var (
 	errNoThreads = errors.New("the debugger reported no threads")
 )
 
-// A target is the object of a call on a session: a debuggee, and its adapter at the time of the call.
+// A target is the debuggee that a call on a session applies to, with its adapter at the time of the call.
 type target struct {
 	debuggee *debuggee
 	adapter  *adapter
 }
 
-// stoppedFor is [debuggee.stopped] for a call that needs a feature of the adapter ("memory reads").
+// stoppedFor is like [debuggee.stopped], for a call that needs a feature of the adapter ("memory reads").
 func (d *debuggee) stoppedFor(feature string, supported bool) (target, error) {
 	t, err := d.stopped()
 	if err == nil && !supported {
@@ -200,13 +200,13 @@ func (t target) invalidate() {
 	d.exec.invalidate()
 }
 
-// kindLLDB is the kind of the adapters (see [Spec.Kind]) that use the same references for the scopes of all frames, at
-// least up to version 19: a reference means the scope of the frame that the last scopes request named.
+// kindLLDB is the kind of the adapters (see [Spec.Kind]) that use the same references for the scopes of all frames, at least up to
+// version 19. There a reference means the scope of the frame in the last scopes request.
 const kindLLDB = "lldb-dap"
 
-// withScope calls do, which makes a request about the variables of a scope of a frame, so that the adapter takes the
-// reference as one of that frame. frame is nil for variables that are not of a scope. isScopes says that the request is the
-// scopes request itself.
+// withScope calls do, which makes a request about the variables of a scope. It first makes the adapter resolve the reference for
+// the given frame. frame is nil for variables that do not belong to a scope. isScopes reports whether do makes the scopes request
+// itself.
 func (t target) withScope(ctx context.Context, frame *int, isScopes bool, do func() error) error {
 	d := t.debuggee
 	if spec := d.start.Adapter; frame == nil || spec == nil || spec.Kind != kindLLDB {
@@ -236,7 +236,7 @@ func (t target) withScope(ctx context.Context, frame *int, isScopes bool, do fun
 	return err
 }
 
-// isWithin reports whether a path is in a directory, or the directory itself.
+// isWithin reports whether a path is dir or is inside it.
 func isWithin(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)

@@ -134,7 +134,7 @@ func (d *Debugger) environ(ctx context.Context) []string {
 	return d.opts.Env(ctx)
 }
 
-// startHint adds to the error of a start what the user can do about it.
+// startHint adds advice for the user to the error of a failed start.
 func startHint(err error, st *Start) error {
 	if _, gone := os.Stat(st.Dir); gone != nil {
 		return fmt.Errorf("cannot use the directory %s: %w", st.Dir, withoutOperation(gone))
@@ -160,7 +160,7 @@ func withoutOperation(err error) error {
 	return err
 }
 
-// endpoint is where gjc and an adapter that it starts connect.
+// endpoint is the address at which gjc and an adapter that it starts connect.
 type endpoint struct {
 	goos  string
 	stdio bool

@@ -131,8 +131,8 @@ func (t *tree) configuredLocked() []*adapter {
 	return adapters
 }
 
-// changeBreakpoints edits the list of breakpoints and sends the group of b (see [Breakpoint.sameRequest]) to all adapters of
-// the tree. If an adapter refuses the group, the list stays as it was. It returns the group.
+// changeBreakpoints edits the list of breakpoints and sends the group of b (see [Breakpoint.sameRequest]) to all adapters of the
+// tree. It returns the group. If an adapter refuses the group, the list does not change.
 func (t *tree) changeBreakpoints(ctx context.Context, d *debuggee, b *Breakpoint, edit func([]Breakpoint) ([]Breakpoint, error)) ([]Breakpoint, error) {
 	unlock, err := t.breakpoints.lockSending(ctx)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// Call makes a request and decodes the result into result, which may be nil or a *[jsonx.Raw]. It starts the server if it does
-// not run. The error is a *[ResponseError], wraps [ErrServerDied] with the end of the process's stderr, [ErrTimeout], or is
+// Call makes a request and decodes the result into result, which may be nil or a *[jsonx.Raw]. It starts the server if it is not
+// running. The error is a *[ResponseError], wraps [ErrServerDied] with the end of the process's stderr, wraps [ErrTimeout], or is
 // ctx's cause. If ctx ends first, the request is cancelled.
 func (s *Server) Call(ctx context.Context, method string, params, result any) error {
 	if err := checkMethod(s.Name(), method); err != nil {
@@ -124,7 +124,7 @@ func (s *Server) applyEdit(ctx context.Context, params jsonx.Raw) applyEditResul
 		return refuse("gjc has not requested an edit")
 	}
 	a.pending++
-	a.work.Add(1) // while mu is held: Execute removes the applier before it waits
+	a.work.Add(1) // while mu is held, because Execute removes the applier before it waits
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()

@@ -73,7 +73,7 @@ func TestServer_KilledWithDocuments(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.until("trying again")
-	for deadline := in(t); s.Status().State != lsp.StateReady; runtime.Gosched() { // restarts without a call: a document is held
+	for deadline := in(t); s.Status().State != lsp.StateReady; runtime.Gosched() { // restarts without a call because a document is held
 		if deadline.Err() != nil {
 			t.Fatalf("not restarted: %+v", s.Status())
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 // This file decodes diagnostics by hand: servers send many thousands of them at once, and an invalid one must not invalidate the
-// others. Invalid values are left at zero.
+// others. Invalid values become zero.
 
 const (
 	// maxDiagnostics bounds the diagnostics of one file.
@@ -30,7 +30,7 @@ const (
 type cursor struct {
 	raw jsonx.Raw
 	at  int
-	// The last values, which are usually the same in all diagnostics of a list and are then shared.
+	// The last decoded values. They are usually the same in all diagnostics of a list and are shared.
 	source, codeText string
 	description      *protocol.CodeDescription
 }
@@ -267,7 +267,7 @@ func (c *cursor) diagnostic(d *protocol.Diagnostic) {
 			})
 		case "data":
 			if v := c.skip(); len(v) <= maxData && !jsonx.IsNull(v) {
-				d.Data = v // a part of raw, whose size is counted
+				d.Data = v // a subslice of raw, whose size is counted
 			}
 		default:
 			c.skip()

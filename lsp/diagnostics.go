@@ -19,8 +19,8 @@ const (
 	// they are for. The oldest are dropped first.
 	maxPublished      = 64 << 20
 	maxPublishedFiles = 20_000
-	// quietPeriod is how long a server that sends no versions must publish nothing for a file until its last diagnostics count:
-	// many publish an empty list first and the diagnostics right after it.
+	// quietPeriod is how long a server that sends no versions must publish nothing for a file before its last diagnostics count:
+	// many servers publish an empty list shortly before the diagnostics.
 	quietPeriod = 100 * time.Millisecond
 )
 
@@ -131,8 +131,8 @@ func (ds *documents) refresh() {
 	ds.published.notifyLocked()
 }
 
-// freshLocked reports whether published diagnostics are about the document's present text: the process that has the text
-// published them for this version or a later one, or, without a version, after the text was sent. ds.mu is held.
+// freshLocked reports whether published diagnostics are about the document's current text: the process that has the text published
+// them for this version or a later one, or published them without a version after the text was sent. ds.mu is held.
 func (d *document) freshLocked(p *publication, version int32) bool {
 	if p == nil || p.nth == 0 || p.in != d.in || d.in == nil || d.written < version {
 		return false
@@ -143,9 +143,9 @@ func (d *document) freshLocked(p *publication, version int32) bool {
 	return p.nth > d.since
 }
 
-// Diagnostics returns the diagnostics of the document's text: it requests them if the server supports that, and otherwise
-// waits until they are published for this version or a later one. If ctx ends first, it returns the earlier diagnostics and
-// fresh is false. The ranges are in the server's own encoding.
+// Diagnostics returns the diagnostics of the document's text. It requests them if the server supports that, and otherwise waits
+// until they are published for this version or a later one. If ctx ends first, it returns the earlier diagnostics, and fresh is
+// false. The ranges are in the server's position encoding.
 func (d *Document) Diagnostics(ctx context.Context) (list []protocol.Diagnostic, fresh bool, err error) {
 	for {
 		if d.outdated() {
@@ -179,7 +179,7 @@ func (d *Document) Diagnostics(ctx context.Context) (list []protocol.Diagnostic,
 	}
 }
 
-// outdated reports whether the document was released and the server has received another text.
+// outdated reports whether the document was released and another text was sent to the server.
 func (d *Document) outdated() bool {
 	ds := d.Server.docs
 	ds.mu.Lock()
@@ -187,7 +187,7 @@ func (d *Document) outdated() bool {
 	return d.released && d.doc.version != d.Version
 }
 
-// earlier returns the last diagnostics, whatever text they are for. It drops an error that is due to the end of ctx.
+// earlier returns the last diagnostics, whichever text they are for. It drops an error caused by the end of ctx.
 func (d *Document) earlier(ctx context.Context, err error) ([]protocol.Diagnostic, bool, error) {
 	if ctx.Err() != nil && !errors.Is(err, ErrServerFailed) && !errors.Is(err, ErrClosed) {
 		err = nil
@@ -195,8 +195,8 @@ func (d *Document) earlier(ctx context.Context, err error) ([]protocol.Diagnosti
 	return d.Server.Published(d.Path), false, err
 }
 
-// await waits for the published diagnostics of the document's text. It returns false if ctx or the process has ended, or if the
-// server has registered for requests meanwhile.
+// await waits for the published diagnostics of the document's text. It returns false if ctx or the process ends first, or if the
+// server registers support for diagnostic requests meanwhile.
 func (d *Document) await(ctx context.Context, ps *process) (list []protocol.Diagnostic, ok bool) {
 	ds := d.Server.docs
 	key := pathKey(d.Path)
@@ -243,7 +243,7 @@ func (d *Document) await(ctx context.Context, ps *process) (list []protocol.Diag
 		case ps.isEnding() || ctx.Err() != nil:
 			return nil, false
 		case !fresh && len(ps.identifiers("textDocument/diagnostic", d.Path)) > 0:
-			return nil, false // the server supports requests now
+			return nil, false // the server now supports diagnostic requests
 		}
 	}
 }
@@ -301,7 +301,7 @@ func mergeDiagnostics(a, b []protocol.Diagnostic) []protocol.Diagnostic {
 	return a
 }
 
-// publishedSnapshot is the diagnostics that a server has published, by file, at one moment.
+// publishedSnapshot holds the diagnostics that a server has published, by file, at one point in time.
 type publishedSnapshot struct {
 	files map[string][]protocol.Diagnostic
 	count uint64
@@ -313,8 +313,8 @@ func (ds *documents) snapshot() publishedSnapshot {
 	return now
 }
 
-// publishedSince returns a snapshot, and the diagnostics that were published after an earlier one. Those of an open document
-// are included only if they are about its present text.
+// publishedSince returns a new snapshot, and the diagnostics that were published after the snapshot before. Those of an open
+// document are included only if they are about its current text.
 func (ds *documents) publishedSince(before publishedSnapshot) (now publishedSnapshot, files map[string][]protocol.Diagnostic) {
 	ds.mu.Lock()
 	defer ds.mu.Unlock()

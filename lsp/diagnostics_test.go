@@ -62,7 +62,7 @@ func TestDiagnostics_OfPresentText(t *testing.T) {
 				}
 				waits <- messages(list)
 			}()
-			ask[any](s, "test/release", nil) // of 2, then of 3
+			ask[any](s, "test/release", nil) // release the diagnostics of version 2, then of 3
 			if got := <-waits; !slices.Equal(got, []string{"a bug: BUG 3"}) {
 				t.Errorf("%q", got)
 			}
@@ -82,7 +82,7 @@ func TestDiagnostics_SameTextAgain(t *testing.T) {
 			t.Errorf("%v, %v, %v", list, fresh, err)
 		}
 		d.Release()
-		// A change that did not reach the server makes no difference.
+		// A change that did not reach the server has no effect.
 		ended, cancel := context.WithCancel(in(t))
 		cancel()
 		if _, err := s.Hold(ended, d.Path, "something else"); err == nil {
@@ -95,7 +95,7 @@ func TestDiagnostics_Malformed(t *testing.T) {
 	s := start(t, script{}, nil)
 	d := s.hold("a.go", "x")
 	defer d.Release()
-	uri := strings.Replace(s.uri("a.go"), "a.go", "%61.go", 1) // encoded without need
+	uri := strings.Replace(s.uri("a.go"), "a.go", "%61.go", 1) // encoded unnecessarily
 	s.notifies("textDocument/publishDiagnostics", fmt.Sprintf(`{"uri":%q,"version":null,"diagnostics":[
 		{"range":{"start":{"line":-1,"character":1e3},"end":{"line":4294967296,"character":2.0}},"severity":9,"message":"\u00e4\n\"x\"","code":"C\u00e4","tags":[1,2],
 		 "codeDescription":{"href":"https://example.invalid/"},"relatedInformation":[{"location":{"uri":"file:///r","range":{"start":{"line":1,"character":2},"end":{"line":3,"character":4}}},"message":"see"}],"data":{"k":[1,{"a":"}"}]},"unknown":[{"x":1}]},
@@ -141,7 +141,7 @@ func TestDiagnostics_Pull(t *testing.T) {
 			d.Release()
 			continue
 		}
-		// Published diagnostics are added once.
+		// Published diagnostics are not added twice.
 		s.notifies("textDocument/publishDiagnostics", fmt.Sprintf(`{"uri":%q,"version":%d,"diagnostics":[
 			{"range":{"start":{"line":1,"character":0},"end":{"line":1,"character":3}},"code":12,"message":"a bug: BUG"},
 			{"range":{"start":{"line":0,"character":0},"end":{"line":0,"character":1}},"message":"pushed"}]}`, s.uri("a.go"), d.Version))

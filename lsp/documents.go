@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// maxIdle is the number of documents that stay open while no caller holds them, and idleTimeout for how long.
+	// maxIdle is the number of documents that stay open while no caller holds them, and idleTimeout is how long they stay open.
 	maxIdle     = 200
 	idleTimeout = 5 * time.Minute
 	// maxClosedVersions bounds the closed documents whose versions are remembered.
@@ -34,7 +34,7 @@ type Document struct {
 
 	doc      *document
 	released bool // guarded by the documents' mu
-	// waitDependencies says that diagnostics from before the change of another file do not count.
+	// waitDependencies reports that diagnostics published before another file changed do not count.
 	waitDependencies bool
 }
 
@@ -52,8 +52,8 @@ type documents struct {
 	timer     *time.Timer
 	closed    bool
 	published publications
-	// changes has the times of the last changes that were sent to the server, by file, as long as they matter; the empty key is
-	// for files that were changed on the disk.
+	// changes holds the times of the last changes that were sent to the server, by file, as long as they are relevant; the empty
+	// key stands for files that changed on disk.
 	changes map[string]time.Time
 }
 
@@ -65,11 +65,11 @@ type document struct {
 	version int32
 	holders int
 	queue   []*waiter
-	// in is the process that has it open, with the text sent and its version sentAs; nil for none.
+	// in is the process that has the document open; sent is the text sent to it, as version sentAs. nil for none.
 	in     *process
 	sent   *Text
 	sentAs int32
-	// written is the version that was written to the process, and since the number of publications at that time.
+	// written is the version that was written to the process; since is the number of publications at that time.
 	written int32
 	since   uint64
 	// idleSince is the time of the last release.
@@ -93,9 +93,9 @@ func newDocuments(s *Server) *documents {
 	return &documents{server: s, byKey: make(map[string]*document), closedVersions: make(map[string]int32), published: newPublications()}
 }
 
-// Hold opens a document with a text, or changes its text, and keeps the text until the returned document is released. Callers
-// with another text wait; callers with the same text share the document, unless another caller waits already. Released
-// documents stay open for a while.
+// Hold opens a document with a text, or changes its text, and keeps the text until the returned document is released. Callers with
+// another text wait. Callers with the same text share the document, unless another caller is already waiting. Released documents
+// stay open for a while.
 func (s *Server) Hold(ctx context.Context, path, text string) (*Document, error) {
 	if !filepath.IsAbs(path) {
 		return nil, fmt.Errorf("%s: the path %q is not absolute", s.Name(), path)
@@ -240,7 +240,7 @@ func (ds *documents) updateIdle(path, content string) {
 	_ = ds.syncLocked(ps, d) // if the server does not read, the text is sent at the next use
 }
 
-// Release ends the hold of the document. It may be called twice.
+// Release releases the document. It may be called twice.
 func (d *Document) Release() {
 	ds := d.Server.docs
 	ds.mu.Lock()
@@ -253,7 +253,7 @@ func (d *Document) Release() {
 	ds.releaseLocked(d.doc)
 }
 
-// send sends the document's text to the server and returns its version. It survives restarts of the process.
+// send sends the document's text to the server and returns its version. It retries if the process restarts.
 func (ds *documents) send(ctx context.Context, d *document) (int32, error) {
 	for {
 		ps, err := ds.server.ready(ctx)
@@ -294,7 +294,7 @@ func (ds *documents) syncLocked(ps *process, d *document) error {
 	case d.in != ps:
 		method = methodOpen
 		params = didOpen{documentItem{URI: d.uri, LanguageID: ds.server.opts.Spec.languageID(d.path), Version: d.version, Text: d.text.content}}
-	case ps.sync.change == syncNone: // the server does not want changes
+	case ps.sync.change == syncNone: // the server does not accept changes
 		d.sent, d.sentAs, d.written, d.since = d.text, d.version, d.version, ds.published.count
 		return nil
 	default:
@@ -306,7 +306,7 @@ func (ds *documents) syncLocked(ps *process, d *document) error {
 		params = didChange{versionedDocument{d.uri, d.version}, []contentChange{change}}
 	}
 	if d.version > 1 {
-		ds.recordChangeLocked(d.key) // earlier diagnostics may be outdated from here on, before the change is written
+		ds.recordChangeLocked(d.key) // from here on, earlier diagnostics may be outdated, even before the change is written
 	}
 	ps.pushSending(sentChange{d, d.version})
 	if err := ps.tryNotify(method, params); err != nil {
@@ -464,8 +464,7 @@ func (ds *documents) notify() {
 	ds.published.notifyLocked()
 }
 
-// Save notifies the server that the document's text was written to the disk (didSave). It includes the text if the server
-// wants it.
+// Save notifies the server that the document's text was written to disk (didSave). It includes the text if the server requests it.
 func (d *Document) Save(ctx context.Context) error {
 	ps := d.Server.running()
 	if ps == nil {

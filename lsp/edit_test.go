@@ -53,7 +53,7 @@ func TestText_ApplyErrors(t *testing.T) {
 	}
 }
 
-// FuzzApply checks that edits that replace pieces by themselves change nothing.
+// FuzzApply checks that edits that replace text with itself change nothing.
 func FuzzApply(f *testing.F) {
 	f.Add("one\ntwo\r\n𝄞", 1, 5, 8)
 	f.Fuzz(func(t *testing.T, s string, a, b, c int) {

@@ -14,7 +14,7 @@ import (
 var (
 	// ErrServerDied is wrapped by the error of a call that was under way when the process was lost.
 	ErrServerDied = errors.New("the language server died")
-	// ErrServerFailed is wrapped by the error for a server that is not started again until Restart.
+	// ErrServerFailed is wrapped by the error for a server that stays down until Restart.
 	ErrServerFailed = errors.New("the language server failed too often")
 	// ErrTimeout is wrapped by the error of a request that was not answered within [ServerOptions.RequestTimeout].
 	ErrTimeout = errors.New("the language server did not answer in time")

@@ -67,7 +67,7 @@ func DecodePublication(raw []byte) (uri string, list []protocol.Diagnostic) {
 	return uri, list
 }
 
-// PublishedSize returns the number and size of the publications that are kept of those for a number of files.
+// PublishedSize stores publications of a size for a number of files and returns the number and total size of those that are kept.
 func PublishedSize(size, files int) (kept, bytes int) {
 	t := newPublications()
 	for i := range files {
@@ -76,7 +76,8 @@ func PublishedSize(size, files int) (kept, bytes int) {
 	return len(t.files), t.size
 }
 
-// NewPublisher returns a function that handles a publishDiagnostics message like the connection: it validates, then decodes it.
+// NewPublisher returns a function that handles a publishDiagnostics message as the connection does: it validates and then decodes
+// it.
 func NewPublisher() func(message []byte) int {
 	s := NewServer(ServerOptions{Spec: &Spec{}})
 	return func(message []byte) int {

@@ -23,7 +23,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// fakeVariable is the environment variable with the script of a fake server: the test binary, executed again.
+// fakeVariable is the environment variable with the script of a fake server, which is the test binary, re-executed.
 const fakeVariable = "GJC_LSP_FAKE"
 
 func TestMain(m *testing.M) {
@@ -43,28 +43,28 @@ func TestMain(m *testing.M) {
 type script struct {
 	// Capabilities are added to the default ones.
 	Capabilities map[string]any
-	// CrashOn and HangOn name a method; CrashAfter names one after whose answer the server dies. If the file Once exists, the
-	// server behaves correctly; a crash creates it.
+	// CrashOn and HangOn name a method. CrashAfter names a method after whose response the server crashes. If the file Once exists,
+	// the server behaves correctly; a crash creates it.
 	CrashOn, HangOn, CrashAfter string
 	Once                        string
 	// Preamble is printed on stdout before anything else, Stderr on stderr.
 	Preamble, Stderr string
-	// Garbage makes it print lines that are not messages, without end.
+	// Garbage makes the server print endless lines that are not messages.
 	Garbage bool
 	// Early makes it send requests before it answers initialize.
 	Early bool
 	// Headers is "lower", "type" or "split".
 	Headers string
-	// Publish is "versioned", "plain" or empty for never. Late publishes wait for test/release.
+	// Publish is "versioned", "plain" or empty for never. If Late is set, publishing waits for test/release.
 	Publish string
 	Late    bool
-	// Stubborn ignores TERM, exit and the end of its input.
+	// Stubborn makes the server ignore SIGTERM, exit and the end of its input.
 	Stubborn bool
-	// Busy begins a progress after initialized, which ends with test/release.
+	// Busy makes the server report progress after initialized, which ends with test/release.
 	Busy bool
-	// Litter makes it create temporary files when it starts, and when it receives exit.
+	// Litter makes the server create temporary files when it starts and when it receives exit.
 	Litter bool
-	// Deaf stops reading after initialized; Nag also sends requests without end.
+	// Deaf makes the server stop reading after initialized; Nag also makes it send requests endlessly.
 	Deaf, Nag bool
 }
 
@@ -355,7 +355,7 @@ func (f *fake) answer(m *fakeMessage) (any, *rpcError) {
 	return nil, &rpcError{Code: -32601, Message: "no " + m.Method}
 }
 
-// pull answers each first request with "try again", the second one in full, and the third one with "unchanged".
+// pull answers the first request with "try again", later ones in full, and repeated ones with "unchanged".
 func (f *fake) pull(uri, identifier, previous string) (any, *rpcError) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -478,7 +478,7 @@ func (f *fake) publish(uri string) {
 	f.mu.Lock()
 	d := *f.docs[uri]
 	f.mu.Unlock()
-	// Like other servers, with fewer characters encoded.
+	// Other servers, too, escape fewer characters in URIs.
 	params := map[string]any{"uri": strings.ReplaceAll(uri, "%2B", "+"), "diagnostics": problems(d.Text)}
 	if f.script.Publish == "versioned" {
 		params["version"] = d.Version

@@ -44,8 +44,8 @@ func FormattingOptions(text string) protocol.FormattingOptions {
 	return opts
 }
 
-// Format returns the text of a file as formatted by the first server that supports it, and that server. It returns the text and
-// nil if there is none. The text need not be on the disk.
+// Format returns the text of a file as formatted by the first server that supports formatting, and that server. If there is none,
+// it returns the text unchanged and a nil server. The text need not be on disk.
 func (w *Workspace) Format(ctx context.Context, path, text string) (string, *Server, error) {
 	servers, err := w.Servers(ctx, path)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 // timeout bounds every wait of a test. It is long enough for a busy machine.
 const timeout = time.Minute
 
-// server is a server under test with its notices.
+// server is a server under test that records its notices.
 type server struct {
 	*lsp.Server
 	t        testing.TB
@@ -79,13 +79,13 @@ func start(t testing.TB, s script, change func(*lsp.ServerOptions)) *server {
 	return sv
 }
 
-// fakeEnv is the environment of a fake. A race-enabled binary sleeps for a second before it exits, unless told otherwise, and
-// a server's end is bounded by one.
+// fakeEnv returns the environment of a fake server. A race-enabled binary sleeps for a second before it exits, which is also the
+// limit for ending a server, so fakeEnv disables the sleep.
 func fakeEnv(script []byte) []string {
 	return proc.Environ(os.Environ(), fakeVariable+"="+string(script), "GORACE=atexit_sleep_ms=0")
 }
 
-// in bounds what should take no time.
+// in returns a context for an operation that should be fast.
 func in(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
@@ -111,7 +111,7 @@ func ask[T any](s *server, method string, params any) T {
 	return v
 }
 
-// asked makes the server ask something, and returns what it is answered.
+// asked makes the server send a request and returns the response that it receives.
 func (s *server) asked(method, params string) string {
 	s.t.Helper()
 	return string(ask[json.RawMessage](s, "test/ask", map[string]any{"method": method, "params": json.RawMessage(params)}))
@@ -137,7 +137,7 @@ func (s *server) doc(name string) *fakeDoc {
 	return ask[*fakeDoc](s, "test/doc", map[string]any{"uri": s.uri(name)})
 }
 
-// seen are the messages that the process got, but for those of the tests.
+// seen returns the methods that the process has received, except those of the tests.
 func (s *server) seen() []string {
 	s.t.Helper()
 	var list []string
@@ -149,7 +149,7 @@ func (s *server) seen() []string {
 	return list
 }
 
-// until waits for a notice with a text in it.
+// until waits for a notice that contains text.
 func (s *server) until(text string) {
 	s.t.Helper()
 	timeout := time.After(timeout)
@@ -170,7 +170,7 @@ func (s *server) until(text string) {
 	}
 }
 
-// lateOf waits for what comes too late for a change.
+// lateOf waits for the late reports of a change.
 func lateOf(t *testing.T, e *editor) (late []*lsp.Report) {
 	t.Helper()
 	for ctx := in(t); late == nil && ctx.Err() == nil; {

@@ -22,8 +22,8 @@ import (
 //go:embed capabilities.json
 var clientCapabilities []byte
 
-// initialize makes a new process ready: it sends initialize, initialized, the settings, and the open documents of the previous
-// process. Nothing else is sent before the answer to initialize.
+// initialize prepares a new process: it sends initialize, initialized, the settings, and the open documents of the previous
+// process. It sends nothing else before the response to initialize.
 func (ps *process) initialize(ctx context.Context) error {
 	s := ps.server
 	s.mu.Lock()
@@ -94,8 +94,8 @@ func versionOf(version string) string {
 	return ""
 }
 
-// configureWait is how long reopened documents wait for the server to request its configuration. Some servers forget documents
-// that they received before.
+// configureWait is how long reopening documents waits for the server to request its configuration. Some servers forget documents
+// that they received before that.
 const configureWait = 200 * time.Millisecond
 
 func (ps *process) awaitConfigured(ctx context.Context) {

@@ -23,7 +23,7 @@ func (e *editor) hold(t *testing.T, s *lsp.Server, path string) {
 	d.Release()
 }
 
-// The unsaved text of another session is not visible in the answers for this one, also about other files, nor after the other
+// The unsaved text of another session does not affect the answers for this one, not even about other files or after the other
 // session is closed.
 func TestIsolation_OtherSessionsText(t *testing.T) {
 	k := newKitchen(t, script{Publish: "versioned"})
@@ -71,8 +71,8 @@ func TestIsolation_ManyDocuments(t *testing.T) {
 	}
 }
 
-// A caller that uses a document can use another one while the user types in the first, and no session waits for the work of
-// another one on other documents.
+// A caller that uses one document can use another while the user types in the first, and no session waits for another session's
+// work on other documents.
 func TestIsolation_WaitsForNoOtherFile(t *testing.T) {
 	k := newKitchen(t, script{Publish: "versioned"})
 	a, b := k.write("a.txt", "a\n"), k.write("b.txt", "b\n")
@@ -109,7 +109,7 @@ func TestIsolation_Late(t *testing.T) {
 	if r := one.Before(nil).Report(in(t), 500*time.Millisecond, []string{a}); len(r) != 1 || len(r[0].Silent) != 1 {
 		t.Fatalf("the server has spoken: %+v", r)
 	}
-	for ctx := in(t); has(t, s, a).Opened == 0; { // what one listens for is about its own text
+	for ctx := in(t); has(t, s, a).Opened == 0; { // the late report waits for diagnostics of its own text
 		if ctx.Err() != nil {
 			t.Fatal("the server does not get the text")
 		}
@@ -151,7 +151,7 @@ func TestIsolation_Elsewhere(t *testing.T) {
 	two.types(b, "BUG of two\n")
 	typed := make(chan struct{})
 	one.onRead = func(path string) {
-		if path == a { // behind the note of what was known before
+		if path == a { // after the snapshot of earlier diagnostics was taken
 			one.onRead = nil
 			two.hold(t, s, b)
 			close(typed)
@@ -188,8 +188,8 @@ func (c *rootsCatalog) List(context.Context) (*lsp.Listing, error) {
 
 func (c *rootsCatalog) Changed([]string) {}
 
-// A server without support for workspace folders has a process for each root; to know that, nothing waits for a process that
-// is starting.
+// A server without support for workspace folders has one process per root. No caller waits for a starting process to find out
+// whether it has that support.
 func TestWorkspace_TwoRoots(t *testing.T) {
 	for name, s := range map[string]script{
 		"one root":   {Publish: "versioned"},
@@ -239,7 +239,7 @@ func TestWorkspace_StartIsNotWaitedFor(t *testing.T) {
 	if err := s.Start(short); err == nil {
 		t.Fatal("it has started")
 	}
-	if _, _, err := e.All(in(t)); err != nil { // what /lsp asks
+	if _, _, err := e.All(in(t)); err != nil { // as /lsp does
 		t.Error(err)
 	}
 	if e.server(t, b) != s {
@@ -408,7 +408,7 @@ func TestEdit_LateElsewhere(t *testing.T) {
 	}
 }
 
-// They are not lost either if the server has not answered in time about the changed file.
+// The problems are reported even if the server has not answered in time about the changed file.
 func TestEdit_LateElsewhereAfterSilence(t *testing.T) {
 	k := newKitchen(t, script{Publish: "versioned", Late: true})
 	a, b := k.write("a.txt", "fine\n"), k.write("b.txt", "b\n")
@@ -428,7 +428,7 @@ func TestEdit_LateElsewhereAfterSilence(t *testing.T) {
 	}
 }
 
-// They are reported exactly once if another change follows in the meantime.
+// The problems are reported exactly once if another change follows in the meantime.
 func TestEdit_LateElsewhereOnce(t *testing.T) {
 	k := newKitchen(t, script{Publish: "versioned"})
 	a, b := k.write("a.txt", "fine\n"), k.write("b.txt", "b\n")

@@ -25,11 +25,11 @@ type lateReports struct {
 // pendingReport is a background wait for the late answer of a server.
 type pendingReport struct {
 	cancel context.CancelFunc
-	// reported is the snapshot up to which all was reported. It is set only for a wait for untouched files.
+	// reported is the snapshot whose diagnostics have all been reported. It is set only for a wait for untouched files.
 	reported publishedSnapshot
 }
 
-// Late returns the reports that were not ready for [Edit.Report], each once.
+// Late returns the reports that were not ready when [Edit.Report] returned. It returns each report once.
 func (w *Workspace) Late() []*Report {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -38,8 +38,8 @@ func (w *Workspace) Late() []*Report {
 	return late
 }
 
-// awaitLate waits in the background for what a server reports on a changed file after [Edit.Report] has returned: its first
-// answer if it has not answered, otherwise the result of a second check. The next change of the file ends the wait.
+// awaitLate waits in the background for a server's report on a changed file after [Edit.Report] has returned: its first answer if
+// it has not answered, otherwise the result of a second check. The next change of the file ends the wait.
 func (w *Workspace) awaitLate(f *edited, at int) {
 	s, base, reported := f.servers[at], f.baseline[at], f.answers[at]
 	if base.err != nil || !base.fresh {
@@ -55,7 +55,7 @@ func (w *Workspace) awaitLate(f *edited, at int) {
 		}
 		markNew(base.list, a.list, f.before, f.after)
 		if !first {
-			// Drop what was reported before, and hints that are not worth a second report.
+			// Drop the diagnostics that were reported before, and hints that are not worth a second report.
 			known := slices.Clone(a.list)
 			markNew(reported.list, known, f.after, f.after)
 			for i := range a.list {
@@ -103,8 +103,8 @@ func (w *Workspace) waitLate(key string, reported publishedSnapshot, run func(ct
 	}
 }
 
-// endElsewhere ends the wait for what a server finds in files that the last change did not touch, and returns the snapshot up
-// to which all was reported. What was published since belongs to the next report.
+// endElsewhere ends the wait for diagnostics of files that the last change did not touch, and returns the snapshot whose
+// diagnostics have all been reported. Diagnostics published since then belong to the next report.
 func (w *Workspace) endElsewhere(s *Server) publishedSnapshot {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -120,9 +120,8 @@ func (w *Workspace) endElsewhere(s *Server) publishedSnapshot {
 // elsewhereKey is the key of the wait for files that a change did not touch.
 func elsewhereKey(s *Server) string { return s.Name() + "\x00" }
 
-// awaitElsewhere waits in the background for what a server finds in files that a change did not touch, after the snapshot. A
-// server that has not answered yet is expected to publish diagnostics of the touched files first. The next change ends the
-// wait.
+// awaitElsewhere waits in the background for diagnostics of files that a change did not touch, published after the snapshot. A
+// server that has not answered yet is expected to publish diagnostics of the touched files first. The next change ends the wait.
 func (w *Workspace) awaitElsewhere(s *Server, reported publishedSnapshot, touched map[string]bool, silent bool) {
 	w.waitLate(elsewhereKey(s), reported, func(ctx context.Context) {
 		var last <-chan time.Time
@@ -151,8 +150,8 @@ func (w *Workspace) awaitElsewhere(s *Server, reported publishedSnapshot, touche
 	})
 }
 
-// nextAnswer waits for what a server reports on a changed file: its first answer, or the next one if it has answered. It does
-// not keep the document from other callers.
+// nextAnswer waits for a server's report on a changed file: its first answer, or the next one if it has already answered. Other
+// callers can use the document meanwhile.
 func (w *Workspace) nextAnswer(ctx context.Context, s *Server, f *edited, answered bool) (a answer, first bool) {
 	doc, err := w.openDocument(ctx, s, f.path, f.after, false)
 	if err != nil {

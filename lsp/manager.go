@@ -25,7 +25,7 @@ type ManagerOptions struct {
 	Log     zerolog.Logger
 }
 
-// Manager has the language servers of the process: one for each command and root, shared by all workspaces.
+// Manager holds the language servers of this process: one for each command and root, shared by all workspaces.
 type Manager struct {
 	opts   ManagerOptions
 	ctx    context.Context //nolint:containedctx // ends with the manager and ends the background work of workspaces
@@ -43,7 +43,7 @@ type shared struct {
 	server *Server
 	// The manager's mu guards the fields below.
 	users map[*Workspace]bool
-	idle  time.Duration // the longest of the users; zero for never
+	idle  time.Duration // the longest idle time among the users; zero for no limit
 	timer *time.Timer   // ends an idle process
 }
 
@@ -179,8 +179,8 @@ func (m *Manager) notice(sh *shared, text, detail string) {
 	}
 }
 
-// release removes w from the users of its servers, or of one of them if it is not nil. Servers without users end in the
-// background; the others lose the folders that only w has.
+// release removes w from the users of one, or of all its servers if one is nil. Servers without users end in the background; the
+// others lose the folders that only w has.
 func (m *Manager) release(w *Workspace, one *Server) {
 	m.mu.Lock()
 	var ending []*Server

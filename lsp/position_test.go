@@ -13,23 +13,23 @@ import (
 
 func TestText_Positions(t *testing.T) {
 	const text = "ab\r\nä𝄞e\u0301x\ny\rz\n"
-	// lines: "ab", "ä𝄞éx" (the é in two), "y", "z", ""
+	// lines: "ab", "ä𝄞éx" (é as two code points), "y", "z", ""
 	for _, tt := range []struct {
 		offset             int
 		line               uint32
 		utf8, utf16, utf32 uint32
 	}{
 		{0, 0, 0, 0, 0},
-		{2, 0, 2, 2, 2},   // behind ab
+		{2, 0, 2, 2, 2},   // after ab
 		{3, 0, 2, 2, 2},   // between CR and LF
 		{4, 1, 0, 0, 0},   // ä
 		{5, 1, 0, 0, 0},   // inside ä
 		{6, 1, 2, 1, 1},   // 𝄞
 		{8, 1, 2, 1, 1},   // inside 𝄞
 		{10, 1, 6, 3, 2},  // e
-		{11, 1, 7, 4, 3},  // the accent
+		{11, 1, 7, 4, 3},  // the combining accent
 		{13, 1, 9, 5, 4},  // x
-		{14, 1, 10, 6, 5}, // the line's end
+		{14, 1, 10, 6, 5}, // end of the line
 		{15, 2, 0, 0, 0},
 		{17, 3, 0, 0, 0},
 		{19, 4, 0, 0, 0},
@@ -49,9 +49,9 @@ func TestText_OffsetsOfStrangePositions(t *testing.T) {
 		p    protocol.Position
 		want int
 	}{
-		{protocol.Position{Line: 0, Character: 9}, 2},       // beyond the line
+		{protocol.Position{Line: 0, Character: 9}, 2},       // past the end of the line
 		{protocol.Position{Line: 1, Character: 1}, 3},       // between surrogates
-		{protocol.Position{Line: 1, Character: 1 << 31}, 8}, // far beyond
+		{protocol.Position{Line: 1, Character: 1 << 31}, 8}, // far past the end
 		{protocol.Position{Line: 2, Character: 0}, 9},       // the empty last line
 		{protocol.Position{Line: 7, Character: 3}, 9},       // no such line
 		{protocol.Position{Line: 1<<32 - 1, Character: 1<<32 - 1}, 9},
@@ -65,7 +65,7 @@ func TestText_OffsetsOfStrangePositions(t *testing.T) {
 	}
 }
 
-// The start of each character is converted to a position and back in every encoding, and UTF-16 lengths match the standard
+// The start of each character survives a round trip through a position in every encoding, and UTF-16 lengths match the standard
 // library's.
 func FuzzPositions(f *testing.F) {
 	for _, s := range []string{"", "a", "\r\n", "\r\r\n\n", "ä𝄞\n", "a\xffb", "e\u0301", "\u2028"} {

@@ -44,13 +44,14 @@ type process struct {
 	pendingAnswers atomic.Int64 // answers that are not written yet
 	progress       *progress
 	registry       registry
-	// strays counts the lines that were not part of a message; firstStray is the first one. Only the connection's reader adds some.
+	// strays counts the lines that were not part of a message; firstStray is the first one. Only the connection's reader writes
+	// them.
 	strays     int
 	firstStray atomic.Pointer[string]
 
 	mu   sync.Mutex // guards the fields below
-	stop error      // why the process is to end; nil if it is not
-	// sending has the changes of documents that are queued and not written yet, in order.
+	stop error      // why the process should end; nil if it should not
+	// sending holds the changes of documents that are queued and not yet written, in order.
 	sending []sentChange
 }
 
@@ -99,7 +100,7 @@ func (s *Server) launch(ctx context.Context) (*process, error) {
 		s.logf("— start %s —", time.Now().Format(time.TimeOnly))
 	}
 	tempDir, variables := newTempDir(s.opts.Env)
-	// A start that is cancelled would leave a child without a parent that waits for it.
+	// Cancelling a start would orphan the child: no parent would wait for it.
 	p, err := s.opts.Children.Start(context.WithoutCancel(ctx), &proc.Options{
 		Path: spec.Path, Args: args, Dir: s.opts.Root, Env: proc.Environ(s.opts.Env, variables...), Stdin: true, Stderr: s.log, Grace: closeStep,
 	})
@@ -130,7 +131,7 @@ func (s *Spec) startError(err error) error {
 	return fmt.Errorf("cannot start the language server %s (%s): %w", s.Name, strings.Join(append([]string{s.Path}, s.Args...), " "), err)
 }
 
-// startHint adds to the error of a start what the user can do about it.
+// startHint adds advice for the user to the error of a start.
 func startHint(err error, root string) error {
 	if _, gone := os.Stat(root); gone != nil {
 		return fmt.Errorf("%w; its directory %s cannot be used", err, root)
@@ -168,7 +169,8 @@ func newProcess(s *Server, p *proc.Process) *process {
 	return ps
 }
 
-// requestStop records that the process is to end, so that its end is not a crash. The first reason counts.
+// requestStop records that the process is about to be stopped, so that its exit does not count as a crash. The first reason is
+// kept.
 func (ps *process) requestStop(why error) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -177,14 +179,14 @@ func (ps *process) requestStop(why error) {
 	}
 }
 
-// stopReason returns why the process is to end; nil if it is not.
+// stopReason returns why the process is being stopped; nil if it is not.
 func (ps *process) stopReason() error {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	return ps.stop
 }
 
-// isEnding reports whether the process takes no more requests.
+// isEnding reports whether the process accepts no more requests.
 func (ps *process) isEnding() bool {
 	if ps.stopReason() != nil {
 		return true
@@ -199,8 +201,8 @@ func (ps *process) isEnding() bool {
 	}
 }
 
-// end ends the process and the connection and waits for that; polite sends shutdown and exit first. Further calls wait for the
-// first one.
+// end ends the process and the connection and waits until both have ended. If polite is set, it sends shutdown and exit first.
+// Further calls wait for the first one.
 func (ps *process) end(ctx context.Context, polite bool) error {
 	ps.exit.once.Do(func() {
 		var goodbye func(context.Context) error
@@ -259,7 +261,7 @@ func (ps *process) exitError() error {
 	return fmt.Errorf("%w: %s", ErrServerDied, ps.describeExit())
 }
 
-// explain adds to the error of a start what the process has printed and how it ended.
+// explain adds the output and the exit of the process to the error of a start.
 func (ps *process) explain(err error) error {
 	if jsonrpc.IsGone(err) {
 		ps.proc.Ended()
@@ -286,8 +288,8 @@ func (ps *process) addStray(line []byte) {
 	ps.server.logf("[stdout] %s", stray)
 }
 
-// maxPendingAnswers bounds the answers that wait to be read by the server: one that sends requests and does not read must not
-// exhaust the memory.
+// maxPendingAnswers bounds the answers that the server has not read: a server that sends requests without reading the answers must
+// not exhaust the memory.
 const maxPendingAnswers = 4096
 
 // countAnswer counts a message that will be answered. It kills a server that does not read its answers.
@@ -318,7 +320,7 @@ func tempVariables(goos string) []string {
 }
 
 // newTempDir creates a directory for the temporary files of a process, in the directory that env names, and returns it with the
-// variables for the process. The caller must remove dir with the files that the process leaves. dir is empty if it could not
+// variables that refer to it. The caller must remove dir and the files that the process leaves in it. dir is empty if it could not
 // be created.
 func newTempDir(env []string) (dir string, variables []string) {
 	names := tempVariables(runtime.GOOS)

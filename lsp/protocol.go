@@ -118,7 +118,7 @@ type diagnosticReport struct {
 
 type workspaceDiagnosticParams struct {
 	Identifier string `json:"identifier,omitzero"`
-	// PreviousResultIDs is always empty: servers may delay the answer to a request that has some until something changes.
+	// PreviousResultIDs is always empty: servers may delay the response to a request with IDs until something changes.
 	PreviousResultIDs []documentID `json:"previousResultIds"`
 }
 
@@ -131,7 +131,7 @@ type registrationParams struct {
 }
 
 type unregistrationParams struct {
-	// The protocol has a spelling mistake; some servers use the correct spelling.
+	// The name is misspelled in the protocol; some servers use the correct spelling.
 	Unregisterations []unregistration `json:"unregisterations"`
 	Unregistrations  []unregistration `json:"unregistrations"`
 }

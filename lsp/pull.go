@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// maxPulls bounds the requests for one text while the server cancels them or invalidates its answer.
+	// maxPulls bounds the requests for one text while the server keeps cancelling them or invalidating its answers.
 	maxPulls = 10
 	// pullPause is the first pause between them; it doubles.
 	pullPause = 50 * time.Millisecond
@@ -56,7 +56,7 @@ func (d *Document) pull(ctx context.Context, ps *process, identifiers []string) 
 	return all, nil
 }
 
-// pullFrom requests the diagnostics from one source, again while its answer is invalidated.
+// pullFrom requests the diagnostics from one source. It retries while the answer is invalidated.
 func (d *Document) pullFrom(ctx context.Context, ps *process, identifier string) ([]protocol.Diagnostic, error) {
 	ds := d.Server.docs
 	pause := pullPause
@@ -98,7 +98,7 @@ func (d *Document) pullFrom(ctx context.Context, ps *process, identifier string)
 	}
 }
 
-// retriggers reports whether a server that has cancelled a request wants it again, which is the default.
+// retriggers reports whether a server that cancelled a request wants the client to send it again, which is the default.
 func retriggers(err error) bool {
 	e, _ := errors.AsType[*ResponseError](err)
 	return jsonx.Lookup(e.Data, "retriggerRequest").Kind() != 'f'
@@ -159,8 +159,8 @@ func (pub *publications) keepLocked(ps *process, path, identifier string, report
 	return before.list, true
 }
 
-// PullWorkspace requests the diagnostics of the whole workspace (workspace/diagnostic), by file. ok is false if the server does
-// not support that. If a source fails, err is set and byPath has the diagnostics of the others.
+// PullWorkspace requests the diagnostics of the whole workspace (workspace/diagnostic), by file. ok is false if the server does not
+// support that. If a source fails, err is set and byPath holds the diagnostics of the others.
 func (s *Server) PullWorkspace(ctx context.Context) (byPath map[string][]protocol.Diagnostic, ok bool, err error) {
 	ps, err := s.ready(ctx)
 	if err != nil {

@@ -31,9 +31,9 @@ func (c capabilities) at(path string) jsonx.Raw {
 type provider struct {
 	// capability is the path of its static capability.
 	capability string
-	// registered is the method that it is registered under, if it differs.
+	// registered is the method used in registrations, if it differs.
 	registered string
-	// option is the member of the options that must be set too.
+	// option is the member of the options that must also be set.
 	option string
 }
 
@@ -42,7 +42,7 @@ const (
 	prepareTypes = "textDocument/prepareTypeHierarchy"
 )
 
-// providers has the providers whose names do not follow from the method's. It is never modified.
+// providers holds the providers whose names cannot be derived from the method's. It is never modified.
 var providers = map[string]provider{
 	"textDocument/formatting":           {capability: "documentFormattingProvider"},
 	"textDocument/rangeFormatting":      {capability: "documentRangeFormattingProvider"},
@@ -64,7 +64,7 @@ var providers = map[string]provider{
 	prepareTypes:                        {capability: "typeHierarchyProvider"},
 }
 
-// providerOf returns the provider of a method. An unknown method can only be registered.
+// providerOf returns the provider of a method. An unknown method has no static capability.
 func providerOf(method string) provider {
 	if p, ok := providers[method]; ok {
 		return p
@@ -159,8 +159,8 @@ func (r *registry) of(method string) []*registration {
 
 func (r *registry) has(method string) bool { return len(r.of(method)) > 0 }
 
-// providers returns the options of the capability and the registrations by which the server supports a method for a file. It
-// is empty if the server does not support it. path is empty for methods of the workspace.
+// providers returns the capability options and the registrations by which the server supports a method for a file. It returns none
+// if the server does not support the method. path is empty for workspace methods.
 func (ps *process) providers(method, path string) []jsonx.Raw {
 	p := providerOf(method)
 	var list []jsonx.Raw
@@ -188,7 +188,7 @@ func (ps *process) providers(method, path string) []jsonx.Raw {
 	return list
 }
 
-// selects reports whether options apply to a file: by their documentSelector, or the filters of a file operation.
+// selects reports whether options apply to a file, by their documentSelector or their file operation filters.
 func (ps *process) selects(options jsonx.Raw, path string) bool {
 	if filters := jsonx.Lookup(options, "filters"); filters.Kind() == '[' {
 		return anyItem(filters, func(f jsonx.Raw) bool { return matchesFileOperation(f, path) })

@@ -82,11 +82,11 @@ func NewDiagnostics(server, path string, text *Text, e Encoding, list []protocol
 // Report is the diagnostics of all servers for a file.
 type Report struct {
 	Path string
-	// Diagnostics has no duplicates. New ones come first, then it is sorted by severity and place.
+	// Diagnostics contains no duplicates. New ones come first; each group is sorted by severity and place.
 	Diagnostics []Diagnostic
 	// Servers are the names of all servers for the file.
 	Servers []string
-	// Silent are the servers that have not reported on the text in time.
+	// Silent lists the servers that did not report on the text in time.
 	Silent []string
 	// Failed are the servers that failed, with the error.
 	Failed map[string]string
@@ -143,7 +143,7 @@ func (w *Workspace) openDocument(ctx context.Context, s *Server, path, text stri
 	return doc, nil
 }
 
-// awaitAnswer waits for the diagnostics of a document, until ctx ends. If err is not nil, it is why the document was not opened.
+// awaitAnswer waits for the diagnostics of a document, until ctx ends. A non-nil err is the reason why the document was not opened.
 func awaitAnswer(ctx context.Context, s *Server, path string, doc *Document, err error) answer {
 	a := answer{server: s.Name(), err: err}
 	if err != nil {
@@ -158,8 +158,8 @@ func awaitAnswer(ctx context.Context, s *Server, path string, doc *Document, err
 	return a
 }
 
-// diagnoseText waits for a server's diagnostics of a text, until ctx ends. If waitDependencies is set, it also waits while the
-// change of another file may change them.
+// diagnoseText waits for a server's diagnostics of a text, until ctx ends. If waitDependencies is set, it also waits while a change
+// of another file may still affect them.
 func (w *Workspace) diagnoseText(ctx context.Context, s *Server, path, text string, waitDependencies bool) answer {
 	doc, err := w.openDocument(ctx, s, path, text, false)
 	if err == nil {
@@ -187,8 +187,8 @@ func (r *Report) add(a *answer) {
 	}
 }
 
-// Diagnostics returns the diagnostics of a file's present text from all its servers. It waits for each until ctx ends. If there
-// are no servers for the file, the report has none.
+// Diagnostics returns the diagnostics of a file's current text from all its servers. It waits for each until ctx ends. If no server
+// supports the file, the report is empty.
 func (w *Workspace) Diagnostics(ctx context.Context, path string) (*Report, error) {
 	servers, err := w.Servers(ctx, path)
 	if err != nil {
@@ -235,7 +235,7 @@ type Edit struct {
 func (w *Workspace) Before(texts map[string]string) *Edit { return &Edit{w: w, before: texts} }
 
 const (
-	// baselineShare is the fraction of the time for a report (1/n) that is used for the diagnostics before the change.
+	// baselineShare is the fraction (1/n) of a report's time that is spent on the diagnostics before the change.
 	baselineShare = 4
 	// maxEdited bounds the files of one change that are checked.
 	maxEdited = 20
@@ -326,7 +326,7 @@ func (e *Edit) Report(ctx context.Context, timeout time.Duration, paths []string
 }
 
 const (
-	// elsewhereQuiet is how long a server must publish nothing until its diagnostics of other files count as complete, and
+	// elsewhereQuiet is how long a server must publish nothing before its diagnostics of other files count as complete;
 	// elsewhereWait bounds the wait for that.
 	elsewhereQuiet = 40 * time.Millisecond
 	elsewhereWait  = 400 * time.Millisecond
@@ -334,7 +334,8 @@ const (
 	maxElsewhere = 10
 )
 
-// publishedBefore returns snapshots of the servers of changed files: the present ones, and those up to which all was reported.
+// publishedBefore returns two snapshots of each server of the changed files: the current one, and the one whose diagnostics have
+// all been reported.
 func (w *Workspace) publishedBefore(files []*edited) (now, reported map[*Server]publishedSnapshot) {
 	now, reported = make(map[*Server]publishedSnapshot), make(map[*Server]publishedSnapshot)
 	for _, f := range files {
@@ -347,8 +348,8 @@ func (w *Workspace) publishedBefore(files []*edited) (now, reported map[*Server]
 	return now, reported
 }
 
-// elsewhere returns reports on the new errors in files that a change did not touch, as far as servers publish them until
-// deadline. [Workspace.Late] returns later ones.
+// elsewhere returns reports on new errors in files that a change did not touch, if servers publish them before deadline.
+// [Workspace.Late] returns later ones.
 func (w *Workspace) elsewhere(ctx, deadline context.Context, reported map[*Server]publishedSnapshot, changed []*edited) []*Report {
 	touched := make(map[string]bool, len(changed))
 	silent := make(map[*Server]bool)
@@ -380,8 +381,8 @@ func (w *Workspace) elsewhere(ctx, deadline context.Context, reported map[*Serve
 	return reports[:min(len(reports), maxElsewhere)]
 }
 
-// newErrors returns reports on the new errors that a server has published since a snapshot in files that were not touched, and the
-// present snapshot.
+// newErrors returns reports on the new errors in untouched files that a server has published since a snapshot, and the current
+// snapshot.
 func (w *Workspace) newErrors(ctx context.Context, s *Server, before publishedSnapshot, touched map[string]bool) (now publishedSnapshot, reports []*Report) {
 	opened := make(map[string]*string)
 	for _, d := range s.docs.openTexts() {
@@ -410,14 +411,14 @@ func (w *Workspace) newErrors(ctx context.Context, s *Server, before publishedSn
 	return now, reports
 }
 
-// changeQuiet is how long a server must publish nothing after its answers for several files that changed at once: an answer for
-// one may be from before it had the others.
+// changeQuiet is how long a server must publish nothing after answering for several files that changed at once: it may have
+// answered for one before it received the others.
 const changeQuiet = 150 * time.Millisecond
 
 // diagnose fills in the answers and reports of the changed files. Each server receives all of the new texts before its answers
 // count.
 func (w *Workspace) diagnose(ctx, deadline context.Context, files []*edited) {
-	// In a fixed order, to avoid a deadlock of two changes of the same files.
+	// Use a fixed order, so that two changes of the same files do not deadlock.
 	slices.SortFunc(files, func(a, b *edited) int { return strings.Compare(a.path, b.path) })
 	type use struct {
 		file *edited
@@ -486,8 +487,8 @@ func (w *Workspace) shortenRepeated(r *Report) {
 	}
 }
 
-// markNew marks the diagnostics that did not exist before a change. One that only moved is not new: lines after the change are
-// compared as the change has moved them, and the rest by message.
+// markNew marks the diagnostics that did not exist before a change. A diagnostic that only moved is not new: diagnostics after the
+// change are compared by their shifted lines, the others by message.
 func markNew(before, after []Diagnostic, old, now string) {
 	type key struct {
 		line     int
@@ -530,7 +531,8 @@ func markNew(before, after []Diagnostic, old, now string) {
 	}
 }
 
-// changedLines returns the first and the last changed line of old, from 1, and by how many lines the following lines moved.
+// changedLines returns the first and the last changed line of old, counting from 1, and the number of lines by which the following
+// lines moved.
 func changedLines(old, now string) (first, last, shift int) {
 	a, b := strings.Split(old, "\n"), strings.Split(now, "\n")
 	head := 0

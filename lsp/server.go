@@ -50,14 +50,14 @@ type Server struct {
 	opts   ServerOptions
 	ctx    context.Context //nolint:containedctx // ends with Close
 	cancel context.CancelCauseFunc
-	work   sync.WaitGroup // grows only while mu is held and the server is not closed
+	work   sync.WaitGroup // incremented only while mu is held and the server is not closed
 	log    *proc.Tail
 	slots  chan struct{} // one for each request under way
 	// executing is held during Execute.
 	executing chan struct{}
 	docs      *documents
 
-	mu        sync.Mutex // guards the fields below; docs.mu may be locked while it is held, but not the other way round
+	mu        sync.Mutex // guards the fields below; docs.mu may be locked while mu is held, but not vice versa
 	state     ServerState
 	last      *process // the present process or the last one
 	attempt   *attempt // the start under way; nil for none
@@ -78,7 +78,7 @@ const (
 
 	defaultRequestTimeout = 30 * time.Second
 	defaultMaxMessage     = 64 << 20
-	// maxClose bounds the shutdown of a process, closeStep each step of it.
+	// maxClose bounds the shutdown of a process; closeStep bounds each step of it.
 	maxClose  = time.Second
 	closeStep = 400 * time.Millisecond
 	// closeGrace is how long goroutines may take to end after their process was killed. It is long only for a busy machine.
@@ -166,8 +166,8 @@ func (s *Server) Supports(method, path string) bool {
 	return ps != nil && len(ps.providers(method, path)) > 0
 }
 
-// Reload makes the server read its project and settings again: by its own request if it has one, by
-// workspace/didChangeConfiguration if it uses settings, or by a restart.
+// Reload makes the server reload its project and settings: with its own request if it has one, with
+// workspace/didChangeConfiguration if it uses settings, or with a restart.
 func (s *Server) Reload(ctx context.Context) error {
 	ps, err := s.ready(ctx)
 	if err != nil {
@@ -242,8 +242,8 @@ func (s *Server) Close(ctx context.Context) error {
 	return err
 }
 
-// addFolders adds workspace folders. It returns false if the server runs and does not support that: it needs another process
-// for them. It does not wait.
+// addFolders adds workspace folders. It returns false if the server is running and does not support adding folders, so that they
+// need another process. It does not wait.
 func (s *Server) addFolders(folders []string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -296,8 +296,8 @@ func (s *Server) addFolderLocked(dir string) {
 	}
 }
 
-// syncFoldersLocked adapts the folders to a process that has become ready. If it does not support folders, the server has only
-// the root; otherwise it is notified of folders that were added during its start. s.mu is held.
+// syncFoldersLocked synchronizes the folders with a process that has become ready. If the process does not support folders, the
+// server keeps only the root; otherwise the process is notified of folders that were added during its start. s.mu is held.
 func (s *Server) syncFoldersLocked(ps *process) {
 	if !isOn(jsonx.Lookup(ps.folderSupport(), "supported")) {
 		s.folders = nil

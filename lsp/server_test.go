@@ -99,7 +99,7 @@ func TestServer_StartsThatFail(t *testing.T) {
 		script script
 		change func(*lsp.ServerOptions)
 		want   []string
-		// once is for those that must have said something before their time is over: they get the time for that.
+		// once reports that change allows only one attempt, with a timeout long enough for the server to print something.
 		once bool
 	}{
 		{"missing", script{}, func(o *lsp.ServerOptions) { o.Spec.Path = "/nowhere/server" }, []string{"fake", "/nowhere/server", "install it"}, false},

@@ -54,7 +54,7 @@ func (ps *process) handle(ctx context.Context, req *jsonrpc.Request) (jsonrpc.Re
 		return answer(nil)
 	case "workspace/semanticTokens/refresh", "workspace/codeLens/refresh", "workspace/inlayHint/refresh",
 		"workspace/inlineValue/refresh", "workspace/foldingRange/refresh", "workspace/textDocumentContent/refresh":
-		return answer(nil) // gjc caches none of these
+		return answer(nil) // gjc caches none of the refreshed data
 	default:
 		return nil, fmt.Errorf("%w: %s", jsonrpc.ErrMethodNotFound, req.Method)
 	}
@@ -123,7 +123,7 @@ func (ps *process) register(raw jsonx.Raw) error {
 	return nil
 }
 
-// configuration returns the answer to workspace/configuration: for each item the settings of its section, null if not set.
+// configuration returns the response to workspace/configuration: the settings of each item's section, or null if not set.
 func (s *Spec) configuration(params jsonx.Raw) []jsonx.Raw {
 	var items []struct {
 		Section string `json:"section"`

@@ -262,8 +262,8 @@ func TestWorkspace_FollowsTheEditor(t *testing.T) {
 	}
 }
 
-// TestWorkspace_FindsChanges checks that files that were created, modified and deleted on the disk are found after a command and
-// before a request.
+// TestWorkspace_FindsChanges checks that files created, modified or deleted on disk are detected after a command and before a
+// request.
 func TestWorkspace_FindsChanges(t *testing.T) {
 	k := newKitchen(t, script{Publish: "versioned"})
 	a, b := k.write("a.txt", "a\n"), k.write("sub/b.txt", "b\n")
@@ -324,7 +324,7 @@ func TestWorkspace_FindsChanges(t *testing.T) {
 	if d := has(t, s, a); d.Text != "changed by a command\n" {
 		t.Errorf("the server has %q", d.Text)
 	}
-	// Recorded changes are not found again.
+	// Recorded changes are not reported again.
 	k.write("c.txt", "c\n")
 	e.NotifyChanges(in(t), []lsp.FileEvent{{Path: filepath.Join(k.dir, "c.txt"), Type: lsp.FileCreated}})
 	k.write("d.txt", "d\n")
@@ -356,7 +356,7 @@ func TestEdit_LateDiagnostics(t *testing.T) {
 		t.Helper()
 		return e.Before(nil).Report(in(t), most, []string{path})
 	}
-	// The server publishes diagnostics of the texts that have reached it.
+	// The server publishes diagnostics only of texts that it has received.
 	reaches := func(text string) {
 		t.Helper()
 		for ctx := in(t); has(t, s, path).Text != text; {

@@ -1,5 +1,5 @@
 // Package lsp implements the client side of the Language Server Protocol: language servers and their processes, positions,
-// documents, diagnostics and edits. It does not depend on agents and editors.
+// documents, diagnostics and edits. It does not depend on the agent or the editor.
 package lsp
 
 import (
@@ -31,7 +31,7 @@ type Spec struct {
 	InitOptions, Settings jsonx.Raw
 	// Warmup bounds the start, up to the answer to initialize. If zero, 30 s.
 	Warmup time.Duration
-	// Linter says that the server only reports diagnostics and formats; other requests are not sent to it.
+	// Linter reports that the server only reports diagnostics and formats; other requests are not sent to it.
 	Linter bool
 }
 
@@ -60,7 +60,7 @@ type Unused struct {
 	Name, Why string
 	// FileTypes are those of its [Spec].
 	FileTypes []string
-	// Elsewhere says that the workspace's root has no marker of the server.
+	// Elsewhere reports that the workspace's root has no marker of the server.
 	Elsewhere bool
 }
 
@@ -129,7 +129,7 @@ var languagesJSON []byte
 var languages = sync.OnceValue(func() map[string]string {
 	var files map[string][]string
 	if err := jsonx.Unmarshal(languagesJSON, &files); err != nil {
-		panic(err) // a test reads it
+		panic(err) // unreachable: a test parses it
 	}
 	byFile := make(map[string]string)
 	for id, names := range files {

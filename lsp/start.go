@@ -144,11 +144,11 @@ func (s *Server) failLocked(err error) (notice string) {
 	return ""
 }
 
-// optional is a server that many users have installed without using it, and that often cannot be started. gjc does not warn
-// about its first start.
+// optional is a server that many users have installed but do not use, and that often cannot be started. gjc does not warn if its
+// first start fails.
 const optional = "rust-analyzer"
 
-// warn returns a notice about a failure, without the error itself, which /lsp shows.
+// warn returns a notice about a failure. It omits the error itself, which /lsp shows.
 func (s *Server) warn(format string, args ...any) string {
 	if s.Name() == optional && s.last == nil {
 		return ""

@@ -121,19 +121,19 @@ const (
 	// maxProgress bounds the tasks of a server that are tracked, and maxToken their tokens, in bytes.
 	maxProgress = 256
 	maxToken    = 1 << 10
-	// startGrace is how long a server may take after its start to report its first task, and progressGrace how long after a
-	// task to report the next one.
+	// startGrace is how long a server may take to report its first task after its start, and progressGrace how long it may take to
+	// report the next one after a task.
 	startGrace    = 300 * time.Millisecond
 	progressGrace = 100 * time.Millisecond
 )
 
-// progress is the tasks that a server has reported and not ended.
+// progress holds the tasks that a server has begun and not ended.
 type progress struct {
 	mu     sync.Mutex // guards the fields below
 	active map[string]*task
-	// changed is closed and replaced when active becomes empty or not empty.
+	// changed is closed and replaced whenever active becomes empty or ceases to be empty.
 	changed chan struct{}
-	// idleSince is the time since active is empty. reported says that there was a task before.
+	// idleSince is the time at which active became empty. reported reports whether there has been a task.
 	idleSince time.Time
 	reported  bool
 }
@@ -226,7 +226,7 @@ func (p *progress) list() []string {
 	return list
 }
 
-// idle reports whether the server is idle. If not, it returns what to wait for: a channel, and a time if it is not zero.
+// idle reports whether the server is idle. If not, the caller must wait for changed, or for wait if it is not zero.
 func (p *progress) idle() (ok bool, changed <-chan struct{}, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -53,7 +53,7 @@ func parseSyncOptions(raw jsonx.Raw) syncOptions {
 }
 
 // difference returns the change from old to now: the text between their longest common prefix and suffix. It never splits a
-// character or a CRLF.
+// character or a CRLF line break.
 func difference(old, now *Text, e Encoding) contentChange {
 	a, b := old.content, now.content
 	n := commonStart(a, b)
@@ -67,7 +67,7 @@ func difference(old, now *Text, e Encoding) contentChange {
 	end := len(a) - m
 	start, stop := old.Position(n, e), old.Position(end, e)
 	if !utf8.ValidString(old.Line(int(start.Line))) || !utf8.ValidString(old.Line(int(stop.Line))) {
-		// The server has a replacement character of another length in place of an invalid byte.
+		// The server reads an invalid byte as a replacement character, which has a different length.
 		return contentChange{Text: b}
 	}
 	return contentChange{Range: &protocol.Range{Start: start, End: stop}, Text: b[n : len(b)-m]}
@@ -126,8 +126,8 @@ const (
 	answerOnWire = `{"jsonrpc":"2.0","id":`
 )
 
-// trace is called for each message right before it is written. It records when changes of documents are written, so that later
-// diagnostics count for them, and counts answers.
+// trace is called right before a message is written. It records when changes of documents are written, so that later diagnostics
+// count for them, and counts answers.
 func (ps *process) trace(dir jsonrpc.Direction, data []byte) {
 	if dir != jsonrpc.Sent {
 		return
@@ -192,8 +192,8 @@ func (ds *documents) recordChangeLocked(key string) {
 	ds.changes[key] = now
 }
 
-// dependencyWaitLocked returns how much longer the change of another file may replace diagnostics that were published at a time.
-// ds.mu is held.
+// dependencyWaitLocked returns how much longer a change of another file may invalidate diagnostics that were published at a given
+// time. ds.mu is held.
 func (ds *documents) dependencyWaitLocked(key string, published time.Time) time.Duration {
 	var wait time.Duration
 	for other, at := range ds.changes {

@@ -11,7 +11,7 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// Encoding says in which units a server counts the characters of a line (general.positionEncodings).
+// Encoding is the unit in which a server counts the characters of a line (general.positionEncodings).
 type Encoding string
 
 // The encodings.
@@ -62,10 +62,10 @@ func NewText(content string) *Text {
 // String returns the document.
 func (t *Text) String() string { return t.content }
 
-// Lines returns the number of lines. A final line end is followed by an empty line.
+// Lines returns the number of lines. A line break at the end of the text is followed by an empty line.
 func (t *Text) Lines() int { return len(t.starts) }
 
-// Line returns a line without its end, or "" after the last one.
+// Line returns a line without its line break, or "" after the last line.
 func (t *Text) Line(n int) string {
 	if n < 0 || n >= len(t.starts) {
 		return ""
@@ -73,7 +73,7 @@ func (t *Text) Line(n int) string {
 	return t.content[t.starts[n]:t.end(n)]
 }
 
-// end returns the offset of the end of line n, before its line end.
+// end returns the offset of the end of line n, before its line break.
 func (t *Text) end(n int) int {
 	if n+1 == len(t.starts) {
 		return len(t.content)
@@ -85,8 +85,8 @@ func (t *Text) end(n int) int {
 	return end
 }
 
-// Offset returns the byte offset of a position. It accepts invalid positions, which servers send: a character after the end of
-// its line is the line's end, a line after the last one is the document's end, and a position inside a character is its start.
+// Offset returns the byte offset of a position. Servers send invalid positions, which it clamps: a character past the end of its
+// line to the end of the line, a line past the last one to the end of the document, and a position inside a character to its start.
 func (t *Text) Offset(p protocol.Position, e Encoding) int {
 	if uint64(p.Line) >= uint64(len(t.starts)) {
 		return len(t.content)
@@ -105,7 +105,7 @@ func (t *Text) Offset(p protocol.Position, e Encoding) int {
 	return at
 }
 
-// Position returns the position of a byte offset. An offset inside a character or a CRLF is the position of its start.
+// Position returns the position of a byte offset. For an offset inside a character or a CRLF, it returns the position of its start.
 func (t *Text) Position(offset int, e Encoding) protocol.Position {
 	offset = min(max(offset, 0), len(t.content))
 	line := sort.SearchInts(t.starts, offset+1) - 1

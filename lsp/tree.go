@@ -22,7 +22,7 @@ const (
 const (
 	// scanAge is the age at which the roots are scanned again before a request.
 	scanAge = 2 * time.Second
-	// scanWait is how long a request waits for the scan, which goes on in the background.
+	// scanWait is how long a request waits for the scan, which then continues in the background.
 	scanWait = 100 * time.Millisecond
 	// maxTree bounds the files that are tracked.
 	maxTree = 50_000
@@ -34,8 +34,8 @@ type stamp struct {
 	modified time.Time
 }
 
-// tree tracks the files in the roots, to find changes by commands, version control and the user: servers depend on their client
-// for these. Scanning when it matters costs less than watching a large tree with the means of the operating system.
+// tree tracks the files in the roots to detect changes by commands, version control and the user: servers rely on their client to
+// report these. Scanning on demand costs less than watching a large tree with the operating system's facilities.
 type tree struct {
 	roots []string
 
@@ -52,7 +52,7 @@ var skipped = map[string]bool{
 	".cache": true, ".task": true, ".gradle": true, ".terraform": true,
 }
 
-// scan walks the roots and returns the changes since the last scan; nothing the first time.
+// scan walks the roots and returns the changes since the last scan; the first scan returns none.
 func (t *tree) scan(ctx context.Context) []FileEvent { return t.compare(ctx, t.walk(ctx)) }
 
 // walk returns the files in the roots.
@@ -62,7 +62,7 @@ func (t *tree) walk(ctx context.Context) map[string]stamp {
 	t.recorded = make(map[string]bool)
 	t.mu.Unlock()
 	for _, root := range t.roots {
-		// The suffix makes WalkDir follow a root that is a link.
+		// The suffix makes WalkDir follow a root that is a symlink.
 		_ = filepath.WalkDir(root+string(filepath.Separator)+".", func(path string, d fs.DirEntry, err error) error {
 			switch {
 			case ctx.Err() != nil || len(now) >= maxTree:
@@ -92,7 +92,7 @@ func (t *tree) compare(ctx context.Context, now map[string]stamp) []FileEvent {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if ctx.Err() != nil {
-		return nil // after an incomplete walk, missing files are not deleted
+		return nil // an incomplete walk does not show that missing files were deleted
 	}
 	before := t.files
 	for path := range t.recorded { // the walk may have seen the file before or after the change
@@ -124,7 +124,7 @@ func (t *tree) compare(ctx context.Context, now map[string]stamp) []FileEvent {
 	return events
 }
 
-// exists reports whether a file may exist that a walk has not found. It returns true if that cannot be determined.
+// exists reports whether a file that a walk did not find may exist. It returns true if that cannot be determined.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return !errors.Is(err, fs.ErrNotExist)
@@ -149,7 +149,7 @@ func (t *tree) record(events []FileEvent) {
 	}
 }
 
-// rescan scans the roots, unless the last scan is younger than age, and notifies the servers of changes. It waits for the scan,
+// rescan scans the roots, unless the last scan is more recent than age, and notifies the servers of changes. It waits for the scan,
 // but at most scanWait unless age is zero.
 func (w *Workspace) rescan(ctx context.Context, age time.Duration) {
 	if len(w.Active()) == 0 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestTree_RecordedDuringScan checks that a change that is recorded during a scan is neither lost nor found again.
+// TestTree_RecordedDuringScan checks that a change recorded during a scan is neither lost nor reported twice.
 func TestTree_RecordedDuringScan(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }

@@ -16,7 +16,7 @@ func FileURI(path, goos string) string {
 	host := ""
 	if goos == "windows" {
 		path = strings.ReplaceAll(path, `\`, "/")
-		path = strings.TrimPrefix(path, "//?/") // a long path
+		path = strings.TrimPrefix(path, "//?/") // the prefix of a long path
 		if rest, unc := strings.CutPrefix(path, "UNC/"); unc {
 			path = "//" + rest
 		}

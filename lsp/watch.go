@@ -125,8 +125,8 @@ func (w *watcher) wants(kind protocol.FileChangeType) bool {
 	return kind >= 1 && kind <= 3 && w.kinds&(1<<(int(kind)-1)) != 0
 }
 
-// matches reports whether the pattern matches a file. Without a base, it is matched against the absolute path and the paths
-// relative to the roots: servers use either.
+// matches reports whether the pattern matches a file. A pattern without a base may match the absolute path or the path relative to
+// a root, because servers use either form.
 func (w *watcher) matches(path string, roots []string) bool {
 	if w.base != "" {
 		rel, ok := within(w.base, path)

@@ -24,11 +24,11 @@ type WorkspaceOptions struct {
 	ReadFile func(ctx context.Context, path string) ([]byte, error)
 	// Notice receives texts for the user. It must not block.
 	Notice func(text, detail string)
-	// OnWrite says what to do when a tool changes a file.
+	// OnWrite selects what happens when a tool changes a file.
 	OnWrite OnWrite
 }
 
-// OnWrite says what to do when a tool changes a file.
+// OnWrite selects what happens when a tool changes a file.
 type OnWrite struct {
 	// Format formats the text of the write tool before it is written.
 	Format bool
@@ -76,7 +76,7 @@ func (w *Workspace) Close() {
 // Catalog returns the workspace's catalog.
 func (w *Workspace) Catalog() Catalog { return w.opts.Catalog }
 
-// OnWrite returns what to do when a tool changes a file.
+// OnWrite returns what happens when a tool changes a file.
 func (w *Workspace) OnWrite() OnWrite { return w.opts.OnWrite }
 
 // Servers returns the servers for a file, linters last. It does not start them.
@@ -138,7 +138,7 @@ func (w *Workspace) use(ctx context.Context, candidates []Candidate, list *Listi
 	return servers, nil
 }
 
-// server returns the server of a candidate. For another root of the session it is the first root's server, if that supports
+// server returns the server of a candidate. For another root of the session, it returns the first root's server if that supports
 // several roots.
 func (w *Workspace) server(ctx context.Context, c Candidate, list *Listing) (*Server, error) {
 	folders := []string{}
@@ -168,7 +168,7 @@ func (w *Workspace) server(ctx context.Context, c Candidate, list *Listing) (*Se
 		return s, nil
 	}
 	if len(folders) > 0 {
-		s.addFolders(folders) // if the server does not support them, files there get another server
+		s.addFolders(folders) // if the server turns out not to support them, their files get another server
 	}
 	var former []*Server
 	w.mu.Lock()

@@ -36,7 +36,7 @@ func (c *oneServer) List(context.Context) (*lsp.Listing, error) {
 
 func (c *oneServer) Changed([]string) {}
 
-// TestWorkspace_Gopls follows changes of a module with the real server.
+// TestWorkspace_Gopls makes changes to a module and checks the reports of the real gopls.
 func TestWorkspace_Gopls(t *testing.T) {
 	testenv.NoLeaks(t)
 	gopls := testenv.NeedsGopls(t)

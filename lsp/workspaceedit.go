@@ -49,7 +49,7 @@ type RenameFile struct {
 // DeleteFile removes a file or a directory.
 type DeleteFile struct {
 	URI string
-	// Recursive allows to remove a directory that is not empty.
+	// Recursive permits removing a directory that is not empty.
 	Recursive, IgnoreIfNotExists bool
 }
 

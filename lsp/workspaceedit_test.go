@@ -324,7 +324,7 @@ func TestWorkspaceEdit_PlanOnWindows(t *testing.T) {
 	}
 }
 
-// FuzzWorkspaceEdit checks that decoding and planning end, with a consistent plan or an error.
+// FuzzWorkspaceEdit checks that decoding and planning terminate with a consistent plan or an error.
 func FuzzWorkspaceEdit(f *testing.F) {
 	for _, raw := range []string{
 		`{"changes":{"file:///a":[{"range":{"start":{"line":0,"character":0},"end":{"line":9,"character":9}},"newText":"${1:x}"}]}}`,
@@ -359,12 +359,12 @@ func FuzzWorkspaceEdit(f *testing.F) {
 	})
 }
 
-// FuzzPlan checks that the plan of edits without overlaps is the same as applying them one by one from the end.
+// FuzzPlan checks that planning edits without overlaps has the same result as applying them one by one from the end.
 func FuzzPlan(f *testing.F) {
 	f.Add("one\ntwo\n𝄞three", []byte{1, 2, 3, 4, 5, 9}, "x")
 	f.Fuzz(func(t *testing.T, text string, cuts []byte, with string) {
 		if strings.ContainsAny(text+with, "\r\n") || len(text) == 0 {
-			return // line ends have their own rules
+			return // line breaks follow other rules
 		}
 		doc := lsp.NewText(text)
 		var edits []protocol.TextEdit
@@ -380,7 +380,7 @@ func FuzzPlan(f *testing.F) {
 			last = to
 		}
 		want += text[last:]
-		for i, j := 0, len(edits)-1; i < j; i, j = i+2, j-1 { // any order; insertions at one place keep theirs
+		for i, j := 0, len(edits)-1; i < j; i, j = i+2, j-1 { // reverse the edits, but keep the order of insertions at the same position
 			if edits[i].Range.Start != edits[j].Range.Start {
 				edits[i], edits[j] = edits[j], edits[i]
 			}

@@ -21,7 +21,7 @@ const (
 	Directory
 )
 
-// EditSurroundings are the files and documents that a [WorkspaceEdit] is planned for.
+// EditSurroundings provides the files and documents that a [WorkspaceEdit] is planned for.
 type EditSurroundings struct {
 	// Encoding is the position encoding of the server.
 	Encoding Encoding
@@ -56,7 +56,7 @@ type FileOperation struct {
 	Path     string
 	NewPath  string
 	Old, New string
-	// Directory says that a directory is moved or removed, Recursive that it may be not empty.
+	// Directory reports that a directory is moved or removed; Recursive reports that it may be non-empty.
 	Directory, Recursive bool
 	// Edits is the number of edits from Old to New.
 	Edits int
@@ -78,9 +78,9 @@ var (
 	ErrEditTarget = errors.New("the edit does not match the files")
 )
 
-// Plan returns the operations on files for the edit. It changes nothing. Each step sees the results of the earlier ones: a created
-// file can be edited, and a renamed one can be edited under both names. Edits of one file become one operation, and edits
-// without an effect are left out.
+// Plan returns the file operations of the edit. It changes no file. Each step sees the results of the earlier ones: a created file
+// can be edited, and a renamed one can be edited under both names. Edits of one file become one operation, and edits without an
+// effect are omitted.
 func (w *WorkspaceEdit) Plan(s EditSurroundings) ([]FileOperation, error) {
 	if w == nil {
 		return nil, nil
@@ -105,7 +105,7 @@ func (w *WorkspaceEdit) Plan(s EditSurroundings) ([]FileOperation, error) {
 	return slices.DeleteFunc(p.ops, func(o FileOperation) bool { return o.Kind == WriteFile && o.Old == o.New }), nil
 }
 
-// planner builds a plan. The files are those of Kind and Read after ops.
+// planner builds a plan. Its view of the files is that of Kind and Read with ops applied.
 type planner struct {
 	EditSurroundings
 	ops []FileOperation
@@ -145,7 +145,7 @@ func (p *planner) stat(path string) (kind FileKind, at int, origin string, err e
 	return kind, -1, path, err
 }
 
-// parentOfWritten reports whether a file that was created after an operation is in the directory path.
+// parentOfWritten reports whether path is a directory that contains a file created after an operation.
 func (p *planner) parentOfWritten(path string, after int) bool {
 	for i := after + 1; i < len(p.ops); i++ {
 		if o := &p.ops[i]; o.Kind == MakeFile {
@@ -265,7 +265,7 @@ func (p *planner) renamedTo(gone string) (path string, kind FileKind, at int, or
 	return gone, kind, at, origin, err
 }
 
-// withLineEnds converts the line ends of new text to those of the document, as editors do: servers always write LF.
+// withLineEnds converts the line breaks of new text to those of the document, as editors do: servers always send LF.
 func withLineEnds(text string, edits []protocol.TextEdit) []protocol.TextEdit {
 	feeds, pairs := strings.Count(text, "\n"), strings.Count(text, "\r\n")
 	if feeds == 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/gajae-code/gjc/mcp"
 )
 
-// BenchmarkStart measures what a new session pays for its servers before its answer goes out ("start"), and how long it takes
-// to start and to end them again.
+// BenchmarkStart measures how much the servers delay the response to a new session ("start"), and how long they take to start and
+// stop.
 func BenchmarkStart(b *testing.B) {
 	for _, n := range []int{0, 1, 5} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -37,7 +37,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkCall is the round trip of a call of a stdio server.
+// BenchmarkCall measures the round trip of a call to a stdio server.
 func BenchmarkCall(b *testing.B) {
 	set := start(b, mcp.Options{}, fake(b, "kit-stateless")).connected()
 	tool := set.tool("kit-stateless", "echo")

@@ -30,7 +30,7 @@ type CallOptions struct {
 type activeCall struct {
 	token    string
 	progress func(Progress)
-	limit    time.Duration // for the time without a message about the call
+	limit    time.Duration // the maximum time without a message about the call
 	silence  *time.Timer
 	asking   int // open questions to the user, which stop the timer
 	// posted is set when an HTTP request was made for the call.
@@ -40,7 +40,7 @@ type activeCall struct {
 // callKey is the key of the [activeCall] in the context of a request.
 type callKey struct{}
 
-// The connection's mu is held for the methods below.
+// The methods below require that the connection's mu is held.
 
 func (a *activeCall) alive() {
 	if a.asking == 0 {
@@ -58,8 +58,8 @@ func (a *activeCall) resume() {
 	a.alive()
 }
 
-// Call runs a tool with the given input, an object. A tool's own failure is a result with IsError. The error is a
-// [*ServerError], a lost connection with the end of its stderr, or ctx's cause; if ctx ends, the call is cancelled and
+// Call runs a tool with the given input, an object. A failure of the tool itself is a result with IsError. The error is a
+// [*ServerError], reports a lost connection with the end of its stderr, or is ctx's cause. If ctx ends, the call is cancelled and
 // Call returns at once. A call that has not reached the server is retried once on a new connection.
 func (s *Set) Call(ctx context.Context, tool *Tool, input jsonx.Raw, opts *CallOptions) (*Result, error) {
 	if opts == nil {
@@ -128,11 +128,11 @@ func (s *server) request(ctx context.Context, progress func(Progress),
 	}
 }
 
-// closeTimeout bounds the wait for the end of a session that takes no more requests.
+// closeTimeout bounds the wait for the end of a session that accepts no more requests.
 const closeTimeout = 5 * time.Second
 
-// awaitRecovery waits until a connection that could not take a request has ended. If err leaves open whether it will, it waits
-// for the first backoff pause only.
+// awaitRecovery waits until a connection that failed to send a request has ended. If err does not show that it will end,
+// awaitRecovery waits only for the first backoff pause.
 func (c *connection) awaitRecovery(ctx context.Context, err error) {
 	wait := closeTimeout
 	if !errors.Is(err, sdk.ErrConnectionClosed) && !errors.Is(err, errNotSent) {
@@ -198,7 +198,7 @@ func (c *connection) request(ctx context.Context, progress func(Progress),
 	}
 }
 
-// guarded makes the request and turns a panic into an error: the SDK decodes the answer of the server here.
+// guarded makes the request and turns a panic into an error: the SDK decodes the server's response in this call.
 func (c *connection) guarded(ctx context.Context, call *activeCall,
 	do func(ctx context.Context, c *connection, call *activeCall) error,
 ) (err error) {

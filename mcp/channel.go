@@ -13,9 +13,9 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// Channel carries MCP requests to servers of the editor, over ACP's mcp/message. It supports requests of gjc and their
-// results; notifications about an active request arrive at [Set.ChannelNotification]. Servers can only send questions in
-// results (as in the stateless protocol), and gjc cannot send notifications: the end of the context cancels a request.
+// Channel carries MCP requests to servers of the editor, over ACP's mcp/message. It supports requests from gjc and their results;
+// notifications about an active request arrive at [Set.ChannelNotification]. Servers can ask questions only in results (as in the
+// stateless protocol). gjc cannot send notifications: the end of the context cancels a request.
 type Channel interface {
 	// Request makes an MCP request to the server and waits for the answer: a result, which may be JSON null, or the
 	// server's error. err is an error of the channel itself. It returns soon after ctx has ended. params may be nil.

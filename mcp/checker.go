@@ -16,19 +16,19 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// A checker checks values against a server's schema, with bounds. The library that does the work has none: a schema that refers
-// to itself overflows the stack, which ends the process, and one that branches at each of thirty references takes years. So
-// the schema is inspected first, and the maximum cost of a check is computed before the check.
+// A checker checks values against a server's schema, with bounds. The validation library has none: a schema that refers to itself
+// overflows the stack, which kills the process, and one that branches at each of thirty references takes years. So newChecker
+// inspects the schema first, and the maximum cost of a check is computed before the check.
 type checker struct {
 	doc   map[string]any
 	order []*schemaNode // each after those that are applied to the same value
 	root  *schemaNode
 
-	resolve func() *jsonschema.Resolved // returns nil if the library cannot
+	resolve func() *jsonschema.Resolved // returns nil if the library rejects the schema
 }
 
 var (
-	// errSchemaLoops is the error for a schema that is applied to the same value without end.
+	// errSchemaLoops is the error for a schema that is applied to the same value endlessly.
 	errSchemaLoops = errors.New("refers to itself")
 	// errSchemaHeavy is the error for a schema whose check may take too long.
 	errSchemaHeavy = errors.New("is too complex to check")
@@ -54,7 +54,8 @@ const (
 type schemaNode struct {
 	index int // in order
 	ref   string
-	// same are applied to the same value, named to one member each, and parts to all parts of the value.
+	// same are the schemas applied to the same value, named those applied to one member each, and parts those applied to all parts
+	// of the value.
 	same, named, parts []*schemaNode
 	own                float64 // the bytes that are compared and quoted
 	pattern            float64 // size of the regular expressions
@@ -195,7 +196,8 @@ func (k *checker) affordable(depth, parts, size int) bool {
 		(p.steps+p.pattern/8)*bytes <= maxCheckBytes
 }
 
-// sort appends a schema to the order after those that are applied to the same value. It fails if the schemas form a loop.
+// sort appends a schema to the order, after those that are applied to the same value. It returns an error if the schemas form a
+// loop.
 func (k *checker) sort(n *schemaNode, depth int) error {
 	const visiting, done = 1, 2
 	switch {
@@ -217,8 +219,8 @@ func (k *checker) sort(n *schemaNode, depth int) error {
 	return nil
 }
 
-// inspector copies the keywords that matter for checks. The copy has no others: the library ignores the case of keywords, so
-// that it would apply an "ALLOF" that was not inspected.
+// inspector copies the keywords that are relevant to checks. It omits all others, because the library ignores the case of keywords
+// and would apply an "ALLOF" that was not inspected.
 type inspector struct {
 	at    map[string]*schemaNode // by JSON pointer
 	nodes []*schemaNode
@@ -253,7 +255,7 @@ func (in *inspector) schema(value any, at string, depth int) (any, *schemaNode, 
 	return out, n, nil
 }
 
-// keyword copies the value of a keyword; it returns nil for one that does not matter.
+// keyword copies the value of a keyword; it returns nil for an irrelevant one.
 func (in *inspector) keyword(n *schemaNode, keyword string, v any, at string, depth int) (any, error) {
 	one := func(to *[]*schemaNode) (any, error) {
 		out, sub, err := in.schema(v, at+"/"+keyword, depth+1)

@@ -87,7 +87,7 @@ func TestChecker(t *testing.T) {
 	}
 }
 
-// TestTool_EndlessSchemas has tools whose schemas were the end of the process.
+// TestTool_EndlessSchemas checks that schemas without end do not crash the process.
 func TestTool_EndlessSchemas(t *testing.T) {
 	tools := `[
 		{"name":"in","inputSchema":{"type":"object","allOf":[{"$ref":"#"}]}},
@@ -118,7 +118,7 @@ func TestTool_EndlessSchemas(t *testing.T) {
 	})
 }
 
-// FuzzChecker looks for schemas and values that take for ever. What the checker finds fault with, the value must have.
+// FuzzChecker searches for schemas and values whose check takes too long.
 func FuzzChecker(f *testing.F) {
 	f.Add(`{"type":"object","allOf":[{"$ref":"#"}]}`, `{}`)
 	f.Add(`{"type":"object","properties":{"a":{"$ref":"#"},"b":{"type":"array","items":{"$ref":"#/properties/a"}}}}`, `{"a":{"b":[{}]}}`)

@@ -25,7 +25,7 @@ func (c *connection) client() *sdk.Client {
 		ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) {
 			c.markStale(listResources)
 		},
-		// multiRound answers questions in results, because it knows the call that they belong to.
+		// multiRound handles questions in results, because it knows which call they belong to.
 		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
 	}
 	if o.Elicit != nil {
@@ -44,7 +44,7 @@ func (c *connection) client() *sdk.Client {
 	return client
 }
 
-// boundDiscover bounds server/discover, so that there is time left for the handshake with a server that does not answer unknown
+// boundDiscover bounds server/discover, so that enough time is left for the handshake with a server that does not answer unknown
 // requests.
 func boundDiscover(limit time.Duration) sdk.Middleware {
 	return func(next sdk.MethodHandler) sdk.MethodHandler {

@@ -50,7 +50,7 @@ type connection struct {
 	relist chan struct{}
 	stale  atomic.Uint32 // listKind bits
 
-	panicked atomic.Bool // a panic was reported to the user
+	panicked atomic.Bool // the user was notified of a panic
 
 	mu     sync.Mutex // guards the fields below
 	calls  callTable
@@ -76,7 +76,7 @@ type elicitState struct {
 	urls      []*urlElicitation // not completed, the oldest first
 }
 
-// dial connects to the server with the newest protocol. If the server hangs up, it retries with the handshake of the older ones.
+// dial connects to the server with the newest protocol. If the server hangs up, dial retries with the handshake of older protocols.
 func (s *server) dial(ctx context.Context) (*connection, error) {
 	version := ""
 	if s.legacy {
@@ -168,7 +168,7 @@ func (c *connection) closeError() error {
 	return errors.New("the server closed the connection")
 }
 
-// explain adds how the server ended to err, and removes secrets.
+// explain adds to err how the server ended, and removes secrets.
 func (c *connection) explain(err error) error {
 	if p := c.proc; p != nil {
 		// After the pipe broke, the process usually exits soon.
@@ -197,8 +197,8 @@ func (c *connection) explain(err error) error {
 	return c.server.secrets.error(err)
 }
 
-// end closes the connection and waits until nothing of it is left. The time for a polite end is bounded. Only the owner calls it,
-// once.
+// end closes the connection and waits until its goroutines and its process have ended. The time for a graceful shutdown is bounded.
+// Only the owner calls end, and only once.
 func (c *connection) end() {
 	ctx, cancel := c.server.set.closeContext()
 	defer cancel()

@@ -25,8 +25,8 @@ const (
 	maxURL          = 8 << 10
 )
 
-// question is an open question to the user. It ends with the last of the calls that were under way when it was asked: after the
-// end of a turn, the user must not be asked any more.
+// question is an open question to the user. It ends with the last of the calls that were under way when it was asked: after the end
+// of a turn, the user must no longer be asked.
 type question struct {
 	calls map[*activeCall]bool
 	end   context.CancelCauseFunc
@@ -34,15 +34,15 @@ type question struct {
 
 // urlElicitation is a URL that the user was asked to visit.
 type urlElicitation struct {
-	// serverID is the server's ID. id is used everywhere else: two servers may choose the same ID.
+	// serverID is the ID that the server chose. id is used everywhere else, because two servers may choose the same ID.
 	serverID, id string
 	done         chan struct{} // closed when the server reports completion
 }
 
 var errCallEnded = errors.New("the call that asked the question has ended")
 
-// answerElicitation asks the user a server's question. call is the call that it belongs to; nil for a question outside of a call,
-// which belongs to all calls under way. Without any, the answer is "cancel".
+// answerElicitation asks the user a server's question. call is the call that the question belongs to. If it is nil, the question
+// belongs to all calls under way; if there are none, the answer is "cancel".
 func (c *connection) answerElicitation(ctx context.Context, call *activeCall, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
 	if c.server.set.opts.Elicit == nil {
 		return nil, invalidParams("elicitation is not supported")
@@ -182,7 +182,7 @@ func (c *connection) endQuestion(q *question) {
 	}
 }
 
-// removeURL removes a URL, which the server cannot complete any more.
+// removeURL removes a URL, so that the server can no longer complete it.
 func (c *connection) removeURL(asked *urlElicitation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/mcp"
 )
 
-// asks is a server's question as a line; params are without their braces.
+// asks returns a server's question as a line; params omits the braces.
 func asks(id, params string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"elicitation/create","params":{"message":"Which?",%s}}`, id, params)
 }
@@ -29,7 +29,7 @@ func twoWayPuppet(t *testing.T, run func(t *testing.T, server mcp.Server)) {
 	t.Run("http", func(t *testing.T) { run(t, webPuppet(t, "")) })
 }
 
-// TestElicit_EndsWithTheCall cancels a call in which the server asks, which must end the question too.
+// TestElicit_EndsWithTheCall checks that cancelling a call also cancels the question that the server asked in it.
 func TestElicit_EndsWithTheCall(t *testing.T) {
 	twoWayPuppet(t, func(t *testing.T, server mcp.Server) {
 		asked, ended := make(chan struct{}, 1), make(chan error, 1)
@@ -63,7 +63,7 @@ func TestElicit_EndsWithTheCall(t *testing.T) {
 	})
 }
 
-// TestElicit_LivesWithTheLastCall has two calls open when the server asks.
+// TestElicit_LivesWithTheLastCall checks that a question ends with the last of the two calls that were under way.
 func TestElicit_LivesWithTheLastCall(t *testing.T) {
 	asked, ended := make(chan struct{}), make(chan struct{})
 	set := start(t, mcp.Options{Elicit: func(ctx context.Context, _ mcp.ElicitRequest) (mcp.ElicitResult, error) {
@@ -102,7 +102,7 @@ func TestElicit_LivesWithTheLastCall(t *testing.T) {
 	<-ended
 }
 
-// TestElicit_Unasked has a server ask while it is only listed.
+// TestElicit_Unasked checks that a question without a call under way does not reach the user.
 func TestElicit_Unasked(t *testing.T) {
 	set := start(t, mcp.Options{Elicit: func(context.Context, mcp.ElicitRequest) (mcp.ElicitResult, error) {
 		t.Error("the user was asked")
@@ -154,7 +154,7 @@ func TestElicit_URLs(t *testing.T) {
 		t.Fatalf("the user was sent to %q", seen)
 	}
 	done := `{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":%q}}`
-	wait := func(id string) { waitReceived(t, set, `"id":"`+id+`","result"`) } // for the list of what was asked
+	wait := func(id string) { waitReceived(t, set, `"id":"`+id+`","result"`) } // until the question has been answered, and so recorded
 	for _, id := range []string{"u1", "u2"} {
 		input := says{Mute: true, Lines: []string{asks(id, aURL), fmt.Sprintf(done, "unknown")}}
 		go func() { _, _ = set.say(input) }()
@@ -222,7 +222,7 @@ func TestElicit_Modes(t *testing.T) {
 	}
 }
 
-// TestElicit_TimeOfTheUser lets the user think for longer than a server may be silent.
+// TestElicit_TimeOfTheUser checks that the user may take longer to answer than a server may be silent.
 func TestElicit_TimeOfTheUser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		channel := &channelPuppet{newPuppet(""), func() *mcp.Set { return nil }}
@@ -260,7 +260,7 @@ func TestElicit_TimeOfTheUser(t *testing.T) {
 	})
 }
 
-// TestElicit_TimeOfTheUser_Asked is the same for a question that the server asks on its own.
+// TestElicit_TimeOfTheUser_Asked checks the same for a question that the server sends as a request.
 func TestElicit_TimeOfTheUser_Asked(t *testing.T) {
 	const limit, thinks = 2 * time.Second, 3 * time.Second
 	set := start(t, mcp.Options{CallTimeout: limit, Elicit: func(ctx context.Context, _ mcp.ElicitRequest) (mcp.ElicitResult, error) {

@@ -14,7 +14,7 @@ import (
 // ToolName is toolName.
 func ToolName(server, tool string) string { return toolName(server, tool) }
 
-// Names is a set's table of names.
+// Names is the name table of a set.
 type Names struct{ n *names }
 
 // NewNames returns an empty table.
@@ -28,7 +28,7 @@ func (n Names) Name(server int, serverName, tool string) (name, clash string) {
 // Forget is names.forget.
 func (n Names) Forget(server, most int, keep map[string]bool) { n.n.prune(server, most, keep) }
 
-// Held is how many names are given.
+// Held returns the number of assigned names.
 func (n Names) Held() int { return len(n.n.given) }
 
 // NewResult is newResult.
@@ -37,7 +37,7 @@ func NewResult(res *sdk.CallToolResult) *Result { return newResult(res) }
 // ModelSchema is modelSchema.
 func ModelSchema(schema any) (jsonx.Raw, error) { return modelSchema(schema) }
 
-// CheckSchema checks a value against a schema. unchecked says why nothing can be checked against it.
+// CheckSchema checks a value against a schema. unchecked is the reason why the schema cannot be checked.
 func CheckSchema(schema, value any, size int) (unchecked, err error) {
 	k, err := newChecker(schema)
 	if err != nil {
@@ -53,12 +53,12 @@ var (
 	ErrSchemaOdd   = errSchemaOdd
 )
 
-// Fairly is fairly.
+// Fairly calls takeTurns.
 func Fairly[T any](all [][]T, most, room int, weight func(T) int) (taken []T, left []int) {
 	return takeTurns(all, most, room, weight)
 }
 
-// NewPrompt is newPrompt of encoded JSON.
+// NewPrompt calls newPrompt with a prompt encoded as JSON.
 func NewPrompt(server, encoded string) (Prompt, bool) {
 	var p *sdk.Prompt
 	_ = jsonx.Unmarshal([]byte(encoded), &p)
@@ -84,10 +84,10 @@ func ReadRequests(r io.ReadCloser, w io.WriteCloser) (n int) {
 	}
 }
 
-// A Line is what the line reader gives.
+// A Line is a line as the line reader returns it.
 type Line struct {
 	Text string
-	// Size is set for a line over the limit, and ID if it is an answer with a known ID.
+	// Size is set for a line over the limit; ID is also set if the line is a response with a recognizable ID.
 	Size int64
 	ID   int64
 }

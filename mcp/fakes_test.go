@@ -18,7 +18,7 @@ import (
 	"github.com/gajae-code/gjc/mcp"
 )
 
-// fakeVariable names the fake that a re-executed test binary plays.
+// fakeVariable is the environment variable that names the fake that the re-executed test binary acts as.
 const fakeVariable = "GJC_MCP_FAKE"
 
 func TestMain(m *testing.M) {
@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// fakes are the stdio servers of the tests. "kit" ones are made with the SDK, the others are written by hand, because
-// no SDK does what they do.
+// fakes are the stdio servers of the tests. The "kit" ones use the SDK; the others are written by hand, because they do things that
+// no SDK does.
 var fakes = map[string]func(){
 	"kit-stateless": func() { _ = newKit("kit", stateless).server.Run(context.Background(), &sdk.StdioTransport{}) },
 	"kit-handshake": func() { _ = newKit("kit", handshake).server.Run(context.Background(), &sdk.StdioTransport{}) },
@@ -51,11 +51,11 @@ var fakes = map[string]func(){
 			return true
 		}}).run()
 	},
-	// silent does not answer what it does not know.
+	// silent does not answer unknown requests.
 	"silent": func() {
 		(&rawServer{before: func(method string) bool { return method != "server/discover" }}).run()
 	},
-	// hang reads everything and says nothing, but for complaints.
+	// hang reads everything and writes nothing except to stderr.
 	"hang": func() {
 		fmt.Fprintln(os.Stderr, "thinking about it")
 		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
@@ -75,7 +75,7 @@ var fakes = map[string]func(){
 		fmt.Println(strings.Repeat("x", 100_000))
 		(&rawServer{before: func(string) bool { fmt.Println("debug: got one\x00\xff"); return true }}).run()
 	},
-	// die dies in its first call.
+	// die exits during its first call.
 	"die": func() {
 		(&rawServer{call: func(string) any {
 			fmt.Fprintln(os.Stderr, "panic: out of cheese; the key is", os.Getenv("KIT_SECRET"))
@@ -121,11 +121,11 @@ var fakes = map[string]func(){
 			return r
 		}}).run()
 	},
-	// pages lists tools for ever, with the same cursor.
+	// pages lists tools endlessly, with the same cursor.
 	"pages": func() { (&rawServer{cursor: func(int) string { return "again" }}).run() },
-	// endless lists tools for ever, with a new cursor each time.
+	// endless lists tools endlessly, with a new cursor each time.
 	"endless": func() { (&rawServer{cursor: func(n int) string { return fmt.Sprint("c", n) }}).run() },
-	// stubborn ends by SIGKILL alone, and its child too.
+	// stubborn exits only on SIGKILL.
 	"stubborn": func() {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
 		go (&rawServer{call: func(string) any { return textResult(fmt.Sprint(os.Getpid())) }}).run()
@@ -146,7 +146,7 @@ var fakes = map[string]func(){
 		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP)
 		select {}
 	},
-	// flood writes 20 MB of complaints in each call.
+	// flood writes 20 MB to stderr in each call.
 	"flood": func() {
 		(&rawServer{call: func(string) any {
 			line := strings.Repeat("w", 1023) + "\n"
@@ -156,7 +156,7 @@ var fakes = map[string]func(){
 			return textResult("dry")
 		}}).run()
 	},
-	// asks sends unknown requests, and returns the answers.
+	// asks sends unknown requests and returns the responses.
 	"asks": func() { (&rawServer{asks: true}).run() },
 	// deaf stops reading after its list of tools.
 	"deaf": func() {
@@ -175,7 +175,7 @@ func textResult(s string) map[string]any {
 	return map[string]any{"content": []any{map[string]any{"type": "text", "text": s}}}
 }
 
-// rawServer is a stdio server without an SDK, of the generation with a handshake.
+// rawServer is a stdio server that does not use an SDK and speaks a protocol with a handshake.
 type rawServer struct {
 	tools  []any
 	call   func(tool string) any

@@ -14,10 +14,10 @@ import (
 	"github.com/gajae-code/gjc/mcp"
 )
 
-// patience bounds every wait of a test that goes well in no time.
+// patience bounds every wait in a test. A successful test needs only a fraction of it.
 const patience = time.Minute
 
-// watched is a set with its notices.
+// watched is a set that records its notices.
 type watched struct {
 	*mcp.Set
 	t        testing.TB
@@ -28,7 +28,7 @@ type watched struct {
 	moved   chan struct{}
 }
 
-// start makes and starts a set, and closes it with the test, which must leave no goroutine and no child.
+// start creates and starts a set, and closes it at the end of the test, which must leave no goroutine and no child process.
 func start(t testing.TB, opts mcp.Options, servers ...mcp.Server) *watched {
 	t.Helper()
 	testenv.NoLeaks(t)
@@ -98,7 +98,7 @@ func (w *watched) connected() *watched {
 	return w
 }
 
-// until waits for cond, which is checked at each change and notice.
+// until waits until cond returns true. It checks cond after each change and notice.
 func (w *watched) until(what string, cond func() bool) {
 	w.t.Helper()
 	limit := time.NewTimer(patience)
@@ -128,7 +128,7 @@ func (w *watched) noticeTexts() []string {
 	return all
 }
 
-// countNotices counts the notices that hold every one of parts.
+// countNotices returns the number of notices that contain all parts.
 func (w *watched) countNotices(parts ...string) int {
 	count := 0
 notices:

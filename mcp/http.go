@@ -20,8 +20,8 @@ const (
 	// maxErrorBody bounds what is read of the body of an HTTP error, in bytes.
 	maxErrorBody = 64 << 10
 	maxRedirects = 5
-	// maxExchanges bounds the HTTP requests under way with one server: a server that sends requests without end and does not take
-	// the answers must not exhaust the process's sockets.
+	// maxExchanges bounds the concurrent HTTP requests to one server: a server that sends requests endlessly and does not accept
+	// the responses must not exhaust the process's sockets.
 	maxExchanges = 256
 )
 
@@ -45,8 +45,8 @@ func (c *connection) connectHTTP(ctx context.Context) (sdk.Connection, error) {
 	return conn, nil
 }
 
-// httpClient is the HTTP client of one connection: its own transport, the server's headers for the server's origin, limits, and
-// an end to all requests with the connection.
+// httpClient is the HTTP client of one connection. It has its own transport, sends the configured headers only to the server's
+// origin, limits responses, and ends all requests when the connection ends.
 type httpClient struct {
 	life    context.Context //nolint:containedctx // ends with the connection: net/http has requests of its own
 	base    http.RoundTripper
@@ -154,7 +154,7 @@ func (h *httpClient) own(u *url.URL) bool {
 	return h.origin.Scheme == "http" && u.Scheme == "https" && strings.EqualFold(u.Hostname(), h.origin.Hostname())
 }
 
-// redirect is the redirect policy: it allows the same origin only, and no redirect that turns a POST into a GET.
+// redirect is the redirect policy: it rejects redirects to another origin and those that turn a POST into a GET.
 func (h *httpClient) redirect(req *http.Request, via []*http.Request) error {
 	switch {
 	case !h.own(req.URL):

@@ -31,7 +31,7 @@ func serve(t *testing.T, h http.HandlerFunc) *httptest.Server {
 	return srv
 }
 
-// overHTTP is an entry with a header that must not get out.
+// overHTTP returns the configuration of an HTTP server with a secret header.
 func overHTTP(url string) mcp.Server {
 	return mcp.Server{Name: "web", HTTP: &mcp.HTTP{URL: url, Headers: []mcp.Header{{Name: "Authorization", Value: "Bearer t0k3n-value"}}}}
 }
@@ -63,7 +63,7 @@ func TestHTTP_RefusedForWantOfAKey(t *testing.T) {
 }
 
 func TestHTTP_NoServer(t *testing.T) {
-	// The local end of a connection has a port without a listener, which no other process receives.
+	// The client end of a connection occupies a port without a listener, which no other process can be given.
 	conn, err := net.Dial("tcp", serve(t, http.NotFound).Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestHTTP_NoServer(t *testing.T) {
 	}
 }
 
-// TestHTTP_OtherOrigin leads the client to another host in each way that there is; no byte may go there.
+// TestHTTP_OtherOrigin checks that no request reaches another host, however a server redirects the client there.
 func TestHTTP_OtherOrigin(t *testing.T) {
 	var visits atomic.Int32
 	other := serve(t, func(http.ResponseWriter, *http.Request) { visits.Add(1) })
@@ -148,7 +148,7 @@ func TestHTTP_HeadersOfTheProtocol(t *testing.T) {
 	}
 }
 
-// TestHTTP_SessionIsDeleted checks the goodbye.
+// TestHTTP_SessionIsDeleted checks that Close deletes the session.
 func TestHTTP_SessionIsDeleted(t *testing.T) {
 	kit := kitHandler(handshake)
 	var deleted atomic.Bool
@@ -188,7 +188,7 @@ func TestHTTP_SessionHasExpired(t *testing.T) {
 	}
 }
 
-// TestHTTP_CallIsNotRepeated breaks the connection after a request, which must not be repeated.
+// TestHTTP_CallIsNotRepeated checks that a request is not repeated if the connection breaks after the server has received it.
 func TestHTTP_CallIsNotRepeated(t *testing.T) {
 	kit := kitHandler(stateless)
 	var calls atomic.Int32
@@ -244,8 +244,8 @@ const (
 	toolsList  = `{"tools":[{"name":"run","inputSchema":{"type":"object"}}]}`
 )
 
-// TestHTTP_StandingStream checks that a stream which the server is slow to begin, or does not have, is no reason to
-// wait, and that one which breaks is opened again where it broke.
+// TestHTTP_StandingStream checks that a slow or missing stream does not delay the client, and that a stream that breaks is resumed
+// where it broke.
 func TestHTTP_StandingStream(t *testing.T) {
 	results := map[string]string{"initialize": initResult, "tools/list": toolsList, "tools/call": `{"content":[]}`}
 	t.Run("never begins", func(t *testing.T) {
@@ -268,7 +268,7 @@ func TestHTTP_StandingStream(t *testing.T) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			fmt.Fprintf(w, ": hi\nretry: 1\n\nid: e%d\n%s", n, changed)
 			if n < 10 {
-				fmt.Fprint(w, "id: torn\ndata: {\"jsonrpc\":") // and the stream breaks
+				fmt.Fprint(w, "id: torn\ndata: {\"jsonrpc\":") // the stream breaks here
 				return
 			}
 			w.(http.Flusher).Flush()
@@ -319,7 +319,7 @@ func TestHTTP_CallIsBoundedBySilence(t *testing.T) {
 	}
 }
 
-// TestHTTP_SSEStreamBreaks cuts the stream of the older transport, after which the client connects again.
+// TestHTTP_SSEStreamBreaks checks that the client connects again after the stream of the older transport breaks.
 func TestHTTP_SSEStreamBreaks(t *testing.T) {
 	k := newKit("kit", handshake)
 	sse := sdk.NewSSEHandler(func(*http.Request) *sdk.Server { return k.server }, nil)
@@ -334,8 +334,8 @@ func TestHTTP_SSEStreamBreaks(t *testing.T) {
 	}
 }
 
-// TestHTTP_SubscriptionBreaks ends the stream of the stateless protocol's subscription and changes the tools before it
-// is there again.
+// TestHTTP_SubscriptionBreaks breaks the subscription stream of the stateless protocol and changes the tools before the stream is
+// open again.
 func TestHTTP_SubscriptionBreaks(t *testing.T) {
 	k := newKit("kit", stateless)
 	kit := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return k.server },
@@ -346,7 +346,7 @@ func TestHTTP_SubscriptionBreaks(t *testing.T) {
 		if r.Header.Get("Mcp-Method") == "subscriptions/listen" && subscriptions.Add(1) == 1 {
 			ctx, cancel := context.WithCancel(r.Context())
 			defer cancel()
-			kit.ServeHTTP(&cutAfterWrite{w, cancel}, r.WithContext(ctx)) // behind the acknowledgement
+			kit.ServeHTTP(&cutAfterWrite{w, cancel}, r.WithContext(ctx)) // breaks after the acknowledgement
 			k.server.RemoveTools("echo")
 			close(broke)
 			return
@@ -383,7 +383,7 @@ func (c *cutAfterWrite) Write(b []byte) (int, error) {
 
 func (c *cutAfterWrite) Flush() { c.ResponseWriter.(http.Flusher).Flush() }
 
-// TestHTTP_VisitBeforeTheCall has a server that wants the user at a URL before it does anything.
+// TestHTTP_VisitBeforeTheCall covers a server that requires the user to visit a URL before it runs a tool.
 func TestHTTP_VisitBeforeTheCall(t *testing.T) {
 	server := sdk.NewServer(&sdk.Implementation{Name: "gate"}, &sdk.ServerOptions{SupportedProtocolVersions: []string{handshake}})
 	visited := make(chan struct{})
@@ -394,7 +394,8 @@ func TestHTTP_VisitBeforeTheCall(t *testing.T) {
 		default:
 			go func() {
 				<-visited
-				// It goes to the stream that the client opens after initialize. The server refuses it until that is there.
+				// The notification goes to the stream that the client opens after initialize. The server refuses it until the
+				// stream exists.
 				for t.Context().Err() == nil && r.Session.NotifyElicitationComplete(t.Context(), &sdk.ElicitationCompleteParams{ElicitationID: "e7"}) != nil {
 					runtime.Gosched()
 				}

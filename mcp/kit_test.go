@@ -19,7 +19,7 @@ const (
 	handshake = "2025-11-25"
 )
 
-// kit is a server with a tool for each thing that a client can do wrong.
+// kit is a server with a tool for each feature that a client can get wrong.
 type kit struct {
 	server    *sdk.Server
 	mu        sync.Mutex
@@ -131,7 +131,7 @@ func newKit(name, version string) *kit {
 	return k
 }
 
-// addQuestions adds the tools that ask the client back, in the way of either generation.
+// addQuestions adds the tools that ask the client questions, in the form that the protocol version uses.
 func (k *kit) addQuestions(add func(string, string, sdk.ToolHandler, ...*sdk.ToolAnnotations)) {
 	question := func(name string, q sdk.InputRequest, answer func(sdk.InputResponse) string) {
 		add(name, `{"type":"object"}`, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {

@@ -8,21 +8,21 @@ import (
 	"github.com/gajae-code/gjc/internal/frame"
 )
 
-// lineEnds is the part of a line over the limit in which its members are searched, in bytes at each end.
+// lineEnds is the number of bytes at each end of an oversized line that are searched for its members.
 const lineEnds = 512
 
-// ends returns the ends of a line, as for one over the limit.
+// ends treats a line like one over the limit.
 func ends(line []byte) *frame.TooLongError {
 	return &frame.TooLongError{Size: int64(len(line)), Head: line, Tail: line}
 }
 
-// Servers write the ID of an answer right after "jsonrpc", or last.
+// Servers write a response's ID right after "jsonrpc", or last.
 const (
 	idAtHead = `^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+)\s*,\s*"(?:jsonrpc|result|error)"`
 	idAtTail = `"id"\s*:\s*(\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`
 )
 
-// answeredBy returns the ID of the request that a line answers. The request fails, and the connection stays open.
+// answeredBy returns the ID of the request that an oversized line answers. Only that request fails; the connection stays open.
 func answeredBy(line *frame.TooLongError) (id int64, ok bool) {
 	for _, try := range []struct {
 		pattern string

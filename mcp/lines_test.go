@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/mcp"
 )
 
-// lineSize stands for the size of the first line of the input.
+// lineSize is a placeholder for the size of the input's first line.
 const lineSize = -1
 
 func TestReadLines(t *testing.T) {
@@ -53,7 +53,7 @@ func TestReadLines(t *testing.T) {
 	}
 }
 
-// FuzzReadLines checks the reader against a split of the whole.
+// FuzzReadLines compares the reader with strings.Split of the whole input.
 func FuzzReadLines(f *testing.F) {
 	f.Add([]byte("a\n\n{\"id\":1}\nb"))
 	f.Add([]byte(strings.Repeat("long ", 40) + "\n\"id\":5}\n"))
@@ -64,7 +64,7 @@ func FuzzReadLines(f *testing.F) {
 			t.Fatal(err)
 		}
 		want := strings.Split(string(data), "\n")
-		want = slices.DeleteFunc(want[:len(want)-1], func(line string) bool { // the last is torn, or empty
+		want = slices.DeleteFunc(want[:len(want)-1], func(line string) bool { // the last one is incomplete or empty
 			return len(line) <= limit && strings.TrimSpace(line) == ""
 		})
 		if len(got) != len(want) {

@@ -89,8 +89,8 @@ type Options struct {
 	// Channel is for [ChannelServer] entries, which fail if it is nil.
 	Channel Channel
 
-	// Elicit asks the user a question of a server. Its context ends with the calls of that server that were under way at the time
-	// of the question. If nil, the capability is not announced and questions are refused.
+	// Elicit asks the user a server's question. Its context ends with the calls to that server that were under way when the
+	// question was asked. If nil, the capability is not announced and questions are refused.
 	Elicit func(ctx context.Context, req ElicitRequest) (ElicitResult, error)
 	// ElicitForms and ElicitURLs are the modes that Elicit supports. They are announced to servers; questions of the other mode are
 	// refused. If neither is set, both are supported.
@@ -117,8 +117,8 @@ type Options struct {
 	Backoff []time.Duration
 }
 
-// The functions in Options are called from several goroutines, but Changed and Notice never concurrently. They must not block for
-// long, except for Elicit, and must not call [Set.Close].
+// The functions in Options are called from several goroutines, but Changed and Notice are never called concurrently. Except for
+// Elicit, they must not block for long. They must not call [Set.Close].
 
 func (o Options) withDefaults() Options {
 	if o.InitTimeout == 0 {

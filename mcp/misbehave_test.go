@@ -35,7 +35,7 @@ func TestSet_ServerThatIgnoresTheNewProtocol(t *testing.T) {
 }
 
 func TestSet_ServerThatHangs(t *testing.T) {
-	// The other one has this time for its start too.
+	// The other server must start within this timeout too.
 	set := start(t, mcp.Options{InitTimeout: 3 * time.Second, Backoff: []time.Duration{time.Millisecond}},
 		fake(t, "hang"), fake(t, "junk")).ready()
 	set.failed("")
@@ -257,8 +257,7 @@ func TestSet_CloseIsBounded(t *testing.T) {
 	}
 }
 
-// untilGone waits for the end of a process that has been killed: that needs a moment on a processor, and the child of a
-// child cannot be waited for.
+// untilGone waits until a killed process has exited: that takes a moment, and the parent cannot wait for a grandchild.
 func untilGone(t *testing.T, pid string) {
 	t.Helper()
 	limit, again := time.NewTimer(patience), time.NewTicker(time.Millisecond)
@@ -274,7 +273,7 @@ func untilGone(t *testing.T, pid string) {
 	}
 }
 
-// processLives reports whether the process exists and is no zombie.
+// processLives reports whether the process exists and is not a zombie.
 func processLives(pid string) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%s/stat", pid))
 	if err != nil {
@@ -284,7 +283,7 @@ func processLives(pid string) bool {
 	return !strings.HasPrefix(state, "Z")
 }
 
-// A server's own timeout is in place of those of the set.
+// A server's own timeout overrides those of the set.
 func TestSet_TimeoutOfOneServer(t *testing.T) {
 	hangs := fake(t, "hang")
 	hangs.Timeout = 200 * time.Millisecond

@@ -25,7 +25,7 @@ func TestToolName(t *testing.T) {
 		{"", "", "mcp__server_tool"},
 		{"a", "b  //  c", "mcp__a_b_c"},
 		{"K", "ſ", "mcp__k_tool"},
-		{"\u212A", "x", "mcp__server_x"}, // the Kelvin sign is no k
+		{"\u212A", "x", "mcp__server_x"}, // the Kelvin sign is not a k
 	}
 	for _, tt := range tests {
 		if got := mcp.ToolName(tt.server, tt.tool); got != tt.want {
@@ -73,7 +73,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// FuzzToolName checks that whatever servers call things, the model APIs take the names and no two tools share one.
+// FuzzToolName checks that the model APIs accept all names, whatever the servers' names are, and that no two tools share one.
 func FuzzToolName(f *testing.F) {
 	f.Add("git", "git_log", "GIT", "log")
 	f.Add("", "", "\x00", "💥")

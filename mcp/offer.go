@@ -18,20 +18,20 @@ const (
 	maxPrompts = 200
 )
 
-// Cut is the number of tools and prompts of one server that are left out.
+// Cut is the number of tools and prompts of one server that are omitted.
 type Cut struct {
 	Server         string
 	Tools, Prompts int
 }
 
-// Offered returns the tools for the model: those of [Set.Tools] in the same order, at limit [MaxOffered] and [MaxOfferedBytes].
-// Tools are taken from the servers in turn, so that a server with many tools does not displace the others.
+// Offered returns the tools for the model: those of [Set.Tools] in the same order, within [MaxOffered] and [MaxOfferedBytes]. Tools
+// are taken from the servers in turn, so that a server with many tools does not displace the others.
 func (s *Set) Offered() []*Tool {
 	tools, _ := s.offeredTools()
 	return tools
 }
 
-// Cuts returns what is left out, for each server of which something is.
+// Cuts returns the number of omitted tools and prompts for each server that has any.
 func (s *Set) Cuts() []Cut {
 	_, tools := s.offeredTools()
 	_, prompts := s.offeredPrompts()
@@ -67,8 +67,8 @@ func each[T any](s *Set, of func(*lists) []T) [][]T {
 	return all
 }
 
-// takeTurns takes items from the lists in turn, up to limit items with a total weight of room. It skips items that are too large. It
-// returns the items, list by list, and the number of items of each list that were left out.
+// takeTurns takes items from the lists in turn, up to limit items with a total weight of room. It skips items that are too large.
+// It returns the items, list by list, and the number of omitted items of each list.
 func takeTurns[T any](all [][]T, limit, room int, weight func(T) int) (taken []T, left []int) {
 	kept := make([][]T, len(all))
 	left = make([]int, len(all))
@@ -95,8 +95,8 @@ func takeTurns[T any](all [][]T, limit, room int, weight func(T) int) (taken []T
 	return slices.Concat(kept...), left
 }
 
-// noticeCuts notifies the user of what is left out, again when it has changed. It does nothing until each server has connected or
-// failed.
+// noticeCuts notifies the user of omitted tools and prompts, and again after changes. It does nothing until each server has
+// connected or failed.
 func (s *Set) noticeCuts() {
 	for _, srv := range s.servers {
 		select {

@@ -87,7 +87,7 @@ func TestFairly(t *testing.T) {
 	}
 }
 
-// TestSet_RelistsAtAPace has a server that changes its tools with each list.
+// TestSet_RelistsAtAPace covers a server that changes its tools with each list.
 func TestSet_RelistsAtAPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var set *mcp.Set
@@ -139,7 +139,7 @@ func TestSet_Prompts_Bounded(t *testing.T) {
 	}
 }
 
-// TestSet_LongNames has a tool with a name of a megabyte.
+// TestSet_LongNames covers a tool whose name is one megabyte long.
 func TestSet_LongNames(t *testing.T) {
 	raw := fmt.Sprintf(`[{"name":%q,"inputSchema":{"type":"object"}}]`, strings.Repeat("x", 1<<20))
 	set := start(t, mcp.Options{}, webPuppet(t, raw)).connected()
@@ -151,7 +151,7 @@ func TestSet_LongNames(t *testing.T) {
 	}
 }
 
-// TestSet_HeavyLists has a list over the limit of bytes, in pages below that of a message.
+// TestSet_HeavyLists covers a list that exceeds the limit in bytes, in pages below the limit of a message.
 func TestSet_HeavyLists(t *testing.T) {
 	set := start(t, mcp.Options{MaxMessage: 64 << 20}, webPuppet(t, manyTools(1900, 12<<10))).connected()
 	if n := len(set.Tools()); n < 1000 || n > 1500 {
@@ -162,7 +162,7 @@ func TestSet_HeavyLists(t *testing.T) {
 	}
 }
 
-// TestNoticeRate lets a server give cause for notices again and again.
+// TestNoticeRate checks the limit for a server that keeps causing notices.
 func TestNoticeRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var rate mcp.NoticeRate

@@ -3,8 +3,8 @@ package mcp
 import "time"
 
 const (
-	// relistWait is the delay from a change of a list to its reading, and maxRelistWait the longest delay for a server that
-	// changes its lists without end.
+	// relistWait is the delay between a change of a list and its reading; maxRelistWait is the longest delay for a server that
+	// keeps changing its lists.
 	relistWait    = 100 * time.Millisecond
 	maxRelistWait = 5 * time.Second
 )

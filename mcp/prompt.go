@@ -18,7 +18,7 @@ type Prompt struct {
 // PromptArgument is an argument of a [Prompt].
 type PromptArgument struct {
 	Name, Title, Description string
-	// Hint is the name for display, at limit 40 characters.
+	// Hint is the name for display, at most 40 characters.
 	Hint     string
 	Required bool
 }
@@ -37,7 +37,8 @@ type PromptMessage struct {
 }
 
 const (
-	// maxLine bounds the description of a prompt or resource, and maxHint the displayed name of a prompt's argument, in characters.
+	// maxLine bounds the description of a prompt or resource; maxHint bounds the displayed name of a prompt's argument. Both are in
+	// characters.
 	maxLine = 300
 	maxHint = 40
 	// maxArguments bounds the arguments of a prompt.

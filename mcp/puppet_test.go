@@ -17,9 +17,9 @@ import (
 	"github.com/gajae-code/gjc/mcp"
 )
 
-// A puppet is a server that says what its caller wants: the tool "say" prints the lines of its input before it
-// answers. It prints those of puppetLists before each list of tools. Its tools besides that one are those of puppetTools, a JSON array. What it is answered is put into the
-// result of the tool "heard".
+// A puppet is a server that its caller controls: the tool "say" prints the lines of its input before it answers. The puppet prints
+// the lines in puppetLists before each list of tools. puppetTools adds tools, as a JSON array. The tool "heard" returns the
+// responses that the puppet has received.
 const (
 	puppetTools = "PUPPET_TOOLS"
 	puppetLists = "PUPPET_LISTS"
@@ -44,7 +44,7 @@ type puppetMessage struct {
 // says is the input of "say".
 type says struct {
 	Lines []string `json:"lines,omitempty"`
-	// Mute leaves out the answer, and Answer is one of its own.
+	// Mute suppresses the response; Answer replaces it.
 	Mute   bool            `json:"mute,omitempty"`
 	Answer json.RawMessage `json:"answer,omitempty"`
 }
@@ -130,7 +130,7 @@ func puppetDecode(raw []byte) *puppetMessage {
 	return m
 }
 
-// runPuppet is the puppet as a process.
+// runPuppet runs the puppet as a process.
 func runPuppet() {
 	p := newPuppet(os.Getenv(puppetTools))
 	if lists := os.Getenv(puppetLists); lists != "" {
@@ -147,7 +147,7 @@ func runPuppet() {
 	}
 }
 
-// webPuppet is the puppet at a URL: it answers with streams.
+// webPuppet serves the puppet over HTTP, responding with streams.
 func webPuppet(t testing.TB, tools string) mcp.Server {
 	p := newPuppet(tools)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -168,14 +168,14 @@ func webPuppet(t testing.TB, tools string) mcp.Server {
 		}
 		w.(http.Flusher).Flush()
 		if strings.Contains(string(m.Params.Arguments), `"mute":true`) && !strings.Contains(string(raw), "$ID") {
-			<-r.Context().Done() // the end of the stream would be an answer too
+			<-r.Context().Done() // ending the stream would count as a response
 		}
 	}))
 	t.Cleanup(srv.Close)
 	return mcp.Server{Name: "puppet", HTTP: &mcp.HTTP{URL: srv.URL}}
 }
 
-// channelPuppet is the puppet on the editor's channel. Its lines are notifications about the call.
+// channelPuppet is the puppet on the editor's channel. It sends its lines as notifications about the call.
 type channelPuppet struct {
 	p   *puppet
 	set func() *mcp.Set
@@ -229,10 +229,10 @@ func startChannelPuppet(t testing.TB, o mcp.Options, tools string, more ...mcp.S
 	return w
 }
 
-// say has the puppet print lines.
+// say makes the puppet print lines.
 func (w *watched) say(s says) (*mcp.Result, error) { return w.sayTo("puppet", s) }
 
-// sayTo has the puppet called server print lines. It is for fuzz targets too, where the fuzz test's own methods are not to be called.
+// sayTo makes the puppet called server print lines. Fuzz targets can use it too, because it does not use w.t.
 func (w *watched) sayTo(server string, s says) (*mcp.Result, error) {
 	raw, err := json.Marshal(s)
 	if err != nil {

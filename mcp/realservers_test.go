@@ -26,7 +26,7 @@ func realServer(t *testing.T, name string) (node, script string) {
 	return testenv.NeedsTool(t, "node"), script
 }
 
-// realOptions leave a server on a busy machine the time that node takes to start.
+// realOptions returns options that give a server enough time to start node on a busy machine.
 func realOptions() mcp.Options {
 	return mcp.Options{Backoff: []time.Duration{100 * time.Millisecond, time.Second, 4 * time.Second}, Elicit: func(context.Context, mcp.ElicitRequest) (mcp.ElicitResult, error) {
 		return mcp.ElicitResult{Action: "decline"}, nil
@@ -88,7 +88,7 @@ func checkEverything(t *testing.T, set *watched, transport string) {
 	if err != nil {
 		t.Error(err)
 	}
-	// A cancelled call comes back at once, and the connection is as good as before.
+	// A cancelled call returns at once and leaves the connection usable.
 	ctx, cancel := context.WithCancel(t.Context())
 	began := time.Now()
 	_, err = set.Call(ctx, set.tool("everything", "trigger-long-running-operation"), jsonx.Raw(`{"duration":600,"steps":6000}`),
@@ -182,7 +182,7 @@ func serveReal(t *testing.T, node, script, transport string) string {
 	return fmt.Sprintf("http://127.0.0.1:%d", port)
 }
 
-// lineWaiter gets a token when a server has said that it is up.
+// lineWaiter receives a token when a server reports that it is listening.
 type lineWaiter chan struct{}
 
 func (w lineWaiter) Write(b []byte) (int, error) {

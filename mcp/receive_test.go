@@ -20,7 +20,7 @@ var clientMethods = []string{
 	"notifications/roots/list_changed", "notifications/initialized", "initialize", "tools/call",
 }
 
-// oddParams lists params that are valid JSON and not what a method takes, and invalid ones.
+// oddParams lists params that are invalid JSON, or valid JSON of a form that no method accepts.
 var oddParams = []string{
 	"", "null", "{}", "[]", "5", `""`, `{"_meta":null}`, `{"_meta":5}`, `{"progressToken":null,"progress":"x"}`,
 	`{"progressToken":{},"progress":1}`, `{"progressToken":7.5,"progress":1e308}`, `{"elicitationId":null}`, `{"elicitationId":{}}`,
@@ -69,7 +69,7 @@ func sendOddMessages(set *watched) {
 	}
 }
 
-// TestReceive_OddResults has a server answer calls as no server should.
+// TestReceive_OddResults checks calls that a server answers with unexpected results.
 func TestReceive_OddResults(t *testing.T) {
 	eachPuppet(t, "", func(t *testing.T, open func(testing.TB, mcp.Options) *watched) {
 		set := open(t, mcp.Options{Elicit: func(context.Context, mcp.ElicitRequest) (mcp.ElicitResult, error) {
@@ -93,7 +93,7 @@ func TestReceive_OddResults(t *testing.T) {
 	})
 }
 
-// TestReceive_Unanswered covers a server that sends requests without end and reads no answer.
+// TestReceive_Unanswered covers a server that sends requests endlessly and reads no response.
 func TestReceive_Unanswered(t *testing.T) {
 	r, w := io.Pipe()
 	n := mcp.ReadRequests(io.NopCloser(strings.NewReader(strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n", 10_000))), w)
@@ -103,7 +103,7 @@ func TestReceive_Unanswered(t *testing.T) {
 	_ = r.Close()
 }
 
-// FuzzReceive feeds whatever a server may print to a set, which must live on, and so must its server or a new one.
+// FuzzReceive feeds arbitrary server output to a set. The set must survive, and the server must stay usable or be restarted.
 func FuzzReceive(f *testing.F) {
 	for _, method := range clientMethods {
 		f.Add(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q}`, method))

@@ -14,7 +14,7 @@ import (
 const (
 	// MaxText bounds [Result.Text] in bytes.
 	MaxText = 50 << 10
-	// headOfText is the part of it for the start of a text that is too long; the rest is for its end.
+	// headOfText is the part of MaxText for the start of a text that is too long; the rest is for its end.
 	headOfText = 20 << 10
 	// maxContent bounds the total size of the texts of a result, and of its binary data, in bytes.
 	maxContent = 10 << 20
@@ -28,7 +28,7 @@ type Result struct {
 	Text string
 	// Full is the whole text if Text was truncated, otherwise empty.
 	Full string
-	// Parts are the contents in the server's order. Their size is bounded; a [Text] says what was left out.
+	// Parts are the contents in the server's order. Their size is bounded; a [Text] states how much was omitted.
 	Parts []Part
 	// Structured is the structured content, or nil.
 	Structured jsonx.Raw
@@ -205,7 +205,7 @@ func (b *resultBuilder) result() *Result {
 
 // headAndTail returns the start and the end of a long text, cut at line ends if possible.
 func headAndTail(s string) string {
-	const note = 100 // room for the text between the two
+	const note = 100 // space for the text between the two
 	start, end := s[:headOfText], s[len(s)-(MaxText-headOfText-note):]
 	if i := strings.LastIndexByte(start, '\n'); i > len(start)/2 {
 		start = start[:i+1]
@@ -231,8 +231,8 @@ func clip(s string) string {
 	return text.TruncateBytes(s, 80)
 }
 
-// checkOutput notifies the user, once, of a tool whose structured results do not match its output schema. The result is still used:
-// the model can read it.
+// checkOutput notifies the user, at most once, of a tool whose structured results do not match its output schema. The result is
+// still used, because the model can read it.
 func (t *Tool) checkOutput(r *Result) {
 	if r.IsError || r.Structured == nil || t.output == nil {
 		return

@@ -89,7 +89,7 @@ func FuzzNewResult(f *testing.F) {
 	})
 }
 
-// FuzzModelSchema checks that the model APIs are given an object's schema, whatever the server has.
+// FuzzModelSchema checks that the model APIs receive an object schema, whatever the server sends.
 func FuzzModelSchema(f *testing.F) {
 	f.Add([]byte(`{"type":"object","properties":{"a":{"type":["string","null"]}},"required":["a"]}`))
 	f.Add([]byte(`{"anyOf":[{"properties":{"a":1}},5],"properties":[],"$defs":{"x":{"type":"nope"}}}`))

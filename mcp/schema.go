@@ -20,9 +20,9 @@ const (
 // anyObject is the schema for a tool whose own schema cannot be used.
 const anyObject = `{"type":"object"}`
 
-// modelSchema converts a server's input schema to one that the model APIs accept: of an object, without alternatives at the top
-// level and without invalid keywords. One invalid schema would make them refuse the whole request. If it returns an error,
-// the schema is [anyObject].
+// modelSchema converts a server's input schema to one that the model APIs accept: an object schema without alternatives at the top
+// level and without invalid keywords. A single invalid schema would make them reject the whole request. If it returns an error, the
+// schema is [anyObject].
 func modelSchema(schema any) (jsonx.Raw, error) {
 	object, ok := schema.(map[string]any)
 	if !ok {

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// stableAfter is how long a connection must last to reset the failures. Without it, a server that dies right after each start
-	// would be started without end.
+	// stableAfter is how long a connection must last to reset the failures. Otherwise, a server that dies right after each start
+	// would be restarted endlessly.
 	stableAfter = 30 * time.Second
 	// maxEnd bounds the end of a connection while the set is open.
 	maxEnd = 3 * time.Second
@@ -31,7 +31,7 @@ type server struct {
 	secrets *redactor
 	// attempted is closed when the server has connected or failed for the first time.
 	attempted chan struct{}
-	// wake makes the owner connect again now.
+	// wake makes the owner reconnect immediately.
 	wake chan struct{}
 	// channel is the connection over the editor's channel, for notifications.
 	channel atomic.Pointer[channelConn]
@@ -110,7 +110,7 @@ func (s *server) run() {
 	}
 }
 
-// pause notifies the user of a failure and waits for the next attempt. It returns false if the failures are reset.
+// pause notifies the user of a failure and waits for the next attempt. It returns false if the failures must be reset.
 func (s *server) pause(ctx context.Context, err error, failures int) bool {
 	backoff := s.set.opts.Backoff
 	var again <-chan time.Time
@@ -212,7 +212,8 @@ func (s *server) notice(what string, err error) {
 	}
 }
 
-// noticeState notifies the user of a change of the server's state. Backoff bounds how often it changes.
+// noticeState notifies the user of a change of the server's state. It needs no rate limit, because the backoff limits how often the
+// state changes.
 func (s *server) noticeState(what string, err error) { s.set.notice(s.newNotice(what, err)) }
 
 // maxDetail bounds the detail of a notice, in bytes.
@@ -234,7 +235,7 @@ func (s *server) label() string {
 	return text.TruncateBytes(s.spec.Name, 80)
 }
 
-// connected returns the server's connection. It waits a bounded time for one that is being made.
+// connected returns the server's connection. If one is being established, it waits for a bounded time.
 func (s *server) connected(ctx context.Context) (*connection, error) {
 	patience := time.NewTimer(maxWaitForServer)
 	defer patience.Stop()
@@ -275,7 +276,7 @@ func (s *server) unavailable(lastErr error) error {
 	return fmt.Errorf("the MCP server %s %w: %w", s.label(), ErrUnavailable, lastErr)
 }
 
-// reconnect is [Set.Reconnect].
+// reconnect implements [Set.Reconnect].
 func (s *server) reconnect(ctx context.Context) error {
 	s.mu.Lock()
 	invalid, ok := errors.AsType[*invalidError](s.lastErr)

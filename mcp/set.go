@@ -79,9 +79,9 @@ func (s *Set) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Close ends all servers concurrently: it closes the stdin of a process, then sends TERM and KILL, and sends DELETE for an HTTP
-// session. It returns when nothing is left, or soon after the end of ctx with its cause, while the rest is being killed. It
-// may be called twice.
+// Close ends all servers concurrently. For a process it closes stdin and then sends SIGTERM and SIGKILL; for an HTTP session it
+// sends DELETE. Close returns nil when nothing is left. If ctx ends first, it soon returns ctx's cause, and the remaining processes
+// are killed. It may be called twice.
 func (s *Set) Close(ctx context.Context) error {
 	s.mu.Lock()
 	if !s.closed {
@@ -113,8 +113,8 @@ func (s *Set) closeContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(bye, maxEnd)
 }
 
-// Reconnect closes the server's connection, if it has one, and connects again, also after it has failed. It returns when the server
-// is connected or has failed again.
+// Reconnect closes the server's connection, if it has one, and connects again, even if the server has failed. It returns when the
+// server has connected or failed again.
 func (s *Set) Reconnect(ctx context.Context, name string) error {
 	srv, err := s.server(name)
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *Set) server(name string) (*server, error) {
 }
 
 // Tools returns the tools of all servers, in the order of the servers and then by name. A server that has lost its connection keeps
-// its tools until it has failed: a call waits for it. The caller must not modify the tools.
+// its tools until it has failed, because a call waits for the connection. The caller must not modify the tools.
 func (s *Set) Tools() []*Tool {
 	return collect(s, func(l *lists) []*Tool { return l.tools })
 }
@@ -165,8 +165,8 @@ func (s *Set) Status() []ServerStatus {
 	return all
 }
 
-// ChannelNotification handles a notification from the channel about a request of a server. It drops one about a request that is not
-// active. It does not block.
+// ChannelNotification handles a notification from the channel about a request to a server. It drops notifications about inactive
+// requests. It does not block.
 func (s *Set) ChannelNotification(serverID, requestID, method string, params jsonx.Raw) {
 	for _, srv := range s.servers {
 		if srv.spec.Channel != nil && srv.spec.Channel.ID == serverID {

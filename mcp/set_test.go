@@ -102,7 +102,7 @@ func TestSet_ProviderKeysAreKeptBack(t *testing.T) {
 	}
 }
 
-// TestSet_Isolation runs two sets with servers of the same names side by side.
+// TestSet_Isolation runs two sets whose servers have the same names concurrently.
 func TestSet_Isolation(t *testing.T) {
 	srv := kitOverHTTP(t, stateless)
 	open := func(secret string) *watched {

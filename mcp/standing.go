@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// standingWait is the pause before a standing stream is opened again, and maxStandingWait the longest pause
-	// after failures, or as the server requests it.
+	// standingWait is the pause before a standing stream is opened again; maxStandingWait is the longest pause, after failures or
+	// on the server's request.
 	standingWait    = time.Second
 	maxStandingWait = time.Minute
 )
 
 // standing returns the response to a request for a stream of messages from the server: the optional stream of Streamable HTTP, or
-// the subscription of the stateless protocol, whose first response is given. Its body has no end. One goroutine feeds it and
-// opens the stream again, from the last event on, whenever it breaks, as it does with many proxies. So a server that opens the
+// the subscription of the stateless protocol, whose first response is given. The response's body has no end. One goroutine feeds
+// it, and resumes the stream after the last event whenever it breaks, as many proxies cause it to. So a server that opens the
 // stream late, does not support it or closes it often does not count as broken.
 func (h *httpClient) standing(req *http.Request, first *http.Response) *http.Response {
 	ctx, cancel := context.WithCancelCause(req.Context())
@@ -45,7 +45,7 @@ type standingStream struct {
 	first  *http.Response // the first response; nil for none
 	out    io.Writer
 	last   string        // the ID of the last event
-	wait   time.Duration // the pause before the next opening, from the server
+	wait   time.Duration // the pause before reopening the stream, as the server requested
 	opened int
 }
 
@@ -126,7 +126,7 @@ func isStream(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusOK && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream")
 }
 
-// copy passes on whole events only: the rest of an event in which the stream breaks never arrives. It returns false if the reader
+// copy forwards only whole events: the rest of an event in which the stream breaks never arrives. It returns false if the reader
 // has closed the body.
 func (s *standingStream) copy(from io.Reader) bool {
 	lines := bufio.NewReaderSize(from, 16<<10)

@@ -27,7 +27,7 @@ type ServerStatus struct {
 	State State
 	// Transport is "stdio", "http", "sse" or "acp"; empty for an entry that names none.
 	Transport string
-	// Protocol is the version of the protocol that was agreed on; empty unless connected.
+	// Protocol is the negotiated protocol version; empty unless connected.
 	Protocol string
 	// Stateless reports that the server speaks a protocol without a handshake.
 	Stateless bool
@@ -38,7 +38,7 @@ type ServerStatus struct {
 
 	// LastError is the last failure, also after a recovery; empty for none.
 	LastError string
-	// Stderr is the end of the stderr of a stdio server, also after its end.
+	// Stderr is the end of the stderr of a stdio server, even after the process has exited.
 	Stderr string
 }
 

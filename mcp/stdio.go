@@ -31,7 +31,7 @@ func (c *connection) connectStdio(ctx context.Context) (sdk.Connection, error) {
 	if o.Children != nil {
 		start = o.Children.Start
 	}
-	// A start that is cancelled would leave a child without a parent that waits for it.
+	// Cancelling a start would orphan the child: no parent would wait for it.
 	p, err := start(context.WithoutCancel(ctx), &proc.Options{Path: path, Args: spec.Args, Dir: cmp.Or(spec.Dir, o.Cwd), Env: env, Stdin: true})
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (s *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// Write returns when the message was written. If ctx ends first, the message may still be written.
+// Write writes a message and returns when it was written. If ctx ends first, the message may still be written.
 func (s *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if _, ok := msg.(*jsonrpc.Response); ok {
 		defer s.unanswered.Add(-1)
@@ -144,7 +144,7 @@ func (s *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	}
 }
 
-// Close closes the server's input, which asks it to end, and ends Read and Write.
+// Close closes the server's input, which makes the server exit, and unblocks Read and Write.
 func (s *stdioConn) Close() error {
 	s.closing.Do(func() {
 		close(s.closed)
@@ -168,7 +168,7 @@ func (s *stdioConn) write() {
 	}
 }
 
-// read reads lines until the stream ends. It goes on after Close, so that the server does not block on a full pipe.
+// read reads lines until the stream ends. It continues after Close, so that the server does not block on a full pipe.
 func (s *stdioConn) read() {
 	lines, junk := frame.Lines.NewReader(s.in, s.max), 0
 	for {
@@ -180,7 +180,7 @@ func (s *stdioConn) read() {
 			case ok:
 				s.deliver(tooLong(id, long.Size, s.max))
 			case maybeAnswer(long):
-				// Its caller would wait without end.
+				// The caller of the request would wait forever.
 				s.end(fmt.Errorf("a message of %d bytes exceeds the limit of %d", long.Size, s.max))
 				return
 			default:
@@ -203,7 +203,7 @@ func (s *stdioConn) read() {
 				junk++
 				s.stray(junk, string(line[:min(len(line), 300)]))
 				if id, ok := answeredBy(ends(line)); ok && len(messages) == 0 {
-					// Its caller would wait without end.
+					// The caller of the request would wait forever.
 					s.deliver(unreadable(id, err))
 				}
 			}
@@ -224,8 +224,8 @@ func (s *stdioConn) end(err error) {
 // errOutputEnded is the error of Read after the server has ended or closed its output.
 var errOutputEnded = errors.New("the server closed its output")
 
-// maxUnanswered bounds the requests of a server that wait for an answer: one that sends requests and does not read must not exhaust
-// the memory.
+// maxUnanswered bounds the requests of a server that have not been answered: a server that sends requests without reading the
+// answers must not exhaust the memory.
 const maxUnanswered = 256
 
 func (s *stdioConn) deliver(msg jsonrpc.Message) {

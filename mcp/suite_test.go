@@ -20,13 +20,13 @@ import (
 	"github.com/gajae-code/gjc/mcp"
 )
 
-// way is a transport in one generation of the protocol.
+// way is a transport with a protocol version.
 type way struct {
 	transport, version string
-	// twoWay says that the server can speak on its own: the editor's channel carries messages about an active request of
-	// the client only, and servers with a handshake have no request that stays open.
+	// twoWay reports that the server can send messages on its own. The editor's channel carries only messages about an active
+	// request of the client, and no request stays open with a handshake.
 	twoWay bool
-	// server sets a kit up.
+	// server returns the configuration of a kit server.
 	server func(t *testing.T, opts *mcp.Options, version string) mcp.Server
 }
 
@@ -83,7 +83,7 @@ func each(t *testing.T, fn func(t *testing.T, w way, opts *mcp.Options, open fun
 	eachThat(t, func(way) bool { return true }, fn)
 }
 
-// eachThat runs fn over every transport that supports the tested feature.
+// eachThat runs fn for each way that supports the tested feature.
 func eachThat(t *testing.T, can func(way) bool, fn func(t *testing.T, w way, opts *mcp.Options, open func() *watched)) {
 	for _, w := range ways {
 		if !can(w) {
@@ -257,7 +257,7 @@ func TestSet_ToolsChange(t *testing.T) {
 		if got := set.says("kit", "grown", "{}"); got != "tall" {
 			t.Errorf("grown says %q", got)
 		}
-		// A tool that is gone is the server's to refuse.
+		// The server, not the client, refuses a call to a removed tool.
 		if _, err := set.Call(t.Context(), echo, jsonx.Raw(`{"text":"x"}`), nil); err == nil {
 			t.Error("the tool that is gone still runs")
 		}
@@ -307,7 +307,7 @@ func TestSet_Reconnect(t *testing.T) {
 	})
 }
 
-// editorChannel is an editor with an MCP server inside: it carries requests to an SDK server and back.
+// editorChannel is an editor with a built-in MCP server: it forwards requests to an SDK server and returns the responses.
 type editorChannel struct {
 	t    *testing.T
 	conn sdk.Connection

@@ -15,7 +15,7 @@ import (
 // maxDescription bounds a description for the model, in bytes.
 const maxDescription = 8 << 10
 
-// maxRemote bounds a server's own name of a tool or a prompt, and maxURI the URI of a resource, in bytes.
+// maxRemote bounds a server's own name for a tool or prompt; maxURI bounds the URI of a resource. Both are in bytes.
 const (
 	maxRemote = 256
 	maxURI    = 4 << 10
@@ -40,8 +40,8 @@ type Tool struct {
 
 	server *server
 	input  *checker // nil if the schema cannot be checked
-	output *checker // nil also without a schema
-	// reportOnce is for the notice about results that do not match the output schema.
+	output *checker // nil if there is no schema or it cannot be checked
+	// reportOnce limits the notice about results that do not match the output schema.
 	reportOnce sync.Once
 }
 
@@ -106,7 +106,7 @@ func (s *server) noticeTools(faults []string) {
 	}
 }
 
-// newTool converts a tool. The error says which faults were fixed.
+// newTool converts a tool. A non-nil error describes the faults, even if the tool is usable.
 func (s *server) newTool(f *sdk.Tool) (*Tool, error) {
 	t := &Tool{
 		Server: s.spec.Name, Remote: f.Name, Title: f.Title, Description: text.TruncateBytes(f.Description, maxDescription),
@@ -128,7 +128,7 @@ func (s *server) newTool(f *sdk.Tool) (*Tool, error) {
 	if t.Schema, err = modelSchema(f.InputSchema); err == nil {
 		t.input, err = newSchemaChecker("input", f.InputSchema)
 		if errors.Is(err, errSchemaLoops) {
-			t.Schema = jsonx.Raw(anyObject) // the model APIs do not accept it either
+			t.Schema = jsonx.Raw(anyObject) // the model APIs do not accept such a schema either
 		}
 	}
 	var fault error
@@ -140,7 +140,8 @@ func (s *server) newTool(f *sdk.Tool) (*Tool, error) {
 	return t, err
 }
 
-// newSchemaChecker makes a checker where that is possible. The error is for the user, who need not know of what is common.
+// newSchemaChecker returns a checker for a schema, or nil if the schema cannot be checked. The error is for the user; it is nil for
+// common reasons.
 func newSchemaChecker(what string, schema any) (*checker, error) {
 	if schema == nil {
 		return nil, nil

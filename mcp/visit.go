@@ -18,7 +18,7 @@ type elicitation struct {
 	URL     string `json:"url"`
 }
 
-// urlsRequired returns the URLs in an error that asks for a visit before the request is made again.
+// urlsRequired returns the URLs in an error that requires the user to visit them before the request is repeated.
 func urlsRequired(err error) ([]elicitation, bool) {
 	wire, ok := errors.AsType[*jsonrpc.Error](err)
 	if !ok || wire.Code != sdk.CodeURLElicitationRequired {

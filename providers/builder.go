@@ -64,19 +64,19 @@ func (b *Builder) Sign(signature string) {
 	}
 }
 
-// SignThinking appends to the signature of the last part, after beginning a thinking part if the last part is not one.
+// SignThinking appends to the signature of the last part. If that is not a thinking part, it begins one.
 func (b *Builder) SignThinking(signature string) {
 	p := b.part(partThinking)
 	p.signature += signature
 }
 
-// ThinkingField sets the field of the last part, after beginning a thinking part if the last part is not one.
+// ThinkingField sets the field of the last part. If that is not a thinking part, it begins one.
 func (b *Builder) ThinkingField(field string) {
 	p := b.part(partThinking)
 	p.field = field
 }
 
-// SignText appends to the signature of the last part, after beginning a text part if the last part is not one.
+// SignText appends to the signature of the last part. If that is not a text part, it begins one.
 func (b *Builder) SignText(signature string) {
 	p := b.part(partText)
 	p.signature += signature
@@ -114,8 +114,8 @@ func (b *Builder) Calls() int {
 	return n
 }
 
-// Message returns an assistant message with the parts so far. The input of a call is as the model wrote it, or the empty object
-// if there is none.
+// Message returns an assistant message with the parts so far. The input of a call is unchanged, or the empty object if there is
+// none.
 func (b *Builder) Message() Message {
 	m := Message{Role: RoleAssistant}
 	for i := range b.parts {

@@ -7,8 +7,8 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// Compat says how a server differs from the API that it copies. Unset fields follow from the base URL. docs/models.md describes
-// each field; most apply only to the API openai-completions.
+// Compat describes how a server differs from the API that it imitates. Defaults for unset fields depend on the base URL.
+// docs/models.md describes each field; most apply only to the API openai-completions.
 type Compat struct {
 	// SupportsStore sends store: false, which asks the server not to keep the conversation.
 	SupportsStore *bool `yaml:"supportsStore"`
@@ -22,7 +22,7 @@ type Compat struct {
 	SupportsUsageInStreaming *bool `yaml:"supportsUsageInStreaming"`
 	// SupportsToolChoice lets a request force a tool.
 	SupportsToolChoice *bool `yaml:"supportsToolChoice"`
-	// DisableReasoningOnForcedToolChoice leaves the thinking level out of a request that forces a tool.
+	// DisableReasoningOnForcedToolChoice omits the thinking level from a request that forces a tool.
 	DisableReasoningOnForcedToolChoice *bool `yaml:"disableReasoningOnForcedToolChoice"`
 	// MaxTokensField is the name of the limit: "max_completion_tokens" or "max_tokens".
 	MaxTokensField string `yaml:"maxTokensField"`
@@ -38,7 +38,7 @@ type Compat struct {
 	RequiresAssistantContentForToolCalls *bool `yaml:"requiresAssistantContentForToolCalls"`
 	// RequiresToolResultName sends the tool's name with its result.
 	RequiresToolResultName *bool `yaml:"requiresToolResultName"`
-	// RequiresAssistantAfterToolResult inserts an answer between a tool's result and a message of the user.
+	// RequiresAssistantAfterToolResult inserts an assistant message between a tool's result and a user message.
 	RequiresAssistantAfterToolResult *bool `yaml:"requiresAssistantAfterToolResult"`
 	// RequiresThinkingAsText sends thinking back as text between <thinking> tags.
 	RequiresThinkingAsText *bool `yaml:"requiresThinkingAsText"`
@@ -114,7 +114,7 @@ func ProtectedBody() []string {
 
 // A RequestTransform changes every request to a server.
 type RequestTransform struct {
-	// StripHeaders names headers that are not sent; a name may end with "*" for any rest.
+	// StripHeaders names headers that are not sent; a trailing "*" in a name matches any suffix.
 	StripHeaders []string
 	// SetHeaders are set after that; a nil value removes the header.
 	SetHeaders map[string]*string
@@ -122,7 +122,7 @@ type RequestTransform struct {
 	ExtraBody map[string]jsonx.Raw
 }
 
-// CacheRetention selects the lifetime of a provider's cache of a request.
+// CacheRetention selects how long a provider caches a request.
 type CacheRetention string
 
 // The retentions.

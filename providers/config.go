@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Config holds everything that a [Factory] needs to open a model. It reads no environment and no file.
+// A Config holds everything that a [Factory] needs to open a model, so that the Factory need not read the environment or files.
 type Config struct {
 	// Info describes the model; required.
 	Info ModelInfo
@@ -27,13 +27,13 @@ type Config struct {
 	Transform RequestTransform
 	// NoStrictTools omits the field strict of tools, for servers that reject it.
 	NoStrictTools bool
-	// CacheRetention sets how long the provider keeps its cache. If empty, the API's client chooses.
+	// CacheRetention sets how long the provider keeps the cache. If empty, the API's client chooses.
 	CacheRetention CacheRetention
 	// HTTPClient sends the requests. If nil, the model makes one with [NewHTTPClient].
 	HTTPClient *http.Client
-	// FirstByteTimeout ends a request whose response does not begin in time. If zero, [DefaultFirstByteTimeout].
+	// FirstByteTimeout bounds the time until a response begins. If zero, [DefaultFirstByteTimeout].
 	FirstByteTimeout time.Duration
-	// StallTimeout ends a stream that is silent for that time. If zero, [DefaultStallTimeout].
+	// StallTimeout bounds the silence of a stream. If zero, [DefaultStallTimeout].
 	StallTimeout time.Duration
 }
 

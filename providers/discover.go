@@ -32,6 +32,6 @@ type DiscoverySource struct {
 	Client *http.Client
 }
 
-// A Discoverer asks a server for its models. It sets Provider and API of the results to those of src. An [*Error] of kind
-// [KindNetwork] says that no server answers at the address.
+// A Discoverer queries a server for its models. It sets Provider and API of the results to those of src. An [*Error] of kind
+// [KindNetwork] reports that no server answers at the address.
 type Discoverer func(ctx context.Context, src DiscoverySource) ([]ModelInfo, error)

@@ -48,7 +48,7 @@ type Error struct {
 	Message string
 	// RetryAfter is the wait that the provider asks for; zero if it does not say.
 	RetryAfter time.Duration
-	// ResetsAt is the end of a limit; zero if the provider does not say.
+	// ResetsAt is the time at which a limit resets; zero if the provider does not say.
 	ResetsAt time.Time
 	// KeySource is the source of a refused key, as in [Account]; empty if unknown.
 	KeySource string
@@ -71,7 +71,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Unavailable reports whether the model is unavailable to every request for now, so that another model may replace it.
+// Unavailable reports whether the model cannot serve any request for now, so that another model may replace it.
 func (e *Error) Unavailable() bool {
 	switch e.Kind {
 	case KindOverloaded, KindServer, KindNetwork, KindTimeout, KindQuota, KindRateLimit:
@@ -94,7 +94,7 @@ func (e *Error) Retryable() bool {
 	}
 }
 
-// A NotFoundError says that no model, or more than one, has a name.
+// A NotFoundError reports that a name matches no model, or more than one.
 type NotFoundError struct {
 	Ref string
 	// Near lists references of at most five models with similar names.

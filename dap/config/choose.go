@@ -67,7 +67,7 @@ func named(name string, defs []*definition) []*definition {
 	return ofType(name, defs)
 }
 
-// ofType returns the adapters for a type of launch.json. Those whose first type it is come first.
+// ofType returns the adapters for a type of launch.json. The earlier an adapter lists the type, the earlier it comes.
 func ofType(name string, defs []*definition) []*definition {
 	all := slices.DeleteFunc(slices.Clone(defs), func(d *definition) bool { return !slices.Contains(d.Strings("types"), name) })
 	place := func(d *definition) int { return slices.Index(d.Strings("types"), name) }
@@ -79,7 +79,7 @@ func ofType(name string, defs []*definition) []*definition {
 type ranking struct {
 	s    *snapshot
 	defs []*definition
-	// depth is the number of levels up to the nearest root marker of an adapter; adapters without one are missing.
+	// depth is the number of levels up to the nearest root marker of an adapter. It has no entry for an adapter without one.
 	depth map[*definition]int
 	list  []*definition
 }
@@ -122,7 +122,8 @@ func (r *ranking) add(fits func(*definition) bool) {
 	r.list = append(r.list, more...)
 }
 
-// addNative appends the native debuggers for which fits is true, in their own order: all debug any compiled program.
+// addNative appends the native debuggers for which fits returns true, in their own order: each of them can debug any compiled
+// program.
 func (r *ranking) addNative(fits func(*definition) bool) {
 	for _, d := range r.defs {
 		if d.native() && fits(d) && !slices.Contains(r.list, d) {
@@ -153,7 +154,7 @@ func (r *ranking) launch(program string) {
 		return
 	}
 	base := program
-	if file, _, ok := strings.Cut(program, "::"); ok { // a test of pytest
+	if file, _, ok := strings.Cut(program, "::"); ok { // a pytest test
 		base = file
 	}
 	base = filepath.Base(base)
@@ -248,7 +249,7 @@ func (r *ranking) attachProcess(pid int) {
 	can := func(d *definition) bool { return len(d.Lacking("processForm")) == 0 }
 	path := ""
 	if pid > 0 {
-		path, _ = r.s.catalog.executable(pid) // if unknown, use the root markers
+		path, _ = r.s.catalog.executable(pid) // on an error, path is empty and root markers decide
 	}
 	if path == "" {
 		r.add(func(d *definition) bool { return can(d) && r.marked(d) && !d.native() })

@@ -20,7 +20,7 @@ type Catalog struct {
 	*workspace.Catalog[*snapshot]
 	// executable returns the program of a process. The default works on Linux only.
 	executable func(pid int) (string, error)
-	// top is the root of well-known places of programs (/usr/lib/llvm-19/bin).
+	// top is the root directory of well-known program directories (/usr/lib/llvm-19/bin).
 	top string
 	// probes is guarded by the catalog's lock.
 	probes prober
@@ -89,8 +89,8 @@ func (c *Catalog) List(ctx context.Context) (*dap.Listing, error) {
 	return l, nil
 }
 
-// Untrusted returns the next question for the user: a root with its own debug adapters or programs for which there is no
-// answer yet. It returns nil if there is none. A workspace with several roots has a subject for each; call it again after an
+// Untrusted returns the next question for the user: a root that configures its own debug adapters or programs and that the user has
+// not yet decided on. It returns nil if there is none. Each root of a workspace has its own question; call Untrusted again after an
 // answer.
 func (c *Catalog) Untrusted(ctx context.Context) (*trust.Subject, error) {
 	s, err := c.Acquire(ctx, workspace.MaxAge)
@@ -111,8 +111,7 @@ func (c *Catalog) Untrusted(ctx context.Context) (*trust.Subject, error) {
 	return nil, nil
 }
 
-// UntrustedFor is [Catalog.Untrusted] for one search. It also returns nil if trust would not change the adapter that is
-// found.
+// UntrustedFor is like [Catalog.Untrusted], for one search. It also returns nil if trust would not change which adapter is found.
 func (c *Catalog) UntrustedFor(ctx context.Context, w dap.Wanted) (*trust.Subject, error) {
 	s, err := c.Acquire(ctx, workspace.MaxAge)
 	if err != nil {

@@ -175,7 +175,7 @@ func TestCatalog_Find(t *testing.T) {
 		{"attach to a process of Go", all, nil, dap.Wanted{Attach: true, PID: 1}, "dlv"},
 		{"attach to another process", all, nil, dap.Wanted{Attach: true, PID: 2}, "lldb-dap"},
 		{"attach to .NET", all, nil, dap.Wanted{Attach: true, PID: 3}, "netcoredbg"},
-		{"attach to node", all, nil, dap.Wanted{Attach: true, PID: 4}, "lldb-dap"}, // js-debug-adapter does not support it
+		{"attach to node", all, nil, dap.Wanted{Attach: true, PID: 4}, "lldb-dap"}, // js-debug-adapter cannot attach to a process
 		{"attach to a process that is not known", all, files{"go.mod": ""}, dap.Wanted{Attach: true, PID: 9}, "dlv"},
 		{"attach to a process, nothing known", all, nil, dap.Wanted{Attach: true, PID: 9}, "lldb-dap"},
 		{"attach to a port in Go", all, files{"go.mod": ""}, dap.Wanted{Attach: true, Remote: true}, "dlv"},
@@ -317,7 +317,7 @@ func TestCatalog_ProjectFiles(t *testing.T) {
 	if spec, err := c.Find(t.Context(), w); err != nil || strings.Join(spec.Args, " ") != "dap --evil" {
 		t.Errorf("after yes: %+v, %v", spec, err)
 	}
-	// A modified file needs another answer.
+	// A modified file needs to be trusted again.
 	m.write("dap.yaml", "dlv:\n  args: [dap, --worse]\n")
 	c.Changed([]string{m.path("dap.yaml")})
 	if spec, err := c.Find(t.Context(), w); err != nil || strings.Join(spec.Args, " ") != "dap" {
@@ -380,7 +380,7 @@ func TestCatalog_Cancelled(t *testing.T) {
 	}
 }
 
-// TestCatalog_Roots checks that an adapter that can be used in one root is not listed as unused because of another.
+// TestCatalog_Roots checks that an adapter that is usable in one root is not listed as unused because of another root.
 func TestCatalog_Roots(t *testing.T) {
 	m := newMachine(t, "dlv", "rdbg")
 	other := filepath.Join(m.root, "..", "other")

@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/internal/configfile"
 )
 
-// definition is an adapter after all files were merged.
+// definition is the configuration of an adapter after merging all files.
 type definition struct{ *configfile.Definition }
 
 // merge merges files into the defaults. Later files take precedence.
@@ -27,7 +27,7 @@ func merge(files []*configfile.File, goos string) (defs []*definition, problems 
 		}
 		defs = append(defs, d)
 	}
-	// The adapters that files define come first: users who define one want it.
+	// Adapters that files define come first: a user who defines an adapter wants to use it.
 	slices.SortStableFunc(defs, func(a, b *definition) int {
 		switch {
 		case a.Custom == b.Custom:

@@ -8,7 +8,7 @@ import (
 	"github.com/gajae-code/gjc/internal/configfile"
 )
 
-// pathMembers are the members of a configuration whose relative paths are relative to the root.
+// pathMembers lists the members of a configuration that hold paths. Relative ones are relative to the root.
 var pathMembers = []string{"program", "cwd", "script", "coreFile", "coreFilePath", "projectRoot", "projectDir"}
 
 // makeAbsolute makes the paths of a configuration absolute.
@@ -30,8 +30,8 @@ func (r *resolver) path(path string) string {
 	return filepath.Join(r.root, path)
 }
 
-// envFile adds the variables in the files that the member envFile names to the arguments' environment, unless it has them. It
-// returns the names of the added variables: their values may be secrets.
+// envFile adds the variables in the files that the member envFile names to the arguments' environment, except those that are
+// already set. It returns the names of the added variables: their values may be secrets.
 func (r *resolver) envFile(arguments map[string]any) (names []string) {
 	var files []string
 	switch v := arguments["envFile"].(type) {

@@ -7,8 +7,8 @@ import (
 	"github.com/gajae-code/gjc/dap/config"
 )
 
-// TestConfiguration_EnvFileHidden checks that the question to the user has the names of the variables in an environment file
-// and not their values, which may be secret.
+// TestConfiguration_EnvFileHidden checks that the question to the user contains the names of the variables in an environment file
+// but not their values, which may be secret.
 func TestConfiguration_EnvFileHidden(t *testing.T) {
 	m := newMachine(t)
 	m.write(".vscode/launch.json", `{"configurations": [{

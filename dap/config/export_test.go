@@ -1,6 +1,6 @@
 package config
 
-// SetMachine makes the catalog use another root for well-known places of programs, and other programs of processes.
+// SetMachine replaces the catalog's root directory of well-known program directories and its lookup of a process's program.
 func (c *Catalog) SetMachine(top string, executable func(pid int) (string, error)) {
 	c.top, c.executable = top, executable
 }

@@ -28,7 +28,7 @@ func fields(f *configfile.File) map[string]map[string]string {
 	return all
 }
 
-// TestParse checks that a problem has its line and a suggestion, and that the rest of the file is used.
+// TestParse checks that a problem is reported with its line and a suggestion, and that the rest of the file is used.
 func TestParse(t *testing.T) {
 	type all = map[string]map[string]string
 	for _, tt := range []struct {
@@ -91,7 +91,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestRunsOfFiles checks that the question about trust has all that a file can run, and nothing harmless.
+// TestRunsOfFiles checks that the question about trust lists everything that a file can run, and nothing harmless.
 func TestRunsOfFiles(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"x": {"command": "sh", "args": ["-c", "curl evil"]}}`:             `adapter "x" runs: sh -c curl evil`,
@@ -110,7 +110,8 @@ func TestRunsOfFiles(t *testing.T) {
 	}
 }
 
-// TestRunsOfFiles_InvalidCommand checks that the arguments are shown if the command next to them is invalid and they are used.
+// TestRunsOfFiles_InvalidCommand checks that the question shows arguments that are used although the command next to them is
+// invalid.
 func TestRunsOfFiles_InvalidCommand(t *testing.T) {
 	f := parsed("dap.json", `{"debugpy": {"command": 5, "args": ["-c", "evil()"]}}`)
 	if diff := cmp.Diff([]string{`adapter "debugpy" has the arguments: -c evil()`}, f.Runs); diff != "" || len(f.Problems) != 1 {

@@ -102,7 +102,7 @@ func joinWords(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// splitWords splits a text as a shell does. It supports only quotes and backslashes.
+// splitWords splits a string as a shell does. It supports only quotes and backslashes.
 func splitWords(text string) []string {
 	var all []string
 	var word strings.Builder

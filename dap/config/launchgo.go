@@ -56,7 +56,7 @@ func launchGo(p *preparation) error {
 	return nil
 }
 
-// exeSuffix returns ".exe" if the adapter has that suffix.
+// exeSuffix returns ".exe" if the adapter's path ends with it.
 func exeSuffix(adapter string) string {
 	if strings.EqualFold(filepath.Ext(adapter), ".exe") {
 		return ".exe"
@@ -64,7 +64,7 @@ func exeSuffix(adapter string) string {
 	return ""
 }
 
-// goTarget returns the package or file for dlv, and the mode. An empty mode and "auto" are replaced by the right one.
+// goTarget returns the package or file for dlv, and the mode. If mode is empty or "auto", it selects the mode by the program.
 func goTarget(program, mode string) (target, actualMode string, err error) {
 	info, err := os.Stat(program)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // launchFile is the file with the editor's debug configurations, relative to a root.
 const launchFile = ".vscode/launch.json"
 
-// Summary is a configuration of launch.json in a list.
+// Summary is a list entry for a configuration of launch.json.
 type Summary struct {
 	Name, Type, Request string
 	// Root is the directory of the workspace, File and Line are the position of the configuration.
@@ -23,7 +23,7 @@ type Summary struct {
 	Line       int
 	// Compound has the names of the configurations in a compound; nil for a plain configuration.
 	Compound []string
-	// Why is the reason why it cannot be used; empty if it can be, as far as that is known before the start.
+	// Why is the reason why the configuration cannot be used. It is empty if no reason is known before the start.
 	Why string
 }
 
@@ -31,16 +31,16 @@ type Summary struct {
 type Configuration struct {
 	// Name and Type are as in the file; Request is "launch" or "attach".
 	Name, Type, Request string
-	// Adapter is the value for [dap.Wanted].
+	// Adapter is the value for the Adapter field of [dap.Wanted].
 	Adapter string
 	Root    string
 	File    string
 	Line    int
 	// Arguments are the arguments of the request, without the members for the editor.
 	Arguments map[string]any
-	// Notes are texts for the reader: what was left out, and what to do instead.
+	// Notes are sentences for the reader: what was omitted, and what to do instead.
 	Notes []string
-	// Runs are texts for the user: what the configuration runs or changes in addition to the program and its arguments.
+	// Runs are sentences for the user: what the configuration runs or changes in addition to the program and its arguments.
 	Runs []string
 	// Secrets are the answers to password inputs. The arguments contain them; they must not be shown.
 	Secrets []string
@@ -52,7 +52,7 @@ type Resolve struct {
 	File string
 	// Dir is ${cwd}, absolute; empty for the root.
 	Dir string
-	// PID replaces the question which process to attach to; zero for none.
+	// PID is the process to attach to, without asking the user; zero for none.
 	PID int
 	// Ask asks the user for an input. If nil, a configuration with inputs cannot be used.
 	Ask func(ctx context.Context, in Input) (string, error)
@@ -70,7 +70,7 @@ type Input struct {
 // InputOption is a choice. Value is the answer; Label is shown to the user.
 type InputOption struct{ Label, Value string }
 
-// An UnknownConfigurationError is the error for a name that no launch.json has.
+// An UnknownConfigurationError is the error for a configuration that no launch.json contains.
 type UnknownConfigurationError struct {
 	Name string
 	// Hint is a similar name; Names are all names.

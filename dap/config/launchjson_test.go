@@ -193,7 +193,7 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-// TestConfigurations_Broken checks that the error for a broken file has its line, also in a search for a configuration.
+// TestConfigurations_Broken checks that the error for a broken file contains its line, even when searching for a configuration.
 func TestConfigurations_Broken(t *testing.T) {
 	for text, want := range map[string]string{
 		"{\n\"configurations\": [\n}":     ":3: the file is not JSON",

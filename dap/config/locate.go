@@ -130,8 +130,8 @@ func (s *snapshot) alternative(pattern string) string {
 	return ""
 }
 
-// highest returns the program with the highest number that matches a pattern in some directories; of equal ones the first. It
-// ignores programs in a root.
+// highest returns the program with the highest number among those that match a pattern in the given directories; if several are
+// equal, the first. It ignores programs in a root.
 func (s *snapshot) highest(pattern string, dirs []string) string {
 	best, bestNumbers := "", []int(nil)
 	for _, dir := range dirs {
@@ -251,7 +251,7 @@ func (s *snapshot) python(ctx context.Context, ws *project) location {
 	return at
 }
 
-// ownPrograms returns the programs of projects that an adapter would run if they were trusted.
+// ownPrograms returns the projects' own programs that an adapter would run if the projects were trusted.
 func (s *snapshot) ownPrograms(ws *project, d *definition) (all []workspace.Found) {
 	names := []string{d.command()}
 	if d.kind() == kindDebugpy && d.command() == "python" {

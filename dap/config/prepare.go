@@ -25,7 +25,7 @@ type Launch struct {
 	// Dir is the working directory of adapter and program, absolute. Required. Go tests run in their package, as with go
 	// test, unless Extra has cwd.
 	Dir string
-	// Mode is debug, test, exec, core or replay, as far as the adapter supports it; empty to select it by the program.
+	// Mode is debug, test, exec, core or replay, if the adapter supports it. If empty, the program selects it.
 	Mode string
 	// Core is a core file of the program, absolute; empty for none.
 	Core string
@@ -152,7 +152,7 @@ func (p *Prepared) finish(extra map[string]any) {
 	}
 }
 
-// noProcess says what to do if an adapter cannot attach to a process, by kind. It is never modified.
+// noProcess maps the kinds of adapters that cannot attach to a process to advice for the user. It is never modified.
 var noProcess = map[string]string{
 	kindJS:     `start it with "node --inspect", or open its port with "kill -USR1 PID", and attach to that port (9229)`,
 	kindRdbg:   `start it with "rdbg --open --port PORT -c -- ruby …" and attach to that port`,

@@ -19,7 +19,7 @@ import (
 const (
 	// probeTimeout bounds one probe of a program.
 	probeTimeout = 3 * time.Second
-	// probeAge is the age at which a program is probed again; failureAge after a failure, which the user may fix.
+	// probeAge is the age at which a program is probed again. failureAge is the same after a failure, which the user may fix.
 	probeAge, failureAge = 10 * time.Minute, 20 * time.Second
 	// probeBytes bounds the output that is kept.
 	probeBytes = 64 << 10
@@ -43,8 +43,8 @@ type answer struct {
 	when time.Time
 }
 
-// ask runs a program and returns its output. It runs in the program's own directory, because the program could load files
-// from the directory of a project.
+// ask runs a program and returns its output. The program runs in its own directory, because it could load files from a project's
+// directory.
 func (p *prober) ask(ctx context.Context, path string, args, env []string) answer {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -125,8 +125,8 @@ func (p *prober) gdb(ctx context.Context, path string, env []string) (why string
 // hasDebugpy prints the interpreter: the program on PATH may be a shim that chooses one by the directory.
 const hasDebugpy = "import sys, debugpy; print(sys.executable)"
 
-// debugpy returns the interpreter that path runs if it has debugpy, or why there is none. A shim of pyenv chooses the one
-// for root.
+// debugpy returns the interpreter that path runs if it has debugpy, or the reason why there is none. A pyenv shim selects the
+// interpreter for root.
 func (p *prober) debugpy(ctx context.Context, path, root string, env []string) (program, why string) {
 	a := p.ask(ctx, path, []string{"-c", hasDebugpy}, append(env[:len(env):len(env)], "PYENV_DIR="+root))
 	if a.why != "" {

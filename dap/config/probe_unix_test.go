@@ -27,7 +27,7 @@ func (m *machine) script(name, text string) string {
 	return m.write(name, "#!/bin/sh\n"+text+"\n")
 }
 
-// real is a machine whose PATH is searched on the disk: these directories in the home directory.
+// real is a machine whose PATH consists of the given directories in the home directory. It searches them on disk.
 func (m *machine) real(path ...string) *config.Catalog {
 	m.t.Helper()
 	for i, p := range path {
@@ -88,7 +88,7 @@ const (
 	lacks      = `echo "Traceback" >&2; echo "ModuleNotFoundError: No module named 'debugpy'" >&2; exit 1`
 )
 
-// TestProbe_Python checks that the first Python with debugpy is used, and that a note says so if it is not the first Python.
+// TestProbe_Python checks that the first Python with debugpy is used, and that a note reports it if an earlier Python was skipped.
 func TestProbe_Python(t *testing.T) {
 	for _, tt := range []struct {
 		name    string

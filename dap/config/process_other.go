@@ -4,5 +4,5 @@ package config
 
 import "errors"
 
-// executable always fails on this system.
+// executable always fails: this system is not supported.
 func executable(int) (string, error) { return "", errors.ErrUnsupported }

@@ -172,7 +172,7 @@ func TestReal_Pytest(t *testing.T) {
 	}
 }
 
-// TestReal_C checks that lldb-dap understands a prepared launch, also one of cppdbg.
+// TestReal_C checks that lldb-dap accepts a prepared launch, including one of type cppdbg.
 func TestReal_C(t *testing.T) {
 	cc := testenv.NeedsTool(t, "cc")
 	dir, err := filepath.EvalSymlinks(t.TempDir())

@@ -45,7 +45,7 @@ var schema = &configfile.Schema{
 	Runs:  runs,
 }
 
-// check implements the function of the schema.
+// check is the Check function of the schema.
 func check(field string, value *configfile.Node) string {
 	switch field {
 	case "connectMode":
@@ -57,7 +57,7 @@ func check(field string, value *configfile.Node) string {
 	}
 }
 
-// oneOf returns "" if a text is among the known ones, and otherwise what it must be.
+// oneOf returns "" if text is one of the known values. Otherwise it returns what the value must be.
 func oneOf(text string, known []string) string {
 	if slices.Contains(known, text) {
 		return ""
@@ -65,8 +65,8 @@ func oneOf(text string, known []string) string {
 	return "one of " + strings.Join(known, ", ") + ", not " + configfile.Quote(text) + configfile.Suggestion(text, known)
 }
 
-// runs implements the function of the schema. Arguments of requests can run something because many adapters take commands in them. Fields
-// that can change which adapter is chosen count too.
+// runs is the Runs function of the schema. Arguments of requests count as able to run something, because many adapters accept
+// commands in them. So do fields that can change which adapter is chosen.
 func runs(field string, value *configfile.Node) string {
 	switch field {
 	case "languages", "startTimeoutMs", "install":

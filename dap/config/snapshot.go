@@ -39,7 +39,7 @@ func (s *snapshot) Concerns(file string) bool {
 	return slices.Contains(configfile.Names(subject), filepath.Base(file))
 }
 
-// projectFor returns the project of the program, of the directory, or the first one.
+// projectFor returns the project that contains the program or the directory, otherwise the first project.
 func (s *snapshot) projectFor(w dap.Wanted) *project {
 	for _, path := range []string{w.Program, w.Dir} {
 		if path == "" {

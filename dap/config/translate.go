@@ -25,7 +25,7 @@ func PrepareConfiguration(spec *dap.Spec, c *Configuration) (*Prepared, error) {
 	}
 	own := cloneMap(c.Arguments)
 	maps.Copy(p.Arguments, cloneMap(defaults))
-	for _, name := range spec.Forms.StopOnEntry { // a configuration must set it
+	for _, name := range spec.Forms.StopOnEntry { // set only if the configuration sets it
 		delete(p.Arguments, name)
 	}
 	maps.Copy(p.Arguments, own)
@@ -36,7 +36,7 @@ func PrepareConfiguration(spec *dap.Spec, c *Configuration) (*Prepared, error) {
 	for _, name := range []string{"port", "processId", "pid"} {
 		if text, ok := p.Arguments[name].(string); ok {
 			if n, err := strconv.Atoi(text); err == nil {
-				p.Arguments[name] = n // inputs are strings
+				p.Arguments[name] = n // the answers to inputs are strings
 			}
 		}
 	}
@@ -75,7 +75,7 @@ func (p *Prepared) translate(c *Configuration) error {
 	return nil
 }
 
-// translateGo does what the editor's extension does for dlv.
+// translateGo translates a configuration for dlv, as the editor's extension does.
 func (p *Prepared) translateGo(c *Configuration) error {
 	for _, name := range []string{"console", "dlvToolPath", "dlvFlags"} {
 		if _, ok := p.Arguments[name]; ok {
@@ -123,7 +123,7 @@ func (p *Prepared) translateGo(c *Configuration) error {
 	return nil
 }
 
-// translatePython replaces older names by newer ones.
+// translatePython replaces older names with newer ones.
 func (p *Prepared) translatePython() {
 	if python, ok := p.Arguments["pythonPath"]; ok {
 		delete(p.Arguments, "pythonPath")
@@ -199,7 +199,7 @@ func addressIn(arguments map[string]any, port int) string {
 	return net.JoinHostPort(cmp.Or(host, loopback), strconv.Itoa(port))
 }
 
-// miMembers are the members for Microsoft's debugger that other debuggers do not support.
+// miMembers are the members that only Microsoft's debugger supports.
 var miMembers = []string{
 	"MIMode", "miDebuggerPath", "miDebuggerArgs", "miDebuggerServerAddress", "externalConsole", "setupCommands", "customLaunchSetupCommands",
 	"launchCompleteCommand", "visualizerFile", "showDisplayString", "additionalSOLibSearchPath", "stopAtEntry", "environment", "logging", "targetArchitecture", "useExtendedRemote", "symbolLoadInfo",
@@ -323,8 +323,8 @@ var runningArguments = []string{
 	"cargo", "debugServer", "sudo", "launcher",
 }
 
-// Runs returns texts for the user about arguments of a launch or an attach: what they run or change in what runs, in addition
-// to the program, its arguments and its module. Show them when you ask the user for permission.
+// Runs returns sentences for the user about what the arguments of a launch or an attach run or change, in addition to the program,
+// its arguments and its module. Show them when asking the user for permission.
 func Runs(arguments map[string]any) []string {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(arguments)) {

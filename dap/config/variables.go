@@ -32,7 +32,7 @@ type resolver struct {
 // interpreterCommands return the interpreter that the editor has selected; gjc uses the adapter's own instead.
 var interpreterCommands = []string{"${command:python.interpreterPath}", "${command:python.getSelectedInterpreter}"}
 
-// value returns a value with its variables replaced. It returns false if the member is to be left out.
+// value returns a value with its variables replaced. It returns false if the member must be omitted.
 func (r *resolver) value(ctx context.Context, n *configfile.Node) (v any, ok bool) {
 	switch n.Kind {
 	case configfile.Text:
@@ -65,7 +65,7 @@ func (r *resolver) value(ctx context.Context, n *configfile.Node) (v any, ok boo
 	}
 }
 
-// picksProcess reports whether a text is an editor command that lets the user pick a process.
+// picksProcess reports whether text is an editor command that asks the user for a process.
 func picksProcess(text string) bool {
 	name, ok := strings.CutPrefix(text, "${command:")
 	name = strings.ToLower(name)

@@ -45,7 +45,7 @@ func Main() {
 		_, _ = io.Copy(conn, from)
 		_ = conn.(*net.UnixConn).CloseWrite()
 	}()
-	// The test sends records in the framing of the protocol: a kind, and data.
+	// The test sends records with the protocol's framing: each is a kind followed by data.
 	in := frame.Headers.NewReader(conn, 1<<30)
 	for {
 		record, err := in.Read()
@@ -117,7 +117,7 @@ type Adapter struct {
 	requests  chan *Request
 	gone      chan struct{} // closed when the client has hung up
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	seq      int
 	handlers map[string]func(*Request)
 	seen     []string
@@ -311,7 +311,7 @@ func (a *Adapter) Reply(command string, body any) {
 	a.Handle(command, func(r *Request) { r.Respond(body) })
 }
 
-// Expect waits for the next request without a handler, which must be of that command.
+// Expect waits for the next request without a handler and fails the test if it has another command.
 func (a *Adapter) Expect(command string) *Request {
 	a.t.Helper()
 	r := a.next(command)
@@ -460,7 +460,7 @@ func (a *Adapter) record(kind byte, data []byte) {
 	_, _ = a.conn.Write(frame.Headers.Append(nil, append([]byte{kind}, data...)))
 }
 
-// Connected waits for the client.
+// Connected waits until a client has connected.
 func (a *Adapter) Connected() {
 	a.t.Helper()
 	a.await(a.connected, "the client")

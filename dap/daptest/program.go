@@ -94,7 +94,7 @@ func (p *Program) stack() godap.StackTraceResponseBody {
 	}}
 }
 
-// Stop sends the event of a stop.
+// Stop sends a stopped event.
 func (p *Program) Stop(reason string) {
 	p.Event("stopped", godap.StoppedEventBody{Reason: reason, ThreadId: 1, AllThreadsStopped: true})
 }

@@ -23,7 +23,7 @@ import (
 const (
 	// maxDirectory is the maximum size of a zip file's directory, in bytes.
 	maxDirectory = 64 << 20
-	// maxStream is the maximum number of bytes of an unpacked tar that are read.
+	// maxStream is the maximum number of unpacked bytes that are read from a tar.
 	maxStream = 4 << 30
 	// maxEntries is the maximum number of members.
 	maxEntries = 200_000
@@ -229,7 +229,7 @@ func (w *watched) Read(p []byte) (int, error) {
 	return w.r.Read(p)
 }
 
-// limited is a reader that fails after a number of bytes, where an [io.LimitedReader] would report the end.
+// limited is a reader that fails after a number of bytes, whereas an [io.LimitedReader] would return [io.EOF].
 type limited struct {
 	r    io.Reader
 	left int64
@@ -313,8 +313,8 @@ func readMember(open func() (io.Reader, error), limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// Clean returns a member's name in the form that [Archive.ReadFile] compares: without a leading "./" and trailing
-// slashes. A name that leads out of the archive is unchanged.
+// Clean returns a member's name in the form that [Archive.ReadFile] compares: without a leading "./" and trailing slashes. A name
+// that escapes the archive's root is unchanged.
 func Clean(name string) string {
 	name = strings.TrimLeft(strings.ReplaceAll(name, "\\", "/"), "/")
 	if name == "" {

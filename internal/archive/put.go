@@ -17,8 +17,7 @@ import (
 // maxRewritten is the maximum size of an archive to rewrite, in bytes, packed and unpacked.
 const maxRewritten = 256 << 20
 
-// CheckName returns an error for a name that a written member cannot have: it must be that of a file below the
-// archive's root.
+// CheckName returns an error unless name is valid for a written member: it must name a file below the archive's root.
 func CheckName(name string) error {
 	switch clean := Clean(name); {
 	case clean == "":
@@ -108,7 +107,7 @@ func mayReplace(name string, mode fs.FileMode) error {
 	return nil
 }
 
-// conflict returns an error if one of two names would be a directory of the other, which is a file.
+// conflict returns an error if one of the names is a file and the other would need it as a directory.
 func conflict(have, want string, dir bool) error {
 	if strings.HasPrefix(have, want+"/") || !dir && strings.HasPrefix(want, have+"/") {
 		return fmt.Errorf("the archive has %s, so it cannot have %s: %w", have, want, fs.ErrExist)
@@ -211,7 +210,7 @@ func rewriteTar(ctx context.Context, w io.Writer, src io.Reader, name string, da
 	return replaced, out.Close()
 }
 
-// sparse reports whether a member has holes. They could only be written as zeros, whatever their size.
+// sparse reports whether a member has holes. They could be written only as zeros, which may take any amount of space.
 func sparse(h *tar.Header) bool {
 	if h.Typeflag == tar.TypeGNUSparse {
 		return true

@@ -108,7 +108,7 @@ func sparsePAX(t *testing.T) []byte {
 	data := twoMembers(t, &tar.Header{Name: "holes", Size: 4, Mode: 0o644, PAXRecords: map[string]string{
 		"GNX.sparse.major": "0", "GNX.sparse.minor": "1", "GNX.sparse.size": "1024", "GNX.sparse.numblocks": "1", "GNX.sparse.map": "1020,4",
 	}})
-	return bytes.ReplaceAll(data, []byte("GNX."), []byte("GNU.")) // which archive/tar does not write
+	return bytes.ReplaceAll(data, []byte("GNX."), []byte("GNU.")) // archive/tar does not write this format
 }
 
 func twoMembers(t *testing.T, first *tar.Header) []byte {

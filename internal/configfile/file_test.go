@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A small file whose aliases multiply is refused before anything is written out.
+// A small file with multiplying aliases is rejected before the aliases are expanded.
 func TestParse_Bomb(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("x0: &x0 {a: 1}\n")
@@ -24,7 +24,7 @@ func TestParse_Bomb(t *testing.T) {
 	}
 }
 
-// A project's file is read before anybody trusts it, so one that would take much time or memory is refused first.
+// A project's file is read before the user trusts it, so a file that would need much time or memory is rejected first.
 func TestParse_TooMuch(t *testing.T) {
 	var keys, levels strings.Builder
 	for i := range maxEntries + 1 {
@@ -53,7 +53,7 @@ func TestParse_TooMuch(t *testing.T) {
 			t.Errorf("%s: problems %.200q, want %q", name, f.Problems, tt.want)
 		}
 	}
-	// What is allowed is read.
+	// A file below the limits is read.
 	var most strings.Builder
 	most.WriteString("gopls:\n  settings:\n")
 	for i := range maxEntries - 10 {
@@ -63,7 +63,7 @@ func TestParse_TooMuch(t *testing.T) {
 	if top := f.Parse("names"); top == nil || len(top.Member("gopls").Member("settings").Members) != maxEntries-10 {
 		t.Errorf("problems %q", f.Problems)
 	}
-	// Of very many faults, only some are reported.
+	// If a file has very many faults, only the first ones are reported.
 	f = &File{Path: "lsp.json"}
 	for i := range 5000 {
 		f.Problem(i+1, "wrong")
@@ -73,7 +73,7 @@ func TestParse_TooMuch(t *testing.T) {
 	}
 }
 
-// Whatever lies there under the name of a configuration file, reading comes to an end and says what is the matter.
+// Reading terminates and reports the problem, whatever has the name of a configuration file.
 func TestReadPlace_Odd(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "lsp.json"), 0o755); err != nil {

@@ -12,7 +12,7 @@ func ParseJSONC(data []byte) (*Node, error) {
 	return ParseJSON(plain)
 }
 
-// plainJSON replaces comments and trailing commas by spaces.
+// plainJSON replaces comments and trailing commas with spaces.
 func plainJSON(data []byte) ([]byte, error) {
 	data = bytes.Clone(data)
 	comma := -1       // the last comma after a value, followed only by space so far

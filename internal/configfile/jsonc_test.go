@@ -40,7 +40,7 @@ func TestParseJSONC(t *testing.T) {
 	}
 }
 
-// What is JSON already stays as it is, and nothing but space is put in place of the rest.
+// Valid JSON is unchanged, and comments and trailing commas are replaced only with space.
 func FuzzParseJSONC(f *testing.F) {
 	f.Add([]byte("{\"a\": [1, /* x */ 2,], // y\n}"))
 	f.Add([]byte(`{"a": "\\", "b": "//"}`))

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Definition is a thing (a server, an adapter) after all files were merged.
+// Definition is the configuration of a server or an adapter after merging all files.
 type Definition struct {
 	Name   string
 	Custom bool // not among the defaults
@@ -19,7 +19,7 @@ type Definition struct {
 // From reports whether a file mentions it.
 func (d *Definition) From(f *File) bool { return slices.Contains(d.Files, f.Path) }
 
-// Strings returns the texts of a field that is a list.
+// Strings returns the strings of a field that is a list.
 func (d *Definition) Strings(field string) []string { return d.Fields[field].Strings() }
 
 // Text returns the text of a field.
@@ -33,7 +33,7 @@ func (d *Definition) Text(field string) string {
 // True reports whether a field is true.
 func (d *Definition) True(field string) bool { return d.Fields[field].True() }
 
-// Lacking returns the fields that the definition does not have.
+// Lacking returns those of the fields that the definition does not have.
 func (d *Definition) Lacking(fields ...string) []string {
 	return slices.DeleteFunc(fields, func(name string) bool {
 		_, ok := d.Fields[name]

@@ -1,5 +1,5 @@
-// Package configfile reads configuration files in JSON or YAML. Each value has its line, problems have their position, and files report
-// what the user must trust before it counts.
+// Package configfile reads configuration files in JSON or YAML. Each value has its line, problems have their position, and files
+// report what the user must trust before the file takes effect.
 package configfile
 
 import (
@@ -18,7 +18,7 @@ type Node struct {
 	Text    string
 	List    []*Node
 	Members []Member
-	// size is the number of nodes in this value; a long text counts as several. It bounds the effect of YAML's aliases.
+	// size is the number of nodes in this value; a long string counts as several. It bounds the effect of YAML's aliases.
 	size int
 }
 
@@ -52,7 +52,7 @@ type LineError struct {
 	// Column counts from 1; 0 if unknown.
 	Column int
 	Text   string
-	// Plain says that the text quotes nothing of the file, which may contain secrets.
+	// Plain reports whether the text quotes nothing from the file, which may contain secrets.
 	Plain bool
 }
 
@@ -62,7 +62,7 @@ func faultf(line int, format string, args ...any) *LineError {
 	return &LineError{Line: max(line, 1), Text: fmt.Sprintf(format, args...)}
 }
 
-// plainf is faultf for a text that quotes nothing of the file.
+// plainf is like faultf, for a text that quotes nothing from the file.
 func plainf(line int, format string, args ...any) *LineError {
 	e := faultf(line, format, args...)
 	e.Plain = true
@@ -113,7 +113,7 @@ func (n *Node) Strings() []string {
 	return all
 }
 
-// TextOf returns a member that is a text, otherwise "".
+// TextOf returns the value of a member that is a string, otherwise "".
 func (n *Node) TextOf(name string) string {
 	if v := n.Member(name); v != nil && v.Kind == Text {
 		return v.Text

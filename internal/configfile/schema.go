@@ -12,16 +12,16 @@ import (
 type Schema struct {
 	// Section is the member that may wrap the entries ("servers"), Noun is an entry with its article ("a server").
 	Section, Noun string
-	// Fields are the fields of an entry. Rejected has the problem of a field that is rejected for its own reason; %s is the entry's
-	// name.
+	// Fields are the fields of an entry. Rejected maps a field that is rejected for a special reason to the problem, in which %s is
+	// the entry's name.
 	Fields   map[string]FieldType
 	Rejected map[string]string
 	// Settings are the other members at the top of the file.
 	Settings map[string]Setting
 	// Check returns what the value of a field must be, in addition to its type; "" if it is valid. May be nil.
 	Check func(field string, value *Node) string
-	// Runs describes what a field other than command, args and disabled has, if it can run something or can change which program is
-	// used; "" if it is harmless.
+	// Runs describes a field other than command, args and disabled if it can run something or change which program is used. It
+	// returns "" if the field is harmless.
 	Runs func(field string, value *Node) string
 }
 

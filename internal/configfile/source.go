@@ -13,9 +13,9 @@ import (
 // ErrNotFile is wrapped by the error for a path that is not a regular file: a directory, a pipe, a device, or a broken link.
 var ErrNotFile = errors.New("not a regular file")
 
-// ReadFile reads a file of at most [maxBytes] bytes. It does not block: a pipe or a device is an error that wraps [ErrNotFile], except
-// for the null device, which is an empty file. Errors are of type [*fs.PathError]; they wrap [fs.ErrNotExist] only if there is
-// not even a link.
+// ReadFile reads a file of at most [maxBytes] bytes. It does not block: a pipe or a device is an error that wraps [ErrNotFile],
+// except for the null device, which is an empty file. Errors are of type [*fs.PathError]; they wrap [fs.ErrNotExist] only if the
+// path does not exist, not even as a broken symlink.
 func ReadFile(path string) ([]byte, error) {
 	fail := func(err error) error { return &fs.PathError{Op: "read", Path: path, Err: err} }
 	info, err := os.Stat(path)

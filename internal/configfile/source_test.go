@@ -18,7 +18,7 @@ func utf16le(s string) []byte {
 	return b
 }
 
-// The mark that some editors put before UTF-8 is no part of the first name; invalid UTF-8 is reported as such.
+// The byte order mark that some editors put before UTF-8 is not part of the first name. Invalid UTF-8 is reported as such.
 func TestParse_Encodings(t *testing.T) {
 	for name, parse := range map[string]func([]byte) (*Node, error){"YAML": ParseYAML, "JSON": ParseJSON} {
 		const text = `{"secrets": {"enabled": true}}`

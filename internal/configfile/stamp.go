@@ -39,7 +39,7 @@ func Stale(ctx context.Context, stamps []Stamp) bool {
 	return false
 }
 
-// ReadCapped reads a file of at most most bytes. Of a longer file it returns the first most+1 bytes, and no error.
+// ReadCapped reads a file of at most most bytes. If the file is longer, it returns the first most+1 bytes and no error.
 func ReadCapped(files fs.FS, name string, most int64) ([]byte, error) {
 	f, err := files.Open(name)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Upwards returns the directories, each followed by its parents up to the top of its repository. The parents of a directory outside
-// a repository are left out, and so are duplicates.
+// Upwards returns the directories, each followed by its parents up to the top of its repository. It omits duplicates, and the
+// parents of a directory outside a repository.
 func Upwards(dirs ...string) []string {
 	var all []string
 	for _, dir := range dirs {

@@ -21,7 +21,7 @@ const (
 	maxEntries = 4000     // of all mappings and lists
 )
 
-// bounded checks a file's tokens against the limits before they are parsed, which is fast.
+// bounded checks a file's tokens against the limits before the file is parsed. Scanning tokens is fast.
 func bounded(data []byte) error {
 	if len(data) > maxYAML {
 		return plainf(1, "a YAML file may have %d KiB; write a larger one as JSON", maxYAML>>10)
@@ -98,8 +98,8 @@ func ParseYAML(data []byte) (*Node, error) {
 	return n, err
 }
 
-// quoteless removes quotations of the file, which may contain secrets, from a message of the parser. The parser's own quotations, such
-// as a missing bracket, are in single quotes and stay.
+// quoteless removes quotations from the file, which may contain secrets, from a message of the parser. The parser's own quotations,
+// such as of a missing bracket, are in single quotes and remain.
 func quoteless(message string) string {
 	var b strings.Builder
 	for {

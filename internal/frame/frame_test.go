@@ -85,7 +85,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// A message over the cap leaves its first and its last bytes.
+// The error for a message over the limit keeps its first and last bytes.
 func TestReader_KeepsTheEndsOfLongMessages(t *testing.T) {
 	for _, size := range []int{11, 100, 4 << 10, 5 << 10, 9 << 10, 200 << 10} {
 		msg := make([]byte, size)
@@ -122,8 +122,8 @@ func TestReader_PassesReadErrorsOn(t *testing.T) {
 	}
 }
 
-// FuzzReader checks that no input makes a reader panic, hang, return more than the cap, or, for what a framing
-// wrote itself, anything but what was written.
+// FuzzReader checks that no input makes a reader panic, hang or return more than the limit, and that a reader returns the messages
+// that its framing has written.
 func FuzzReader(f *testing.F) {
 	f.Add([]byte("a\nb\n"))
 	f.Add([]byte("Content-Length: 3\r\n\r\nabc"))

@@ -118,7 +118,7 @@ func (h *headerReader) header() (int64, error) {
 		}
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		if !bytes.EqualFold(name, []byte(contentLength)) {
-			// "WARNING: …" looks like a header. Only a block with a known one counts as one.
+			// "WARNING: …" looks like a header. Only a block with a known header counts.
 			if inBlock = inBlock || bytes.EqualFold(name, []byte("Content-Type")); !inBlock {
 				h.stray(line)
 			}

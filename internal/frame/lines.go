@@ -83,7 +83,7 @@ func (l *lineReader) line() ([]byte, error) {
 		}
 		return l.buf, nil
 	case errors.Is(err, io.EOF):
-		// A last line without a newline: the writer died inside it, or it is blank.
+		// A last line without a newline is blank, or its writer died while writing it.
 		if size > int64(len(l.buf)) || len(bytes.TrimSpace(l.buf)) > 0 {
 			return nil, io.ErrUnexpectedEOF
 		}

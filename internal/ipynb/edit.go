@@ -105,7 +105,7 @@ type layout struct {
 	data  []byte
 	list  span
 	cells []span
-	// ids reports that cells have IDs.
+	// ids reports whether cells have IDs.
 	ids bool
 	// compact reports that there are no newlines between values. Otherwise nl is the newline, cell the indentation of a
 	// cell, and unit that of each level.
@@ -229,7 +229,7 @@ func (l *layout) insert(e *Edit) ([]byte, error) {
 	}
 	add("source", l.source(e.Source, true))
 	text := "{" + strings.Join(members, ",") + "}"
-	before := "" // what separates the cells
+	before := "" // the separator between cells
 	if !l.compact {
 		in := l.nl + l.cell
 		text = "{" + in + l.unit + strings.Join(members, ","+in+l.unit) + in + "}"

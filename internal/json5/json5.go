@@ -1,5 +1,5 @@
-// Package json5 turns JSON5 (https://spec.json5.org) into JSON: what a model writes when it does not quote the names of an
-// object, quotes with ', or leaves a comma or a comment behind.
+// Package json5 converts JSON5 (https://spec.json5.org) to JSON. Models write JSON5 when they omit the quotes around member names,
+// use single quotes, or leave a trailing comma or a comment.
 package json5
 
 import (
@@ -13,13 +13,13 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// maxDepth is how deep arrays and objects may lie in each other.
+// maxDepth bounds the nesting of arrays and objects.
 const maxDepth = 1000
 
-// ToJSON returns the one JSON5 value in text as JSON, with its members in their order. Numbers keep their digits; hexadecimal ones
-// become decimal. Infinity and NaN, for which JSON has no words, are errors, as is a name that an object has twice.
+// ToJSON returns the single JSON5 value in text as JSON, with its members in order. Numbers keep their digits; hexadecimal ones
+// become decimal. Infinity and NaN, which JSON cannot represent, are errors, as is a duplicate member name.
 func ToJSON(text string) (jsonx.Raw, error) {
-	p := parser{text: string([]rune(text))} // each byte that is no UTF-8 is U+FFFD now
+	p := parser{text: string([]rune(text))} // replaces each invalid UTF-8 byte with U+FFFD
 	if err := p.document(); err != nil {
 		line := 1 + strings.Count(p.text[:p.at], "\n")
 		return nil, fmt.Errorf("line %d: %w", line, err)
@@ -47,13 +47,13 @@ func (p *parser) document() error {
 	return nil
 }
 
-// peek is the next character; at the end it is [utf8.RuneError].
+// peek returns the next character, or [utf8.RuneError] at the end.
 func (p *parser) peek() rune {
 	r, _ := utf8.DecodeRuneInString(p.text[p.at:])
 	return r
 }
 
-// take steps over token, if it is next.
+// take skips token and returns true if it is next.
 func (p *parser) take(token string) bool {
 	if !strings.HasPrefix(p.text[p.at:], token) {
 		return false
@@ -62,7 +62,7 @@ func (p *parser) take(token string) bool {
 	return true
 }
 
-// space steps over white space and comments.
+// space skips white space and comments.
 func (p *parser) space() error {
 	for p.at < len(p.text) {
 		switch r := p.peek(); {
@@ -128,7 +128,7 @@ func (p *parser) value() error {
 	return nil
 }
 
-// list reads an array, or an object, of which names keeps the names.
+// list reads an array or an object. names holds the member names of an object.
 func (p *parser) list(end string, names map[string]bool) error {
 	if p.depth++; p.depth > maxDepth {
 		return fmt.Errorf("nested more than %d levels deep", maxDepth)
@@ -171,7 +171,7 @@ func (p *parser) list(end string, names map[string]bool) error {
 	return nil
 }
 
-// name reads the name of a member and the colon behind it.
+// name reads the name of a member and the colon after it.
 func (p *parser) name(names map[string]bool) error {
 	var name string
 	var err error
@@ -238,7 +238,7 @@ func (p *parser) identifier() (string, error) {
 	}
 }
 
-// quoted reads a string in either quotes.
+// quoted reads a string in single or double quotes.
 func (p *parser) quoted() (string, error) {
 	quote := p.peek()
 	p.at++
@@ -266,18 +266,18 @@ func (p *parser) quoted() (string, error) {
 
 var escapes = map[rune]rune{'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'v': '\v'}
 
-// escape reads what stands behind a backslash.
+// escape reads the rest of an escape sequence, after the backslash.
 func (p *parser) escape(b *strings.Builder) error {
 	if p.at == len(p.text) {
 		return errors.New("unterminated string")
 	}
-	if p.take("\r\n") { // the line goes on
+	if p.take("\r\n") { // a line continuation
 		return nil
 	}
 	r := p.peek()
 	p.at += utf8.RuneLen(r)
 	switch {
-	case strings.ContainsRune("\n\r\u2028\u2029", r): // the line goes on
+	case strings.ContainsRune("\n\r\u2028\u2029", r): // a line continuation
 	case r == 'x':
 		c, err := p.hex(2)
 		if err != nil {
@@ -305,7 +305,7 @@ func (p *parser) escape(b *strings.Builder) error {
 
 func isDigit(r rune) bool { return '0' <= r && r <= '9' }
 
-// unit reads the digits behind \u, and the second half of a pair; half of one becomes U+FFFD.
+// unit reads the digits after \u, and the second half of a surrogate pair. An unpaired surrogate becomes U+FFFD.
 func (p *parser) unit() (rune, error) {
 	c, err := p.hex(4)
 	if err != nil || c < 0xD800 || c > 0xDFFF {
@@ -336,7 +336,7 @@ func (p *parser) hex(n int) (rune, error) {
 	return c, nil
 }
 
-// jsonNumber is a number of JSON5 as JSON writes it.
+// jsonNumber converts a JSON5 number to JSON.
 func jsonNumber(word string) (string, error) {
 	digits, negative := strings.CutPrefix(word, "-")
 	if !negative {
@@ -357,7 +357,7 @@ func jsonNumber(word string) (string, error) {
 		}
 		return sign + n.String(), nil
 	}
-	// JSON wants a digit on both sides of the point.
+	// JSON requires a digit on both sides of the point.
 	if strings.HasPrefix(digits, ".") && len(digits) > 1 && isDigit(rune(digits[1])) {
 		digits = "0" + digits
 	}

@@ -92,7 +92,7 @@ func TestToJSON_Fails(t *testing.T) {
 	}
 }
 
-// What is JSON already stays the same value, and whatever comes out is JSON that stays as it is.
+// FuzzToJSON checks that valid JSON keeps its value, and that the result is JSON that a second conversion does not change.
 func FuzzToJSON(f *testing.F) {
 	for _, s := range []string{`{a: 'b', "c": [1, .5, 0x1F, null,], /* d */}`, `"\ud83d\ude00\v"`, `[-0.0e+1, "\u2028", {"": {}}]`, "{$: '\\\n'}//"} {
 		f.Add(s)

@@ -13,18 +13,18 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonrpc"
 )
 
-// limit is the largest message of the connections in these tests, and huge is more than that.
+// limit is the maximum message size of the connections in these tests, and huge exceeds it.
 const limit = 64 << 10
 
 var huge = strings.Repeat("x", 100<<10)
 
-// Whatever a peer sends as its answer ends the call or nothing, and is not answered. The peer has a request of its own
-// open that has the same id as the call: not even that may be answered by mistake.
+// An answer from the peer, valid or not, ends the call or nothing, and the connection never answers it. The peer has an open
+// request with the same ID as the call, which must not be answered by mistake either.
 func TestConn_AnswersAreNeverAnswered(t *testing.T) {
 	const fine, late = "", "the call is open"
 	for _, tt := range []struct {
 		name, answer string
-		// want is in the error of the call, or it is one of the two above.
+		// want is part of the call's error, or one of the constants above.
 		want string
 	}{
 		{"neither", `{"jsonrpc":"2.0","id":1}`, fine},
@@ -91,7 +91,7 @@ func TestConn_AnswersAreNeverAnswered(t *testing.T) {
 				if _, ok := errors.AsType[*jsonrpc.AnswerError](err); strings.HasPrefix(tt.want, "the answer") && !ok {
 					t.Errorf("the error is a %T", err)
 				}
-				// A second one, late for sure now, finds nothing; the peer's own request is where it was.
+				// A second answer is certainly late and completes nothing. The peer's own request is still open.
 				p.send(`{"jsonrpc":"2.0","id":1,"result":"again"}`)
 				p.send("%s", tt.answer)
 				p.want()
@@ -102,7 +102,7 @@ func TestConn_AnswersAreNeverAnswered(t *testing.T) {
 	}
 }
 
-// A refusal does not carry the id of a request that is open: the peer would take it for the answer.
+// A refusal does not contain the ID of an open request: the peer would treat it as the answer.
 func TestConn_RefusalsSpareOpenRequests(t *testing.T) {
 	for _, bad := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":7}`,
@@ -126,7 +126,7 @@ func TestConn_RefusalsSpareOpenRequests(t *testing.T) {
 	}
 }
 
-// A request over the limit is refused under its own id, wherever that stands.
+// A request over the limit is refused with its own ID, wherever the ID is in the message.
 func TestConn_OversizeRequests(t *testing.T) {
 	for _, tt := range []struct{ in, id string }{
 		{`{"jsonrpc":"2.0","id":"a","method":"echo","params":{"a":"` + huge + `"}}`, `"a"`},
@@ -146,7 +146,7 @@ func TestConn_OversizeRequests(t *testing.T) {
 	}
 }
 
-// The framing with headers passes over long answers in the same way.
+// The framing with headers skips long answers in the same way.
 func TestConn_LongAnswerWithHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := net.Pipe()

@@ -28,7 +28,7 @@ type rawPeer struct {
 	conn  *jsonrpc.Conn
 }
 
-// startRaw starts a connection with h and returns its raw peer. It is to be called inside a bubble.
+// startRaw starts a connection with h and returns its raw peer. It must be called inside a synctest bubble.
 func startRaw(t *testing.T, h jsonrpc.Handler, change ...func(*jsonrpc.Options)) *rawPeer {
 	a, b := net.Pipe()
 	opts := options(frame.Lines, h, b)
@@ -121,7 +121,7 @@ func TestWireError(t *testing.T) {
 	}
 }
 
-// Bug class 3: params absent, null or of another kind; ids absent or null. Also junk of every sort.
+// Bug class 3: params are absent, null or of another kind; IDs are absent or null. Other invalid input of every kind is included.
 func TestConn_BadInput(t *testing.T) {
 	tests := []struct{ name, in, want string }{
 		{"no params", `{"jsonrpc":"2.0","id":1,"method":"echo"}`, `{"jsonrpc":"2.0","id":1,"result":null}`},
@@ -134,7 +134,7 @@ func TestConn_BadInput(t *testing.T) {
 		{"unknown method", `{"jsonrpc":"2.0","id":"a","method":"nope"}`, `{"jsonrpc":"2.0","id":"a","error":{"code":-32601,"message":"method not found: nope"}}`},
 		{"unknown notification", `{"jsonrpc":"2.0","method":"nope"}`, ""},
 		{"method a number", `{"jsonrpc":"2.0","id":1,"method":7}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"invalid request: the method must be a string that is not empty"}}`},
-		// It can only be an answer, and answers are not answered.
+		// The message can only be an answer, and answers are not answered.
 		{"nothing but an id", `{"jsonrpc":"2.0","id":1}`, ""},
 		{"nothing but a null id", `{"jsonrpc":"2.0","id":null}`, ""},
 		{"nothing", `{"jsonrpc":"2.0"}`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"invalid request: neither a method nor a result nor an error"}}`},
@@ -151,7 +151,7 @@ func TestConn_BadInput(t *testing.T) {
 		{"error with null id", `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse"}}`, ""},
 		{"cancel of nothing", `{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":5}}`, ""},
 		{"cancel without params", `{"jsonrpc":"2.0","method":"$/cancel_request"}`, ""},
-		// Bug class 13: another spelling is another member, and no member stands twice.
+		// Bug class 13: member names match exactly, and a duplicate name is an error.
 		{"case", `{"jsonrpc":"2.0","id":1,"method":"echo","Method":"nope","params":{"a":1}}`, `{"jsonrpc":"2.0","id":1,"result":{"a":1}}`},
 		{"invalid UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"echo\",\"params\":{\"a\":\"\xff\"}}", `{"jsonrpc":"2.0","id":1,"result":{"a":"` + "\ufffd" + `"}}`},
 	}
@@ -165,7 +165,7 @@ func TestConn_BadInput(t *testing.T) {
 					want = []string{tt.want}
 				}
 				p.want(want...)
-				// Whatever came, the next request works.
+				// The next request works, whatever the input was.
 				p.send(`{"jsonrpc":"2.0","id":"next","method":"echo","params":{}}`)
 				p.want(`{"jsonrpc":"2.0","id":"next","result":{}}`)
 			})
@@ -214,8 +214,8 @@ func TestConn_HandlerReturnsBothOrNeither(t *testing.T) {
 	})
 }
 
-// Bug class 5: Close while a call to the peer is pending in a handler. Bug class 6: a peer that never answers and
-// never reads does not hold up the end.
+// Bug class 5: Close is called while a call to the peer is pending in a handler. Bug class 6: a peer that never answers and never
+// reads does not delay the end.
 func TestConn_CloseWithASilentPeer(t *testing.T) {
 	for _, f := range framings {
 		synctest.Test(t, func(t *testing.T) {
@@ -224,7 +224,7 @@ func TestConn_CloseWithASilentPeer(t *testing.T) {
 			ended := make(chan error, 1)
 			h := jsonrpc.HandlerFunc(func(ctx context.Context, _ *jsonrpc.Request) (jsonrpc.Reply, error) {
 				return func() (any, error) {
-					err := conn.Call(context.Background(), "ask", nil, nil) // no deadline of its own
+					err := conn.Call(context.Background(), "ask", nil, nil) // the context has no deadline
 					ended <- err
 					return nil, err
 				}, nil
@@ -248,7 +248,7 @@ func TestConn_CloseWithASilentPeer(t *testing.T) {
 	}
 }
 
-// A handler that ignores its context delays Close by the grace and no more.
+// A handler that ignores its context delays Close by no more than the grace period.
 func TestConn_CloseWithAStuckHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -266,8 +266,8 @@ func TestConn_CloseWithAStuckHandler(t *testing.T) {
 	})
 }
 
-// Bug class 7: a caller is back at its own deadline though the writer is stuck. Bug class 9: its entry is gone,
-// and a late answer is dropped.
+// Bug class 7: a call returns at its own deadline even if the writer is stuck. Bug class 9: its entry is removed, and a late answer
+// is dropped.
 func TestConn_DeadlineWithAStuckWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := net.Pipe()
@@ -303,8 +303,8 @@ func TestConn_DeadlineWithAStuckWriter(t *testing.T) {
 	})
 }
 
-// Bug class 10: what a handler sends before it returns precedes the response, and what it puts behind the
-// response follows it.
+// Bug class 10: messages that a handler sends before it returns precede the response, and messages that it queues for after the
+// response follow it.
 func TestConn_NotificationsAroundAResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p *rawPeer
@@ -348,8 +348,8 @@ func TestConn_Oversize(t *testing.T) {
 	})
 }
 
-// Bug class 14: 1, 1.0 and 1e0 are one id and "1" is another; an answer has the id as it was written. A second
-// request with an id in use is refused without that id.
+// Bug class 14: 1, 1.0 and 1e0 are the same ID, and "1" is another. An answer repeats the ID as it was written. A second request
+// with an open ID is refused without that ID.
 func TestConn_IDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{locks: make(map[string]chan struct{})}
@@ -374,7 +374,7 @@ func TestConn_IDs(t *testing.T) {
 	})
 }
 
-// Cancellation is served by the reader: it reaches a request that still waits for the dispatcher.
+// The reader handles cancellation, so that it reaches a request that is still waiting for the dispatcher.
 func TestConn_CancelOvertakesTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -417,7 +417,7 @@ func TestConn_StrangeAnswers(t *testing.T) {
 	}
 }
 
-// Who has given up before the call does not reach the peer: a cancelled write must not be written.
+// A call whose context has already ended does not reach the peer: nothing may be written for it.
 func TestConn_CallOfAnEndedContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startRaw(t, nil)
@@ -431,8 +431,8 @@ func TestConn_CallOfAnEndedContext(t *testing.T) {
 	})
 }
 
-// What a peer asks before it closes its side is answered, if that does not take long; what does is cancelled, and at once where
-// the peer can have no use for the answer.
+// Requests that are open when the peer closes its side are answered if that does not take long. Other requests are cancelled,
+// immediately if the peer has no use for the answer.
 func TestConn_AnswersAfterTheEndOfInput(t *testing.T) {
 	for name, c := range map[string]struct {
 		optional func(string) bool

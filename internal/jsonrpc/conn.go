@@ -17,7 +17,7 @@ import (
 // Handler handles the requests and notifications of the peer.
 type Handler interface {
 	// Handle is called by the dispatcher for one message at a time, in the order of arrival. It must not block: longer work belongs
-	// into the [Reply], which runs concurrently. For a notification the Reply may be nil.
+	// in the [Reply], which runs concurrently. For a notification the Reply may be nil.
 	Handle(ctx context.Context, req *Request) (Reply, error)
 }
 
@@ -99,13 +99,15 @@ type connState struct {
 	handlers int
 	// draining refuses new requests; the connection ends when handlers is zero.
 	draining bool
-	// inputOver says that the peer has closed its side; the connection ends when handlers is zero, or after a bounded time.
+	// inputOver reports whether the peer has closed its side. The connection then ends when handlers is zero, or after a bounded
+	// time.
 	inputOver bool
 	// cause is why the connection ended; nil while it is open.
 	cause error
 	// forced stops waiting for handlers.
 	forced bool
-	// flushing says that the outbox is closed and the writer is ending; written that it has ended or timed out.
+	// flushing reports whether the outbox is closed and the writer is ending; written reports whether the writer has ended or timed
+	// out.
 	flushing, written bool
 	finished          bool
 	// timer bounds the present phase of the end.
@@ -221,7 +223,7 @@ func (c *Conn) update(change func(*connState)) {
 		s.timer.Stop()
 		go func() {
 			if c.opts.Closer != nil {
-				_ = c.opts.Closer.Close() // the stream has ended in any case
+				_ = c.opts.Closer.Close() // reached only when the stream has already ended
 			}
 			close(c.done)
 		}()
@@ -241,7 +243,7 @@ func (c *Conn) answersOptionalLocked() bool {
 	return n == c.state.handlers
 }
 
-// end begins the end of the connection.
+// end starts to end the connection.
 func (c *Conn) end(cause error) {
 	c.update(func(s *connState) {
 		if s.cause == nil {

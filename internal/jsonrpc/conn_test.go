@@ -27,7 +27,7 @@ func TestConn_OrderOfNotificationsAndCalls(t *testing.T) {
 	for range 50 {
 		steps = append(steps, notify{"add", arg{N: 1}})
 	}
-	// get sees every notification that was sent before it, and none sent behind it.
+	// get sees every notification that was sent before it, and none that was sent after it.
 	steps = append(steps, async{"first", "get", nil})
 	for range 50 {
 		steps = append(steps, notify{"add", arg{N: 1}})
@@ -64,7 +64,7 @@ func TestConn_CancelReachesTheHandlerAndOnlyIt(t *testing.T) {
 	)
 }
 
-// causes asserts on why the machine's waits were cancelled.
+// causes checks the causes with which the machine's waits were cancelled.
 type causes []string
 
 func (s causes) run(t *testing.T, e *env) {
@@ -141,7 +141,7 @@ func TestConn_ShutdownDrains(t *testing.T) {
 	)
 }
 
-// pass lets fake time pass.
+// pass advances the fake clock.
 type pass struct{ d time.Duration }
 
 func (s pass) run(*testing.T, *env) {

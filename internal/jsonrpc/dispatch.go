@@ -24,8 +24,8 @@ func (c *inboundContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// AfterResponse runs fn right after the response to the request of ctx was queued: messages of fn follow the response. It must be called
-// by the handler of that request before its [Reply] returns; otherwise it does nothing. fn must not block.
+// AfterResponse runs fn immediately after the response to the request of ctx is queued, so that messages from fn follow the
+// response. The handler of that request must call it before its [Reply] returns; otherwise it does nothing. fn must not block.
 func AfterResponse(ctx context.Context, fn func()) {
 	if in, ok := ctx.Value(inboundKey{}).(*inbound); ok {
 		in.after = append(in.after, fn)
@@ -53,7 +53,7 @@ func (c *Conn) dispatch() {
 // handle runs both phases of a handler. It runs on the dispatcher.
 func (c *Conn) handle(in *inbound) {
 	if in.req.IsNotification() {
-		// Also after the end of the stream: the peer has sent it before.
+		// A message that precedes the end of the stream is handled even after that end.
 		reply, err := c.ordered(in)
 		if err != nil && c.opts.Dropped != nil {
 			c.opts.Dropped(fmt.Errorf("%s: %w", in.req.Method, err))

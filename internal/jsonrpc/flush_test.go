@@ -40,7 +40,7 @@ func TestOutbox_Flush(t *testing.T) {
 		if err := <-flushed; err != nil {
 			t.Errorf("after the read: %v", err)
 		}
-		// What is put later does not hold up who waits for what was before.
+		// A message that is queued later does not delay a flush of the earlier ones.
 		o.put([]byte(`{"b":1}`))
 		go func() { flushed <- o.flush(t.Context()) }()
 		synctest.Wait()

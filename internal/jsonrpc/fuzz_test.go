@@ -10,8 +10,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// FuzzID checks that an id survives a round trip, that its spelling does not change which id it is, and that
-// only numbers equal numbers.
+// FuzzID checks that an ID survives a round trip, and that a number keeps its spelling and its value.
 func FuzzID(f *testing.F) {
 	for _, s := range []string{`1`, `1.0`, `"1"`, `null`, `-0`, `1e2`, `9007199254740993`, `1e400`, `"\u0000"`, `true`, `{}`} {
 		f.Add(s)
@@ -55,8 +54,7 @@ func FuzzID(f *testing.F) {
 	})
 }
 
-// FuzzDecodeMessage checks that no input panics, and that what is taken for a message has one meaning for
-// encoding/json too.
+// FuzzDecodeMessage checks that no input causes a panic, and that encoding/json reads every accepted message in the same way.
 func FuzzDecodeMessage(f *testing.F) {
 	for _, s := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"a","params":{}}`, `{"jsonrpc":"2.0","id":1,"result":null}`,
@@ -124,7 +122,7 @@ func FuzzOutline(f *testing.F) {
 	})
 }
 
-// Hot path: an inbound request costs a bounded number of allocations from bytes to Request and out again.
+// Hot path: decoding an inbound request and encoding it again costs a bounded number of allocations.
 func TestAllocations(t *testing.T) {
 	if testenv.Race {
 		t.Skip("the race detector allocates too")

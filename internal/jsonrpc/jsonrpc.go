@@ -1,5 +1,5 @@
-// Package jsonrpc implements a symmetric JSON-RPC 2.0 connection over any framing (https://www.jsonrpc.org/specification). ACP and LSP
-// use it. It does not know the methods of a protocol.
+// Package jsonrpc implements a symmetric JSON-RPC 2.0 connection over any framing (https://www.jsonrpc.org/specification). ACP and
+// LSP use it. It does not depend on the methods of a protocol.
 package jsonrpc
 
 import (

@@ -227,7 +227,7 @@ func (o *outbox) drain(w io.Writer, trace func(Direction, []byte), encodeFailed 
 	}
 }
 
-// written releases the buffers and the room of items.
+// written recycles the buffers of items and frees their share of the limit.
 func (o *outbox) written(items []outgoing) {
 	n := 0
 	for i := range items {

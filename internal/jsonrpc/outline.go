@@ -12,9 +12,10 @@ import (
 // outline describes a message that cannot be decoded: its kind and its ID.
 type outline struct {
 	id ID
-	// request says that the message has a member that only requests and notifications have; answer is the same for responses.
+	// request reports whether the message has a member that occurs only in requests and notifications; answer is the same for
+	// responses.
 	request, answer bool
-	// torn says that the ID is in doubt.
+	// torn reports whether the ID is in doubt.
 	torn bool
 }
 

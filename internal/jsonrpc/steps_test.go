@@ -58,7 +58,7 @@ type notify struct {
 	params any
 }
 
-// async starts a request and goes on; collect gets its result.
+// async starts a request without waiting; collect waits for its result.
 type async struct {
 	name, method string
 	params       any
@@ -77,7 +77,7 @@ type collect struct {
 // waitIdle lets everything run until nothing moves.
 type waitIdle struct{}
 
-// closeBoth ends one side: "client", "server", "cut" (the wire).
+// closeSide closes one side: "client", "server", or "cut" for the connection between them.
 type closeSide struct{ side string }
 
 func (s call) run(t *testing.T, e *env) {
@@ -141,7 +141,7 @@ type machine struct {
 	mu     sync.Mutex
 	number float64
 	locks  map[string]chan struct{}
-	causes []string // why waits were cancelled
+	causes []string // the causes with which waits were cancelled
 }
 
 type arg struct {

@@ -31,7 +31,7 @@ func (c *chunk) Merge(next jsonrpc.Mergeable) bool {
 	return true
 }
 
-// Chunks go out at once while the peer keeps up, and merge by id, in order, while it does not.
+// Chunks are sent at once while the peer keeps up. Otherwise chunks with the same ID are merged, in order.
 func TestConn_MergesWhileThePeerIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := net.Pipe()
@@ -77,7 +77,7 @@ func TestConn_MergesWhileThePeerIsSlow(t *testing.T) {
 	})
 }
 
-// A sender waits for a peer that is too far behind, no longer than its context, and goes on when the peer does.
+// A sender waits if the peer is too far behind, but not beyond its context, and continues when the peer catches up.
 func TestConn_Backpressure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := net.Pipe()
@@ -100,7 +100,7 @@ func TestConn_Backpressure(t *testing.T) {
 			t.Fatalf("Notify did not wait: %v", err)
 		default:
 		}
-		// A response is never held up: the reader and the dispatcher depend on it.
+		// A response is never delayed: the reader and the dispatcher depend on it.
 		cancel(gaveUp)
 		if err := <-stuck; !errors.Is(err, gaveUp) {
 			t.Errorf("err = %v", err)
@@ -123,7 +123,7 @@ func TestConn_Backpressure(t *testing.T) {
 	})
 }
 
-// A response waits for the notifications that came before it where a client asks for that.
+// With HandleFirst, a response waits for the notifications that arrived before it.
 func TestConn_HandleFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -149,7 +149,7 @@ func TestConn_HandleFirst(t *testing.T) {
 		}
 		p.send(`{"jsonrpc":"2.0","id":1,"result":{}}`)
 		p.send(`{"jsonrpc":"2.0","method":"late"}`)
-		_ = p.end.Close() // the peer may go at once
+		_ = p.end.Close() // the peer may close its side at once
 		done := make(chan error, 1)
 		go func() { done <- call.Await(t.Context(), nil) }()
 		synctest.Wait()
@@ -172,7 +172,7 @@ func TestConn_HandleFirst(t *testing.T) {
 	})
 }
 
-// Many goroutines, both sides, ended in the middle: nothing is lost before the end, nothing hangs behind it.
+// Many goroutines use both sides, which are closed in the middle: nothing is lost before the end, and nothing hangs after it.
 func TestConn_CloseRace(t *testing.T) {
 	for _, f := range framings {
 		for n := range 20 {

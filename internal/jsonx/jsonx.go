@@ -39,8 +39,8 @@ type DecodeError struct {
 	// Reason describes the fault, in one clause.
 	Reason string
 	err    error
-	// placed reports that Pointer is relative to the root of the running decoder already, so that nothing is put before
-	// it when the error is passed up.
+	// placed reports whether Pointer is already relative to the root of the running decoder, so that nothing is prepended to it
+	// when the error is returned to a caller.
 	placed bool
 }
 
@@ -50,7 +50,7 @@ func (e *DecodeError) Error() string {
 	}
 	p := e.Pointer
 	if len(p) > maxPointer {
-		// A pointer into a very deep value does not help.
+		// A long pointer into a deeply nested value is of no use.
 		p = strings.ToValidUTF8(p[:maxPointer], "") + "…"
 	}
 	return p + ": " + e.Reason
@@ -128,9 +128,9 @@ func Invalid(dec *Decoder, reason string) *DecodeError {
 	return &DecodeError{Pointer: string(dec.StackPointer()), Reason: reason, placed: true}
 }
 
-// Within returns err as seen from the value that holds the decoded one at pointer. An error that is not a
-// [*DecodeError] becomes one. A custom unmarshaler that passes a part of its value to [Unmarshal] calls it with the
-// decoder's StackPointer.
+// Within returns err with a pointer that is relative to the value that contains the decoded one at pointer. An error that is not a
+// [*DecodeError] becomes one. A custom unmarshaler that passes part of its value to [Unmarshal] calls Within with the decoder's
+// StackPointer.
 func Within(pointer string, err error) *DecodeError {
 	inner, ok := errors.AsType[*DecodeError](err)
 	if !ok {

@@ -175,7 +175,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// FuzzMembers compares the walk with a real decoder, and shows that junk does not break it.
+// FuzzMembers compares the walk with a real decoder, and checks that it accepts arbitrary input.
 func FuzzMembers(f *testing.F) {
 	for _, s := range []string{`{"a":1}`, `{"a":{"b":[]},"c":"\""}`, ` { } `, `{"a"`, `{"a":}`, `{"a":1,}`, "{\"\xff\":0}"} {
 		f.Add([]byte(s))
@@ -214,7 +214,7 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// outer hands its value on by the method that encoding/json knows, inner by the one that has the decoder.
+// outer implements the method with encoding/json's signature, and inner the one that receives the decoder.
 type outer struct{ V params }
 
 func (o *outer) UnmarshalJSON(data []byte) error { return jsonx.Unmarshal(data, &o.V) }

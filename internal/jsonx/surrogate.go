@@ -8,11 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// A stream of JSON values can break a character outside the Basic Multilingual Plane in two: one string ends with the
-// escape \ud83d and the next begins with \ude00. Decoded separately, both halves would become U+FFFD. So a single half is
-// replaced by a mark before the value is decoded: the noncharacter markStart, followed by the last three hexadecimal
-// digits of the half as noncharacters from markDigit on. Text does not contain them: Unicode reserves noncharacters for
-// internal use.
+// A stream of JSON values can split a character outside the Basic Multilingual Plane: one string ends with the escape \ud83d and
+// the next begins with \ude00. Decoded separately, both halves would become U+FFFD. So a single half is replaced with a mark before
+// the value is decoded: the noncharacter markStart, followed by the last three hexadecimal digits of the half, each as a
+// noncharacter starting at markDigit. Text does not contain them: Unicode reserves noncharacters for internal use.
 const (
 	markStart = '\uFDEF'
 	markDigit = '\uFDD0'
@@ -27,7 +26,7 @@ func MarkSurrogates(data []byte) []byte {
 		return data
 	}
 	var out []byte
-	done := 0 // how much of data is in out
+	done := 0 // the number of bytes of data that have been copied to out
 	for i := 0; i < len(data); {
 		next := bytes.IndexByte(data[i:], '\\')
 		if next < 0 {
@@ -55,7 +54,7 @@ func MarkSurrogates(data []byte) []byte {
 	return append(out, data[done:]...)
 }
 
-// surrogateEscape returns the surrogate whose escape b begins with.
+// surrogateEscape returns the surrogate with whose escape b begins.
 func surrogateEscape(b []byte) (rune, bool) {
 	if len(b) < 6 || b[1] != 'u' {
 		return 0, false
@@ -118,7 +117,7 @@ func JoinSurrogates(s string, held rune) (text string, half rune) {
 	return b.String(), held
 }
 
-// marked returns the surrogate whose mark s begins with and the length of the mark, or markStart if it is no mark.
+// marked returns the surrogate with whose mark s begins and the length of the mark, or markStart if s does not begin with a mark.
 func marked(s string) (r rune, size int) {
 	r, size = surrogates, utf8.RuneLen(markStart)
 	for shift := 8; shift >= 0; shift -= 4 {

@@ -42,10 +42,10 @@ func TestSurrogates(t *testing.T) {
 		{[]string{`"\ud83d"`, `"x\ude00"`}, "\ufffdx\ufffd"},
 		{[]string{`"\ud83d"`, `"\ud83d\ude00"`}, "\ufffd😀"},
 		{[]string{`"\ud83dx"`, `"\n\ude00"`}, "\ufffdx\n\ufffd"},
-		// A backslash that is escaped begins nothing.
+		// An escaped backslash does not begin an escape.
 		{[]string{`"\\ud83d"`, `"\\ude00"`}, `\ud83d\ude00`},
 		{[]string{`"\\\ud83d"`, `"\ude00\\"`}, `\😀\`},
-		// Text that has the noncharacters already stays what it is.
+		// Text that already contains the noncharacters is unchanged.
 		{[]string{`"\ufdef"`, "\"\ufdef\ufdd0x\""}, "\ufdef\ufdef\ufdd0x"},
 	} {
 		if got := decode(t, tt.in...); got != tt.want {
@@ -59,7 +59,7 @@ func TestSurrogates(t *testing.T) {
 	}
 }
 
-// FuzzSurrogates checks that a text comes through wherever its escapes are split.
+// FuzzSurrogates checks that text survives wherever its escapes are split.
 func FuzzSurrogates(f *testing.F) {
 	f.Add("a😀b\\", uint(3))
 	f.Add("\ufdef\ufdd0\ufdd8\ufdd3\ufddd", uint(1))

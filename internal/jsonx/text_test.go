@@ -32,7 +32,7 @@ func TestEachMember(t *testing.T) {
 	}
 }
 
-// FuzzText compares it with the decoder.
+// FuzzText compares Text with the decoder.
 func FuzzText(f *testing.F) {
 	f.Add([]byte(`"a\u0041\n"`))
 	f.Add([]byte("\"\xff\""))

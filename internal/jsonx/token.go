@@ -6,7 +6,7 @@ import "github.com/go-json-experiment/json/jsontext"
 // until the next read.
 type Token = jsontext.Token
 
-// The tokens that have no value. They are never assigned to.
+// The tokens that have no value. They must not be assigned to.
 var (
 	Null        = jsontext.Null
 	BeginObject = jsontext.BeginObject

@@ -30,8 +30,7 @@ type Limits struct {
 const (
 	defaultEdge  = 2000
 	defaultBytes = 3_750_000
-	// maxPixels is the maximum size of a decoded image: 50 million pixels take 200 MB, or 400 MB with 16 bits a
-	// channel.
+	// maxPixels is the maximum size of a decoded image: 50 million pixels take 200 MB, or 400 MB with 16 bits per channel.
 	maxPixels = 50_000_000
 )
 
@@ -50,7 +49,7 @@ type Picture struct {
 	// Width and Height are those of Data, Original those of the original image.
 	Width, Height int
 	Original      image.Config
-	// Changed reports that Data is not the original file.
+	// Changed reports whether Data differs from the original file.
 	Changed bool
 }
 

@@ -36,7 +36,7 @@ func BenchmarkStart(b *testing.B) {
 	})
 }
 
-// BenchmarkSweep looks for a mark that no process of the machine carries.
+// BenchmarkSweep searches for a mark that no process on the machine has.
 func BenchmarkSweep(b *testing.B) {
 	for b.Loop() {
 		proc.Sweep("none")

@@ -11,7 +11,7 @@ import (
 
 // reaper makes this process the parent of all orphaned descendants (a subreaper, see prctl(2)), so that all can be found, and reaps them.
 type reaper struct {
-	// owned reports whether a child is waited for by its owner.
+	// owned reports whether an owner waits for a child.
 	owned   func(pid int) bool
 	signals chan os.Signal
 	quit    chan struct{}
@@ -53,7 +53,7 @@ func (r *reaper) run() {
 	}
 }
 
-// reapOld reaps the children that were zombies before. It returns the other zombies that are not owned.
+// reapOld reaps the children that were already zombies in the previous scan. It returns the other zombies that are not owned.
 func (r *reaper) reapOld(before map[int]string) map[int]string {
 	now := make(map[int]string)
 	for pid := range processes() {

@@ -22,7 +22,8 @@ func (p *Process) StderrTail() string {
 	return strings.ToValidUTF8(text.Tail(strings.TrimSpace(p.Stderr().String()), stderrInError), "\uFFFD")
 }
 
-// Ended waits a moment for the end of a process that has closed its output, and says how it ended; empty if it has not.
+// Ended waits a moment for the end of a process that has closed its output, and describes how it ended; it returns "" if the
+// process has not ended.
 func (p *Process) Ended() string {
 	timeout := time.NewTimer(exitTimeout)
 	defer timeout.Stop()

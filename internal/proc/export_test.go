@@ -1,4 +1,4 @@
 package proc
 
-// EnvironFolded is [Environ] as on Windows.
+// EnvironFolded is [Environ] with the rules of Windows.
 func EnvironFolded(base, extra []string) []string { return environ(base, extra, true) }

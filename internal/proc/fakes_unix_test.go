@@ -20,19 +20,19 @@ import (
 	"github.com/gajae-code/gjc/internal/proc"
 )
 
-// fakeVariable names the fake that a re-executed test binary plays.
+// fakeVariable is the environment variable that selects the fake in a re-executed test binary.
 const fakeVariable = "GJC_PROC_FAKE"
 
 // fakes are the child programs of the tests. Their arguments are the test binary's.
 var fakes = map[string]func(args []string){
-	// echo copies stdin to stdout and ends with it.
+	// echo copies stdin to stdout and exits at end of file.
 	"echo": func([]string) { _, _ = io.Copy(os.Stdout, os.Stdin) },
-	// fail complains and exits with code 3.
+	// fail prints an error and exits with code 3.
 	"fail": func([]string) {
 		fmt.Fprintln(os.Stderr, "no such flag")
 		os.Exit(3)
 	},
-	// quit ends with code 7 when a line comes, not at end of file.
+	// quit exits with code 7 when it reads a line, but not at end of file.
 	"quit": func([]string) {
 		fmt.Println("ready")
 		if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err == nil {
@@ -40,25 +40,25 @@ var fakes = map[string]func(args []string){
 		}
 		block()
 	},
-	// deaf never reads, and ends by SIGTERM alone: at once, for the system, even where a SIGKILL comes before it has run
-	// again. A Go program would take the signal itself first.
+	// deaf never reads, and ends only on SIGTERM. The system ends it at once, even if a SIGKILL arrives before it has run again; a
+	// Go program would first handle the signal itself.
 	"deaf": func([]string) {
 		fmt.Println(syscall.Exec("/bin/sh", []string{"sh", "-c", "echo ready; exec sleep 3600"}, os.Environ()))
 	},
-	// stubborn ends by SIGKILL alone.
+	// stubborn ends only on SIGKILL.
 	"stubborn": func([]string) {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
 		fmt.Println("ready")
 		block()
 	},
-	// parent starts the named fake as a child that holds on to stdout, prints its process id, and ends. A second
-	// argument lets the child out of the process group.
+	// parent starts the named fake as a child that keeps stdout open, prints the child's process ID, and exits. With a second
+	// argument, the child leaves the process group.
 	"parent": func(args []string) {
 		cmd := exec.Command(self())
 		cmd.Env = fakeEnv(args[0])
 		cmd.Stdout = os.Stdout
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: len(args) > 1}
-		// Its end, which is ours, is the signal for latecomer.
+		// The child inherits a pipe that is closed when this process exits, which signals latecomer.
 		stdin, _, err := os.Pipe()
 		if err == nil {
 			cmd.Stdin = stdin
@@ -75,7 +75,7 @@ var fakes = map[string]func(args []string){
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		fmt.Println("late")
 	},
-	// chatter writes for ever.
+	// chatter writes forever.
 	"chatter": func([]string) {
 		signal.Ignore(syscall.SIGPIPE)
 		line := []byte(strings.Repeat("x", 1023) + "\n")
@@ -91,14 +91,14 @@ var fakes = map[string]func(args []string){
 		_, _ = fmt.Sscan(args[0], &n)
 		_, _ = io.Copy(os.Stdout, io.LimitReader(zeros{}, int64(n)))
 	},
-	// both writes to stdout and stderr by turns.
+	// both writes alternately to stdout and stderr.
 	"both": func([]string) {
 		for i := range 5 {
 			fmt.Fprintln(os.Stdout, "out", i)
 			fmt.Fprintln(os.Stderr, "err", i)
 		}
 	},
-	// terminal prints the size of its terminal and reads it to the end.
+	// terminal prints the size of its terminal and reads from it until end of file.
 	"terminal": func([]string) {
 		size, err := unix.IoctlGetWinsize(1, unix.TIOCGWINSZ)
 		if err != nil {
@@ -118,14 +118,14 @@ var fakes = map[string]func(args []string){
 		block()
 	},
 	"env": func([]string) { fmt.Println(strings.Join(os.Environ(), "\n")) },
-	// supervisor owns a stubborn child through the package under test and is killed for it.
+	// supervisor starts a stubborn child with the package under test, and waits to be killed.
 	"supervisor": func([]string) {
 		p, err := proc.Start(context.Background(), &proc.Options{Path: self(), Env: fakeEnv("stubborn")})
 		if err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}
-		// Not before it has written to a pipe that is about to break.
+		// Wait until the child has written: its pipe breaks when this process is killed.
 		if _, err := bufio.NewReader(p.Stdout()).ReadString('\n'); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
@@ -135,8 +135,8 @@ var fakes = map[string]func(args []string){
 	},
 }
 
-// block waits for the signal that ends the process. A timer keeps the runtime from calling that a deadlock, and a
-// stray fake from staying for ever.
+// block waits for the signal that ends the process. A timer prevents the runtime from reporting a deadlock, and a stray fake from
+// running forever.
 func block() { <-time.After(time.Hour) }
 
 type zeros struct{}
@@ -172,7 +172,7 @@ func self() string {
 func fakeEnv(name string) []string {
 	// A race-enabled binary sleeps for a second before it exits, unless told otherwise.
 	env := proc.Environ(os.Environ(), fakeVariable+"="+name, "GORACE=atexit_sleep_ms=0")
-	if mark, ok := os.LookupEnv("GJC_CHILD"); ok { // what a fake starts carries its mark, as with other programs
+	if mark, ok := os.LookupEnv("GJC_CHILD"); ok { // children of a fake inherit its mark, as those of other programs do
 		env = append(env, "GJC_CHILD="+mark)
 	}
 	return env

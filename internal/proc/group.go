@@ -55,9 +55,9 @@ func (g *Group) Len() int {
 	return len(g.children)
 }
 
-// Close ends all children concurrently by [Process.Shutdown] without a goodbye, and refuses new ones. It returns when nothing is left:
-// within three times the longest Grace, or soon after ctx has ended. It waits two seconds longer for children that do not end
-// after a kill. A guarded group also ends descendants that have left the groups of its children. It may be called twice.
+// Close ends all children concurrently with [Process.Shutdown], without a goodbye, and refuses new ones. It returns when no process
+// is left: within three times the longest Grace, or soon after ctx has ended. It waits two seconds longer for children that do not
+// end after a kill. A guarded group also ends descendants that have left the groups of its children. Close may be called twice.
 func (g *Group) Close(ctx context.Context) error {
 	g.mu.Lock()
 	g.closed = true
@@ -90,7 +90,8 @@ func (g *Group) Sweep(mark string) {
 	}
 }
 
-// Hasten limits the grace of [Process.Terminate] for all children of the group, also of calls under way: the program is about to end.
+// Hasten limits the grace of [Process.Terminate] for all children of the group, including calls under way. It is for a program that
+// is about to end.
 func (g *Group) Hasten(limit time.Duration) {
 	g.mu.Lock()
 	g.maxGrace = limit

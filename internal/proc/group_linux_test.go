@@ -20,7 +20,7 @@ import (
 	"github.com/gajae-code/gjc/internal/proc"
 )
 
-// The tests of this file look at the process table.
+// The tests in this file inspect the process table.
 
 // processState returns the state letter and the group of a process; ok is false when there is none.
 func processState(pid int) (state byte, group int, ok bool) {
@@ -34,7 +34,7 @@ func processState(pid int) (state byte, group int, ok bool) {
 	return fields[0][0], group, true
 }
 
-// alive reports that a process runs: a zombie does not.
+// alive reports whether a process runs: a zombie does not.
 func alive(pid int) bool {
 	state, _, ok := processState(pid)
 	return ok && state != 'Z' && state != 'X'
@@ -80,8 +80,8 @@ func untilGone(t *testing.T, pid int) {
 	}
 }
 
-// untilGroupGone waits until no process of a group runs. They have been killed, but a killed process needs a moment on a
-// processor to die, and the children of a child cannot be waited for.
+// untilGroupGone waits until no process of a group runs. A killed process needs a moment of processor time to end, and the children
+// of a child cannot be waited for.
 func untilGroupGone(t *testing.T, group int) {
 	t.Helper()
 	for _, pid := range membersOf(t, group) {
@@ -101,7 +101,7 @@ func atoi(t *testing.T, s string) int {
 	return n
 }
 
-// printedPID returns the process id that the fake parent printed. The child's lines stand before it or behind it.
+// printedPID returns the process ID that the fake parent printed. Lines from its child may precede or follow it.
 func printedPID(t *testing.T, text string) int {
 	t.Helper()
 	for line := range strings.Lines(text) {
@@ -193,7 +193,7 @@ func TestWait_ProcessThatLeftTheGroupHoldsTheOutput(t *testing.T) {
 	}
 }
 
-// However short the wait for more is, what the leader has printed is kept: that it was not read yet is the machine's doing.
+// Output of the leader is kept however short the time to drain it: that it is still unread may be due to a slow machine.
 func TestWait_KeepsWhatWasPrintedInTheShortestTime(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		for _, setsid := range [][]string{{"stubborn"}, {"stubborn", "setsid"}} {
@@ -233,7 +233,7 @@ func TestKeepBackground_RunsOnUntilKill(t *testing.T) {
 			if !alive(pid) {
 				t.Errorf("background process %d is gone", pid)
 			}
-			// The zombie keeps the group's id from being given away.
+			// The zombie reserves the group's ID.
 			if state, _, ok := processState(p.PID()); !ok || state != 'Z' {
 				t.Errorf("the leader's state is %q, %v; want a zombie", state, ok)
 			}
@@ -372,7 +372,7 @@ func TestStart_ContextThatEndsMeanwhileLeavesNoChild(t *testing.T) {
 	}
 }
 
-// childrenOf returns the processes that a process has started.
+// childrenOf returns the children of a process.
 func childrenOf(t *testing.T, parent int) (pids []int) {
 	t.Helper()
 	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
@@ -408,7 +408,7 @@ func TestChildOutlivesTheCallersThread(t *testing.T) {
 	noLeaks(t)
 	started := make(chan *proc.Process)
 	go func() {
-		// A goroutine that ends while it is locked takes its thread with it.
+		// A goroutine that exits while it is locked to its thread ends the thread.
 		runtime.LockOSThread()
 		p, err := proc.Start(context.Background(), &proc.Options{Path: self(), Env: fakeEnv("echo"), Stdin: true})
 		if err != nil {
@@ -437,7 +437,7 @@ func TestChildOutlivesTheCallersThread(t *testing.T) {
 	_ = p.Stdout().Close()
 }
 
-// Terminate gives all of the group its time, and what has left it too, though the leader has ended at once.
+// Terminate gives the grace period to all processes of the group and to those that have left it, even if the leader ends at once.
 func TestTerminate(t *testing.T) {
 	for _, test := range []struct {
 		name, line string
@@ -480,7 +480,7 @@ func TestTerminate(t *testing.T) {
 	}
 }
 
-// Hasten bounds a Terminate that is under way, and one that comes behind it.
+// Hasten limits a Terminate that is under way and one that follows.
 func TestGroup_Hasten(t *testing.T) {
 	for _, before := range []bool{false, true} {
 		t.Run(fmt.Sprint(before), func(t *testing.T) {
@@ -516,7 +516,7 @@ func TestGroup_Hasten(t *testing.T) {
 	}
 }
 
-// carriersOf returns the processes that carry a mark or a part of it, once those that were killed have had their moment.
+// carriersOf returns the processes with a mark or a part of it, after waiting a moment for killed ones to end.
 func carriersOf(t *testing.T, mark string) (pids []int) {
 	t.Helper()
 	dirs, err := filepath.Glob("/proc/[0-9]*")
@@ -532,7 +532,7 @@ func carriersOf(t *testing.T, mark string) (pids []int) {
 	return pids
 }
 
-// What has left the group of a process that ended by itself runs on with KeepMarked, until the whole is swept.
+// With KeepMarked, processes that have left the group run on after the process ends by itself, until the whole mark is swept.
 func TestKeepMarked(t *testing.T) {
 	noLeaks(t)
 	out := new(sink)
@@ -561,5 +561,5 @@ func TestMark_ReachesWhatLeftTheGroup(t *testing.T) {
 		Args: []string{"stubborn", "setsid"}, Stdout: out, DrainQuiet: 20 * time.Millisecond, Mark: "test-" + strconv.Itoa(os.Getpid()),
 	})
 	wait(t, p)
-	untilGone(t, printedPID(t, out.close())) // it has been killed, and needs a moment on a processor to die
+	untilGone(t, printedPID(t, out.close())) // killed, but needs a moment of processor time to end
 }

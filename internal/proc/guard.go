@@ -115,7 +115,7 @@ func (g *guard) sayLocked(line string) {
 	}
 }
 
-// add adds the process group of a child; drop removes it.
+// add registers the process group of a child with the guard; drop removes it.
 func (g *guard) add(group int) {
 	if g == nil || !hasGuard {
 		return

@@ -14,10 +14,10 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// patience is how long a test waits for what must come before it fails.
+// patience is how long a test waits for an expected event before it fails.
 const patience = time.Minute
 
-// start starts a fake under the test: it is gone when the test ends, and so is every goroutine of it.
+// start starts a fake for the test. The process and its goroutines have ended when the test ends.
 func start(t *testing.T, fake string, o proc.Options) *proc.Process {
 	t.Helper()
 	o.Path = self()
@@ -68,7 +68,7 @@ func readLine(t *testing.T, r io.Reader) string {
 	}
 }
 
-// sink collects output and notes when it was called too late or side by side.
+// sink collects output, and records writes that are late or concurrent.
 type sink struct {
 	mu     sync.Mutex
 	b      strings.Builder
@@ -93,7 +93,7 @@ func (s *sink) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// close returns what was written. Writes from now on are late.
+// close returns the collected text. Later writes are late.
 func (s *sink) close() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

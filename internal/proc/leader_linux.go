@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dieWithParent makes the kernel kill the leader when the thread that started it ends, which is the end of this process: see the owner
-// goroutine.
+// dieWithParent makes the kernel kill the leader when the thread that started it ends. That thread ends only with this process: see
+// the owner goroutine.
 func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
 
 // childInfo is the part of the kernel's siginfo that waitid sets.
@@ -18,7 +18,7 @@ type childInfo struct {
 	_      [unsafe.Sizeof(uintptr(0)) - 4]byte // the union is aligned like a pointer
 	_      [2]int32                            // pid, uid
 	status int32
-	_      [100]byte // up to the kernel's 128 bytes, and then some
+	_      [100]byte // padding beyond the kernel's 128 bytes
 }
 
 func waitNoReap(pid int) (ExitState, error) {

@@ -13,15 +13,15 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// leader is the child and the job object of the child and its descendants. The job ends with its last handle, also if this process is
-// killed.
+// leader is the child, and the job object of the child and its descendants. The job ends when its last handle is closed, including
+// when this process is killed.
 type leader struct {
 	cmd *exec.Cmd
 	job windows.Handle
 }
 
 func (l *leader) prepare(cmd *exec.Cmd, _ bool) {
-	// Suspended: it must not run before it is in the job. Without CREATE_NO_WINDOW, each child of a program without a
+	// Suspended: the process must not run before it is in the job. Without CREATE_NO_WINDOW, each child of a program without a
 	// console would open a console window.
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		CreationFlags: windows.CREATE_SUSPENDED | windows.CREATE_NO_WINDOW | windows.CREATE_NEW_PROCESS_GROUP,

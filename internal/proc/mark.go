@@ -11,8 +11,8 @@ import (
 // markVariable is the environment variable with the mark of a child, which its descendants inherit.
 const markVariable = "GJC_CHILD"
 
-// NewMark returns a unique mark. It begins with the identity of this process, so that marks of dead owners can be recognized. A mark that
-// continues another one after a dot is a part of it: [Sweep] of the whole includes its parts.
+// NewMark returns a unique mark. It begins with the identity of this process, so that marks of dead owners can be recognized. A
+// mark that consists of another one, a dot and more text is a part of that one: a [Sweep] of the whole includes its parts.
 func NewMark() string { return identity() + "." + rand.Text() }
 
 // PartOf returns a new mark that is a part of another one.
@@ -41,7 +41,7 @@ func End(mark string, grace time.Duration) {
 	Sweep(mark)
 }
 
-// sweepDead kills all processes with the mark of a process that has ended without ending them.
+// sweepDead kills all processes whose mark belongs to an owner that ended without ending them.
 func sweepDead() { sweep(&target{deadOwners: true}, maxSweep) }
 
 // maxSweep bounds a sweep: processes may be started faster than they are found.

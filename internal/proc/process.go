@@ -257,7 +257,7 @@ func (p *Process) own(started chan<- error) {
 		Sweep(p.opts.Mark)
 	}
 
-	if p.stdin != nil && !p.opts.PTY { // a pseudo-terminal has no reader any more
+	if p.stdin != nil && !p.opts.PTY { // no process reads a pseudo-terminal any longer
 		_ = p.stdin.Close()
 	}
 	p.endStreams()
@@ -328,7 +328,8 @@ func (p *Process) drain() {
 	}
 }
 
-// catchUp waits until the pumps have copied the output of the leader, if they go on after its end: on a busy machine they may be late.
+// catchUp waits until the pumps have copied the output of the leader, if they still run after its end: on a busy machine they may
+// be late.
 func (p *Process) catchUp(limit <-chan time.Time) {
 	for _, u := range p.pumps {
 		empty := u.stream.empty()

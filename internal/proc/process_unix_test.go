@@ -119,7 +119,7 @@ func TestProcess_EnvironmentIsTheGivenOne(t *testing.T) {
 	got, _ := io.ReadAll(p.Stdout())
 	env := strings.Split(strings.TrimSpace(string(got)), "\n")
 	if mark := env[len(env)-1]; strings.HasPrefix(mark, "GJC_CHILD=") {
-		env = env[:len(env)-1] // what the child is found by
+		env = env[:len(env)-1] // the mark by which the child is found
 	}
 	if diff := cmp.Diff([]string{fakeVariable + "=env", "A=1"}, env); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)
@@ -230,7 +230,7 @@ func TestStart_ManyTimesLeavesNoFilesOpen(t *testing.T) {
 	before := 0
 	for i := range 20 {
 		if i == 1 {
-			before = openFiles(t) // the first process of all makes the runtime open its own
+			before = openFiles(t) // the first process makes the runtime open files of its own
 		}
 		p := start(t, "fail", proc.Options{Stdin: true})
 		_, _ = io.ReadAll(p.Stdout())

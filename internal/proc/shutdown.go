@@ -30,10 +30,10 @@ func (p *Process) Shutdown(ctx context.Context, goodbye func(context.Context) er
 	return p.killAndWait()
 }
 
-// Terminate asks the group of the process and all processes with its mark to end (SIGTERM; also SIGHUP on a pseudo-terminal), and kills
-// the rest after grace, or when ctx ends. Unlike [Process.Shutdown], it gives all of them that time, also after the end of the
-// leader. On Windows it kills at once. It returns when nothing of the process is left; the only error is that the kill did not
-// end it in time. If another Terminate or a Shutdown is under way, it waits for that.
+// Terminate asks the group of the process and all processes with its mark to end (SIGTERM; also SIGHUP on a pseudo-terminal), and
+// kills the rest after grace, or when ctx ends. Unlike [Process.Shutdown], it gives that time to all of them, even after the end of
+// the leader. On Windows it kills at once. It returns when no process is left; the only error is that the kill did not end them in
+// time. If another Terminate or a Shutdown is under way, it waits for that.
 func (p *Process) Terminate(ctx context.Context, grace time.Duration) error {
 	if p.beginShutdown() {
 		t := time.NewTimer(p.group.limitGrace(grace))

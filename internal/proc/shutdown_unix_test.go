@@ -18,7 +18,7 @@ import (
 )
 
 func TestShutdown_EachRungEndsWhatTheOnesBeforeDoNot(t *testing.T) {
-	const never = time.Hour // a rung that must not be waited out
+	const never = time.Hour // the grace of a step that must not time out
 	const short = 20 * time.Millisecond
 	sayBye := func(p *proc.Process) func(context.Context) error {
 		return func(context.Context) error {
@@ -50,7 +50,7 @@ func TestShutdown_EachRungEndsWhatTheOnesBeforeDoNot(t *testing.T) {
 			noLeaks(t)
 			o := proc.Options{Stdin: test.stdin, Grace: test.grace}
 			p := start(t, test.fake, o)
-			if test.fake == "echo" { // it says that it is up when it is spoken to
+			if test.fake == "echo" { // echo reports that it is ready only when it receives a line
 				if _, err := io.WriteString(p.Stdin(), "ready\n"); err != nil {
 					t.Fatal(err)
 				}
@@ -146,7 +146,7 @@ func TestShutdown_ManyAtOnce(t *testing.T) {
 	}
 }
 
-// A process id can belong to another process as soon as its leader is reaped.
+// A process ID can be reused as soon as the leader is reaped.
 func TestKill_SendsNothingOnceTheLeaderIsReaped(t *testing.T) {
 	noLeaks(t)
 	p := start(t, "echo", proc.Options{Stdin: true})

@@ -14,8 +14,8 @@ import (
 // pipe buffers, so that no output of the process is lost.
 const maxRest = 1 << 20
 
-// stream reads a child's output. It returns [io.EOF] for any end of a pipe or a pseudo-terminal, and ends after the end of the process
-// even if another process holds the other side.
+// stream reads a child's output. It returns [io.EOF] for any end of a pipe or a pseudo-terminal. After the end of the process it
+// ends even if another process holds the other side.
 type stream struct {
 	f     *os.File
 	quiet time.Duration
@@ -65,7 +65,7 @@ func (s *stream) Read(p []byte) (int, error) {
 		case err == nil || n > 0:
 			return n, nil
 		case errors.Is(err, io.EOF), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, os.ErrClosed),
-			errors.Is(err, syscall.EIO): // the error on Linux when a terminal has no more users
+			errors.Is(err, syscall.EIO): // the error on Linux when no process has the terminal open
 			return 0, s.eof()
 		default:
 			return 0, err

@@ -2,5 +2,5 @@ package proc
 
 import "os"
 
-// readNow is for deadlines, which pipes do not have on Windows.
+// readNow exists only for systems whose pipes have deadlines; those of Windows do not.
 func readNow(*os.File, []byte) (int, error) { return 0, os.ErrDeadlineExceeded }

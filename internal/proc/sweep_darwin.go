@@ -40,7 +40,7 @@ func (t *target) has(pid, group int) bool {
 	if t.entry == "" && !t.deadOwners {
 		return false
 	}
-	// The number of arguments, the program, the arguments and the environment, each ended by a zero byte.
+	// The number of arguments, the program, the arguments and the environment, each terminated by a NUL byte.
 	args, err := unix.SysctlRaw("kern.procargs2", pid)
 	if err != nil {
 		return false

@@ -44,7 +44,7 @@ func (t *target) signal(sig syscall.Signal) (found, unsure int) {
 	return found, unsure
 }
 
-// has reports whether a process belongs to a target; sure is false if that is unknown at present.
+// has reports whether a process belongs to a target. sure is false if that cannot be determined yet.
 func (t *target) has(pid int) (named, sure bool) {
 	if len(t.groups) > 0 {
 		if s, ok := readStat(pid); ok && s.runs() && (t.groups[s.group] || t.groups[s.session]) {

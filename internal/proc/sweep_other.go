@@ -4,10 +4,10 @@ package proc
 
 import "syscall"
 
-// signal finds nothing: on Windows the job object holds all that a child starts.
+// signal finds no processes: on Windows the job object holds every descendant of a child.
 func (t *target) signal(syscall.Signal) (found, unsure int) { return 0, 0 }
 
-// groupLives is for those that were asked to end.
+// groupLives returns false: there is no process group to inspect.
 func groupLives(int) bool { return false }
 
 func ownIdentity() string { return "" }

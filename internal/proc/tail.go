@@ -15,7 +15,7 @@ type Tail struct {
 	total int64
 }
 
-// NewTail returns a tail of at most limit bytes. It allocates memory when it is written to.
+// NewTail returns a tail of at most limit bytes. It allocates memory on the first write.
 func NewTail(limit int) *Tail { return &Tail{limit: max(limit, 0)} }
 
 func (t *Tail) Write(p []byte) (int, error) {

@@ -22,9 +22,9 @@ func TestTail_KeepsTheEnd(t *testing.T) {
 		{4, []string{"abcdefghi"}, "fghi", true},
 		{4, []string{"ab", "cdefghijk", "l"}, "ijkl", true},
 		{4, []string{"xxé", "é"}, "éé", true},
-		{3, []string{"éé"}, "é", true},               // the first byte is half a letter
-		{3, []string{"🦐"}, "", true},                 // not even one letter fits
-		{5, []string{"\x80\x80"}, "\x80\x80", false}, // not ours to repair
+		{3, []string{"éé"}, "é", true},               // the first byte is half a character
+		{3, []string{"🦐"}, "", true},                 // not even one character fits
+		{5, []string{"\x80\x80"}, "\x80\x80", false}, // invalid input stays as it is
 		{0, []string{"abc"}, "", true},
 	} {
 		tail := proc.NewTail(test.limit)

@@ -1,4 +1,4 @@
-// Package prose extracts the texts of this repository that people read: comments, error texts and paragraphs of documents.
+// Package prose extracts the prose of this repository: comments, error texts and paragraphs of documents.
 package prose
 
 import (
@@ -13,21 +13,21 @@ import (
 	"strings"
 )
 
-// Text is a text with its position.
+// Text is a piece of prose with its position.
 type Text struct {
 	File string // slash-separated, relative to the root
 	Line int
 	Text string // on one line
 }
 
-// Texts has all texts of a repository, each kind in order of files and lines.
+// Texts holds all prose of a repository. Each kind is in order of files and lines.
 type Texts struct {
 	Comments   []Text // of Go files that are not generated
-	Errors     []Text // arguments of errors.New and fmt.Errorf outside of tests, with their verbs
+	Errors     []Text // arguments of errors.New and fmt.Errorf outside of tests, with formatting verbs
 	Paragraphs []Text // of Markdown files: paragraphs, list items and cells of tables
 }
 
-// Read returns the texts below the directory root. It skips testdata, node_modules, generated files and the changelog.
+// Read returns the prose below the directory root. It skips testdata, node_modules, generated files and the changelog.
 func Read(root string) (Texts, error) {
 	var all Texts
 	dir := os.DirFS(root)

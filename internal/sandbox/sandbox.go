@@ -1,6 +1,6 @@
-// Package sandbox runs programs that can write only below given directories and cannot open sockets without permission. On
-// Linux, a process of this program restricts itself with Landlock and seccomp and then executes the other program. Where the
-// kernel has no Landlock, bubblewrap restricts the access to files. Other systems have no sandbox.
+// Package sandbox runs programs that can write only below given directories and cannot open sockets without permission. On Linux, a
+// process of this program restricts itself with Landlock and seccomp and then executes the other program. If the kernel does not
+// support Landlock, bubblewrap restricts file access. Other systems have no sandbox.
 package sandbox
 
 import (
@@ -34,7 +34,8 @@ type Sandbox struct {
 	Kind Kind
 	// program is the path of the program to start: this program, or bwrap.
 	program string
-	// filter is the path of this program if it filters the system calls of what bwrap starts; empty if the kernel cannot.
+	// filter is the path of this program if it filters the system calls of the program that bwrap starts; empty if the kernel does
+	// not support that.
 	filter string
 }
 
@@ -73,7 +74,7 @@ func FindKind(kind Kind, self string, lookPath func(string) (string, error)) (*S
 // Command is the first argument of this program when it is to execute another program in a sandbox.
 const Command = "__sandboxed"
 
-// Wrap returns the program to start, and its arguments, so that the program at path runs with args in the sandbox.
+// Wrap returns a program and its arguments that run the program at path with args in the sandbox.
 func (s *Sandbox) Wrap(p *Policy, path string, args []string) (program string, all []string) {
 	if s.Kind == Bubblewrap {
 		all = bubblewrapArgs(p)
@@ -97,8 +98,8 @@ func (s *Sandbox) Wrap(p *Policy, path string, args []string) (program string, a
 	return s.program, append(all, args...)
 }
 
-// Enter executes the program that the arguments after [Command] name in place of this one, in a sandbox, with the environment
-// env. It returns only if that fails.
+// Enter replaces this process with the program that the arguments after [Command] name, in a sandbox, with the environment env. It
+// returns only on failure.
 func Enter(args, env []string) error {
 	p, callsOnly := new(Policy), false
 	for len(args) > 0 {

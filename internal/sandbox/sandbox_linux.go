@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// minABI is the first version of Landlock that covers all ways to change a file: truncation came with 3 (Linux 6.2).
+// minABI is the first version of Landlock that covers all ways to change a file: version 3 (Linux 6.2) added truncation.
 const minABI = 3
 
 // scopesABI is the first version that can restrict signals and abstract sockets to the sandbox (Linux 6.12).
@@ -42,7 +42,7 @@ func seccompError() error {
 	if _, ok := arches[runtime.GOARCH]; !ok {
 		return fmt.Errorf("no filters for system calls of %s", runtime.GOARCH)
 	}
-	// A kernel with seccomp filters reads the filter at the address, which is nil, and returns EFAULT.
+	// A kernel with seccomp filters reads the filter at the given nil address and returns EFAULT.
 	if err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, 0, 0, 0); !errors.Is(err, unix.EFAULT) {
 		return errors.New("the kernel has no seccomp filters")
 	}
@@ -61,8 +61,8 @@ const onFiles = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRU
 // devices are always writable.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts", "/dev/shm"}
 
-// enter restricts this thread and executes the program: the restrictions of the thread that does so apply to the process.
-// callsOnly filters the system calls only, for a process whose access to files is restricted already.
+// enter restricts this thread and executes the program, which inherits the restrictions of the thread. callsOnly filters only the
+// system calls, for a process whose file access is restricted already.
 func enter(p *Policy, callsOnly bool, command, env []string) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -100,7 +100,7 @@ func restrict(p *Policy) error {
 		return errno
 	}
 	rules := int(fd)
-	defer func() { _ = unix.Close(rules) }() // the restriction does not depend on it
+	defer func() { _ = unix.Close(rules) }() // the restriction does not depend on the descriptor
 	for _, path := range append(p.Write, devices...) {
 		if err := allow(rules, path); err != nil {
 			return err
@@ -121,7 +121,7 @@ func allow(rules int, path string) error {
 	if err != nil {
 		return &os.PathError{Op: "open", Path: path, Err: err}
 	}
-	defer func() { _ = unix.Close(fd) }() // the rule does not depend on it
+	defer func() { _ = unix.Close(fd) }() // the rule does not depend on the descriptor
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
@@ -158,14 +158,14 @@ const (
 
 func refuse(errno unix.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(errno) }
 
-// modeCall is a system call that sets the mode of a file, with the index of the mode argument. A call that opens a file has
-// flags in another argument; unless they create the file, the mode argument is undefined.
+// modeCall is a system call that sets the mode of a file, with the index of its mode argument. A call that opens a file also has a
+// flags argument; its mode is undefined unless the flags create the file.
 type modeCall struct {
 	call, mode, flags uint32
 	opens             bool
 }
 
-// makes are the flags of open that create a file.
+// makes contains the open flags that create a file.
 const makes = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
 
 // filter returns the program that the kernel runs before each system call. Without network, it refuses all sockets except
@@ -244,7 +244,8 @@ func bubblewrap(lookPath func(string) (string, error)) (string, bool) {
 
 // bubblewrapArgs returns the arguments of bwrap before the program.
 func bubblewrapArgs(p *Policy) []string {
-	// Without a PID namespace, /proc/PID/root of any other process leads out; without a user namespace, root could mount anything.
+	// Without a PID namespace, the program could escape through /proc/PID/root of another process; without a user namespace, root
+	// could mount anything.
 	args := []string{
 		"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--die-with-parent", "--unshare-user-try", "--unshare-pid", "--unshare-ipc",
 	}

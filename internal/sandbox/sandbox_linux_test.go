@@ -29,7 +29,7 @@ func kinds(t *testing.T, suite func(t *testing.T, s *sandbox.Sandbox)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, _ := sandbox.Find(self, exec.LookPath) // without one, each kind says why
+	found, _ := sandbox.Find(self, exec.LookPath) // if there is none, FindKind reports why for each kind
 	for _, kind := range []sandbox.Kind{sandbox.Landlock, sandbox.Bubblewrap} {
 		t.Run(string(kind), func(t *testing.T) {
 			s, err := sandbox.FindKind(kind, self, exec.LookPath)
@@ -146,14 +146,14 @@ print(b.recv(1))'`)
 				t.Errorf("a pair of %s sockets with the network: %v: %s", kind, err, out)
 			}
 		}
-		// Python's multiprocessing needs this.
+		// Python's multiprocessing needs a lock between processes.
 		if out, err := probe(t, s, new(sandbox.Policy), python+` -c 'import multiprocessing; multiprocessing.Lock()'`); err != nil {
 			t.Errorf("a lock between processes: %v: %s", err, out)
 		}
 	})
 }
 
-// Output and exit code are the same as without a sandbox.
+// Output and exit status are the same as without a sandbox.
 func TestSandbox_Transparent(t *testing.T) {
 	kinds(t, func(t *testing.T, s *sandbox.Sandbox) {
 		out, err := probe(t, s, new(sandbox.Policy), `echo "a  b"; echo $0; exit 3`)

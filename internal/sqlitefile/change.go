@@ -29,9 +29,9 @@ type Value struct {
 
 // Changed is the result of a change.
 type Changed struct {
-	// Table is the name as in the database. Key is the row's key; empty if it is unknown.
+	// Table is the name in the database's spelling. Key is the row's key; empty if it is unknown.
 	Table, Key string
-	// Old and New are the row before and after the change, a column a line; nil for none.
+	// Old and New are the row before and after the change, one column per line; nil for none.
 	Old, New *string
 }
 
@@ -60,13 +60,13 @@ func Apply(ctx context.Context, path string, c *Change) (done *Changed, err erro
 	if err != nil {
 		return nil, errors.Join(err, d.undo())
 	}
-	if err := d.exec("COMMIT"); err != nil { // a deferred constraint
+	if err := d.exec("COMMIT"); err != nil { // COMMIT checks deferred constraints
 		return nil, errors.Join(err, d.undo())
 	}
 	return done, nil
 }
 
-// undo rolls back a transaction. Some errors have already ended it.
+// undo rolls back a transaction. It is a no-op if an error has already ended the transaction.
 func (d *DB) undo() error {
 	d.conn.SetInterrupt(nil)
 	if d.conn.AutocommitEnabled() {
@@ -168,8 +168,8 @@ func (d *DB) apply(c *Change) (*Changed, error) {
 	return done, nil
 }
 
-// one returns an error unless the last statement has changed exactly one row. A broken database may have several rows
-// with a key, and a trigger or a constraint can make a statement have no effect.
+// one returns an error unless the last statement has changed exactly one row. A corrupt database may have several rows with the
+// same key, and a trigger or a constraint can make a statement a no-op.
 func (d *DB) one() error {
 	switch n := d.conn.Changes(); n {
 	case 1:
@@ -205,7 +205,7 @@ func (d *DB) insert(table string, c *Change) (*Changed, error) {
 		done.Key, done.New = id, rows.row()
 		return done, nil
 	}
-	// A table without rowids: show the inserted row.
+	// A table without rowids: return the inserted values.
 	var b strings.Builder
 	for _, v := range c.Values {
 		fmt.Fprintf(&b, "%s: %v\n", v.Column, v.Value)

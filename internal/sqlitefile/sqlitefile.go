@@ -37,7 +37,7 @@ var (
 	errNotDatabase = errors.New("not a SQLite database")
 	// errSlow reports a query that takes too long.
 	errSlow = fmt.Errorf("it takes longer than %v; ask for less", maxTime)
-	// errStatement reports a statement that does not only read.
+	// errStatement reports a statement that is not read-only.
 	errStatement = errors.New("only one SELECT statement can be run")
 )
 
@@ -70,7 +70,7 @@ func Open(ctx context.Context, path string) (*DB, error) {
 		return nil, err
 	}
 	if info, err := os.Stat(path + "-wal"); wal && (err != nil || info.Size() == 0) {
-		query = "immutable=1" // otherwise files would be created next to it
+		query = "immutable=1" // otherwise SQLite would create files next to the database
 	} else if _, err := os.Stat(path + "-shm"); wal && errors.Is(err, fs.ErrNotExist) {
 		query, stale = "immutable=1", "Changes that are only in its -wal file are not shown."
 	}
@@ -156,8 +156,8 @@ type Rows struct {
 	More bool
 }
 
-// Query runs one statement that only reads, and returns at most most rows. args are the values of its parameters:
-// strings, int64 or float64.
+// Query runs one read-only statement and returns at most most rows. args are the values of its parameters: strings, int64 or
+// float64.
 func (d *DB) Query(statement string, most int, args ...any) (rows *Rows, err error) {
 	if strings.ContainsRune(statement, 0) {
 		return nil, errStatement
@@ -232,7 +232,7 @@ func cell(stmt *sqlite.Stmt, i int) string {
 	}
 }
 
-// explain returns an error with a helpful text.
+// explain returns the context's cause if the context has ended, and otherwise err with a helpful text.
 func (d *DB) explain(err error) error {
 	if err != nil && d.ctx.Err() != nil {
 		return context.Cause(d.ctx)
@@ -284,7 +284,7 @@ func (d *DB) Tables(most int) (tables []Table, more bool, err error) {
 	return tables, rows.More, nil
 }
 
-// Find returns a table or view by name, ignoring case, with the statements of its indexes after its own; nil for none.
+// Find returns a table or view by name, ignoring case, with the statements of its indexes appended to its own; nil for none.
 func (d *DB) Find(name string) (*Table, error) {
 	rows, err := d.Query(`SELECT name, type, coalesce(sql, '') FROM sqlite_schema WHERE tbl_name = ? COLLATE NOCASE AND type IN ('table', 'view', 'index') AND sql IS NOT NULL
 		ORDER BY type = 'index'`, 100, name)
@@ -319,8 +319,8 @@ func (d *DB) Columns(table string) (columns []string, key string, err error) {
 	return columns, key, nil
 }
 
-// ByKey returns the row whose column key is value, and the value to bind for it. A column without a type can hold
-// numbers, which no text equals: if no text matches, the number is searched.
+// ByKey returns the row whose column key is value, and the value to bind for it. A column without a type can hold numbers, which do
+// not compare equal to text: if no text matches, ByKey searches for the number.
 func (d *DB) ByKey(table, key, value string) (rows *Rows, bound any, err error) {
 	query := "SELECT * FROM " + Quote(table) + " WHERE " + quoteKey(key) + " = ?"
 	rows, err = d.Query(query, 2, value)
@@ -334,7 +334,7 @@ func (d *DB) ByKey(table, key, value string) (rows *Rows, bound any, err error) 
 	} else {
 		return rows, value, nil
 	}
-	// Only an exact number: 007 does not match the text 7.
+	// Match only the canonical form of a number: 007 does not match 7.
 	rows, err = d.Query(query+" AND typeof("+quoteKey(key)+") IN ('integer', 'real')", 2, bound)
 	return rows, bound, err
 }

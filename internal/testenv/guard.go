@@ -15,7 +15,7 @@ const (
 	runVariable = "GJC_TEST_RUN"
 	// reportsVariable names the directory for the reports of [ReportProcess].
 	reportsVariable = "GJC_TEST_REPORTS"
-	// guardVariable names the run that a test binary is the guard of.
+	// guardVariable names the run that the test binary guards.
 	guardVariable = "GJC_TESTENV_GUARD"
 )
 
@@ -30,7 +30,7 @@ func Run(m interface{ Run() int }) (code int) {
 	}
 	code = m.Run()
 	if left := g.left(); code == 0 && len(left) > 0 {
-		fmt.Fprintf(os.Stderr, "processes left after:\n%s\n", strings.Join(left, "\n"))
+		fmt.Fprintf(os.Stderr, "processes are left:\n%s\n", strings.Join(left, "\n"))
 		code = 1
 	}
 	if err := g.stop(); err != nil {

@@ -38,7 +38,7 @@ func Processes(text string) (map[int]string, error) {
 		}
 		line, err := os.ReadFile(filepath.Join("/proc", dir.Name(), "cmdline"))
 		if err != nil || len(line) == 0 {
-			continue // it has ended meanwhile
+			continue // it has exited meanwhile
 		}
 		found[pid] = string(bytes.ReplaceAll(line, []byte{0}, []byte(" ")))
 	}
@@ -57,7 +57,7 @@ func reported(pid int) []byte {
 	}
 	started, env, _ := bytes.Cut(text, []byte{0})
 	if now, ok := startTime(pid); !ok || now != string(started) {
-		return nil // the ID belongs to another process now
+		return nil // the process ID has been reused
 	}
 	return env
 }
@@ -76,7 +76,7 @@ func startTime(pid int) (ticks string, ok bool) {
 	return fields[19], true
 }
 
-// guard is a process that outlives the test run and kills the processes that are left of it.
+// guard is a process that outlives the test run and kills the run's remaining processes.
 type guard struct {
 	cmd     *exec.Cmd
 	mark    string
@@ -119,7 +119,7 @@ func (g *guard) left() (lines []string) {
 		if found, err = Processes(g.mark); err != nil {
 			return []string{err.Error()}
 		}
-		delete(found, os.Getpid()) // if this run is a process of another one
+		delete(found, os.Getpid()) // this run may itself be part of another run
 		if len(found) == 0 {
 			return nil
 		}
@@ -143,7 +143,7 @@ func init() { // runs before everything else in the test binary
 	}
 }
 
-// runGuard waits for the end of the run, which closes stdin, and kills the processes that are left of it.
+// runGuard waits for the end of the run, which closes stdin, and kills the run's remaining processes.
 func runGuard(mark string) (code int) {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	KillProcesses(mark)
@@ -153,8 +153,8 @@ func runGuard(mark string) (code int) {
 	return 0
 }
 
-// KillProcesses kills the processes that [Processes] finds, until it finds none twice in a row: the environment of a process
-// that is being started cannot be read for a moment.
+// KillProcesses kills the processes that [Processes] finds, until it finds none twice in a row: the environment of a starting
+// process is briefly unreadable.
 func KillProcesses(text string) {
 	const pause = 20 * time.Millisecond
 	quiet := 0
@@ -169,7 +169,7 @@ func KillProcesses(text string) {
 				continue
 			}
 			quiet = 0
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended already
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have exited already
 		}
 	}
 }

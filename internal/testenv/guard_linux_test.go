@@ -16,7 +16,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// runVariable makes the test binary a test run of its own, of the kind that it names.
+// runVariable makes the test binary run as a separate test run of the kind that the value names.
 const runVariable = "GJC_TESTENV_TEST_RUN"
 
 func TestMain(m *testing.M) {
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(testenv.Run(runs[kind]))
 }
 
-// testRun is a *testing.M of a test.
+// testRun implements Run like a *testing.M.
 type testRun func() int
 
 func (r testRun) Run() int { return r() }
@@ -50,7 +50,7 @@ var runs = map[string]testRun{
 	"leaves": func() int { startOrphan(); return 0 },
 	"panics": func() int { startOrphan(); panic("as a timeout does") },
 	"hangs":  func() int { startOrphan(); select {} },
-	// Its environment is hidden from all but root.
+	// Only root can read its environment.
 	"hides": func() int {
 		cmd := exec.Command("/proc/self/exe")
 		cmd.Env = append(testenv.RunEnv(), runVariable+"=hidden")
@@ -79,7 +79,7 @@ func startOrphan() {
 	fmt.Println("started", cmd.Process.Pid)
 }
 
-// However a test run ends, nothing of it is left; one that passes and leaves something fails.
+// However a test run ends, none of its processes remain. A run that passes but leaves processes behind fails.
 func TestRun(t *testing.T) {
 	testenv.NeedsTool(t, "setsid")
 	for kind, want := range map[string]struct {
@@ -87,7 +87,7 @@ func TestRun(t *testing.T) {
 		says string
 	}{
 		"passes": {code: 0}, "fails": {code: 5}, "panics": {code: 2}, "hangs": {code: -1}, "hides": {code: 5},
-		"leaves": {code: 1, says: "processes left after:\n"},
+		"leaves": {code: 1, says: "processes are left:\n"},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -142,7 +142,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// ends waits for the end of a process that is no child of this one.
+// ends waits for the end of a process that is not a child of this one.
 func ends(fd int) bool {
 	for begin := time.Now(); time.Since(begin) < time.Minute; {
 		if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 1000); n > 0 {

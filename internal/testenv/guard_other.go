@@ -2,7 +2,7 @@
 
 package testenv
 
-// guard does nothing: the processes of a run cannot be found by their environment in a portable way.
+// guard does nothing: there is no portable way to find the processes of a run by their environment.
 type guard struct{}
 
 func startGuard() (*guard, error) { return &guard{}, nil }

@@ -21,8 +21,8 @@ func Update() bool { return *update }
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// Document holds a file of the repository, by its slash-separated path, to text, which begins with a heading. The file says after the
-// heading that it is generated. -update rewrites it.
+// Document checks that a file of the repository, given by its slash-separated path, has the content text, which begins with a
+// heading. The file has a note after the heading that it is generated. -update rewrites the file.
 func Document(t testing.TB, path, text string) {
 	t.Helper()
 	heading, rest, _ := strings.Cut(text, "\n")
@@ -61,7 +61,7 @@ func Skip(t testing.TB, format string, args ...any) {
 	t.Skipf(format, args...)
 }
 
-// NeedsTool returns the path of the program called name. Without it the test skips, or fails in a strict run.
+// NeedsTool returns the path of the program called name. If it is missing, it skips the test, or fails it in a strict run.
 func NeedsTool(t testing.TB, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -71,8 +71,8 @@ func NeedsTool(t testing.TB, name string) string {
 	return path
 }
 
-// NeedsInterop returns the directory with the node_modules of the interop clients. If "npm ci" has not been run
-// there, the test skips, or fails in a strict run.
+// NeedsInterop returns the directory with the node_modules of the interop clients. If "npm ci" has not been run there, it skips the
+// test, or fails it in a strict run.
 func NeedsInterop(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(ModuleRoot(t), "testdata", "interop")
@@ -94,7 +94,7 @@ func NeedsDelve(t testing.TB) string {
 	return goTool(t, "dlv")
 }
 
-// NeedsDebugpy returns the first Python on PATH that has debugpy. Without one the test skips, or fails in a strict run.
+// NeedsDebugpy returns the first Python on PATH that has debugpy. If there is none, it skips the test, or fails it in a strict run.
 func NeedsDebugpy(t testing.TB) string {
 	t.Helper()
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
@@ -109,8 +109,7 @@ func NeedsDebugpy(t testing.TB) string {
 	return ""
 }
 
-// NeedsLLDB returns the path of lldb-dap or of lldb-dap-VERSION. Without it the test skips, or fails in a strict
-// run.
+// NeedsLLDB returns the path of lldb-dap or of lldb-dap-VERSION. If there is none, it skips the test, or fails it in a strict run.
 func NeedsLLDB(t testing.TB) string {
 	t.Helper()
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
@@ -125,7 +124,7 @@ func NeedsLLDB(t testing.TB) string {
 	return ""
 }
 
-// NeedsChromium returns the path of Chromium, or of a Chrome. Without one the test skips, or fails in a strict run.
+// NeedsChromium returns the path of Chromium or Chrome. If there is none, it skips the test, or fails it in a strict run.
 func NeedsChromium(t testing.TB) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
@@ -148,8 +147,8 @@ func goTool(t testing.TB, name string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// NeedsLanguageServers returns the directory with the programs of the language servers that are npm packages. If
-// "npm ci" has not been run, the test skips, or fails in a strict run.
+// NeedsLanguageServers returns the directory with the programs of the language servers that are npm packages. If "npm ci" has not
+// been run, it skips the test, or fails it in a strict run.
 func NeedsLanguageServers(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(ModuleRoot(t), "testdata", "lsp", "node_modules", ".bin")

@@ -2,9 +2,9 @@ package testenv
 
 import "testing"
 
-// NeedsWatchpoints skips the test if the processor does not stop a program at a hardware watchpoint: on some virtual machines
-// the debug registers can be set without effect, and a debugger cannot detect it. As nothing can be installed to change that,
-// it skips in a strict run too.
+// NeedsWatchpoints skips the test if hardware watchpoints have no effect: on some virtual machines the debug registers can be set
+// without stopping the program, and a debugger cannot detect that. It skips in a strict run too, because no installation can fix
+// it.
 func NeedsWatchpoints(t testing.TB) {
 	t.Helper()
 	works, err := watchpoints()

@@ -106,7 +106,7 @@ var watchpoints = sync.OnceValues(func() (works bool, err error) {
 			return false, err
 		}
 		switch {
-		case status.Exited() && status.ExitStatus() == 0: // it has written without a stop
+		case status.Exited() && status.ExitStatus() == 0: // the process has written without stopping
 			reaped = true
 			return false, nil
 		case !status.Stopped():

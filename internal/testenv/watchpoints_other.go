@@ -2,5 +2,5 @@
 
 package testenv
 
-// watchpoints reports true without a test: machines without watchpoints are known for Linux on amd64 only.
+// watchpoints reports true without a test: only Linux on amd64 is known to have machines without watchpoints.
 func watchpoints() (bool, error) { return true, nil }

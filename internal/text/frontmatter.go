@@ -2,20 +2,21 @@ package text
 
 import "strings"
 
-// A FrontMatter is a Markdown file split at the fences of its front matter: two lines "---", of which the first begins the file.
+// A FrontMatter is a Markdown file split at the fences of its front matter: two "---" lines, the first of which is the first line
+// of the file.
 type FrontMatter struct {
 	// Head is the text between the fences. Its first line is line 2 of the file.
 	Head string
 	// Body is the text after the front matter, or the whole file if there is none.
 	Body string
-	// Found reports that the file has front matter. If it has not, Unclosed reports that the file begins like front matter, with
-	// a field, whose closing fence is missing.
+	// Found reports whether the file has front matter. If it does not, Unclosed reports whether the file begins with a fence and a
+	// field but lacks the closing fence.
 	Found, Unclosed bool
 }
 
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// SplitFrontMatter splits a file. It removes byte order marks and turns all line ends into "\n".
+// SplitFrontMatter splits a file. It removes byte order marks and converts all line breaks to "\n".
 func SplitFrontMatter(file string) FrontMatter {
 	file = lineEnds.Replace(strings.TrimLeft(file, "\ufeff"))
 	first, rest, _ := strings.Cut(file, "\n")
@@ -36,8 +37,8 @@ func SplitFrontMatter(file string) FrontMatter {
 
 func isFence(line string) bool { return strings.TrimRight(line, " \t") == "---" }
 
-// CutField splits a line "name: value" of front matter. It reports false if the line has no such form. The name consists of letters,
-// digits, - and _; white space around the value is removed.
+// CutField splits a line "name: value" of front matter. It reports false if the line does not have this form. The name consists of
+// letters, digits, - and _; white space around the value is removed.
 func CutField(line string) (name, value string, ok bool) {
 	name, value, ok = strings.Cut(line, ":")
 	if !ok || name == "" || value != "" && value[0] != ' ' && value[0] != '\t' {

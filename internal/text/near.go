@@ -26,7 +26,7 @@ func Distance(a, b string) int {
 	return row[len(b)]
 }
 
-// Near returns the word among known that word probably stands for, or "" if none is similar enough. It ignores case.
+// Near returns the known word that most resembles word, ignoring case, or "" if none is similar enough.
 func Near(word string, known []string) string {
 	for i := 1; i < len(word); i++ { // two swapped letters are one mistake
 		swapped := word[:i-1] + string(word[i]) + string(word[i-1]) + word[i+1:]

@@ -1,4 +1,4 @@
-// Package text shortens, joins and compares text for people and models, and splits Markdown files from their front matter.
+// Package text shortens, joins and compares text for people and models, and separates the front matter of Markdown files.
 package text
 
 import (
@@ -11,7 +11,7 @@ import (
 
 const ellipsis = "…"
 
-// Truncate returns s if it has at most most characters, and otherwise its start and an ellipsis, at most most characters in all.
+// Truncate shortens s to at most most characters. If it removes any, the result ends in an ellipsis, which counts.
 func Truncate(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -28,7 +28,7 @@ func Truncate(s string, most int) string {
 	return s
 }
 
-// TruncateBytes returns s if it has at most most bytes, and otherwise the characters that fit into most bytes, and an ellipsis.
+// TruncateBytes shortens s to at most most bytes, at a character boundary, and appends an ellipsis if it removes any.
 func TruncateBytes(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -39,7 +39,7 @@ func TruncateBytes(s string, most int) string {
 	return s[:most] + ellipsis
 }
 
-// Tail returns the end of s, at most most bytes. If the end of a line is in the first half of it, it begins after that.
+// Tail returns the end of s, at most most bytes. If there is a line break in the first half of these, the result begins after it.
 func Tail(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -76,7 +76,7 @@ func Count(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun
 }
 
-// Middle shortens s to about most bytes. It keeps both ends, and says how many bytes are missing between them.
+// Middle shortens s to about most bytes. It keeps both ends and states how many bytes were removed between them.
 func Middle(s string, most int) string {
 	if len(s) <= most {
 		return s

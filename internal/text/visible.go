@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Visible returns text with its control characters, and what is not seen or turns the direction of writing, as escapes: a program or a model
-// must not forge what a person is asked, or what a terminal does. Ends of lines and tabs stay.
+// Visible returns text with escapes in place of control characters, invisible characters and those that change the writing
+// direction. A program or a model must not forge a question to the user or control the terminal. Line breaks and tabs stay.
 func Visible(text string) string {
 	if !strings.ContainsFunc(text, Forges) {
 		return text
@@ -23,12 +23,12 @@ func Visible(text string) string {
 	return b.String()
 }
 
-// VisibleLine is [Visible] on one line.
+// VisibleLine is like [Visible], but returns a single line.
 func VisibleLine(text string) string {
 	return Visible(strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", " ").Replace(text))
 }
 
-// Forges reports whether r is a control character other than a line feed or a tab, or is one of forging.
+// Forges reports whether r is a control character other than a line feed or a tab, or is in one of the ranges of forging.
 func Forges(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
@@ -42,8 +42,8 @@ func Forges(r rune) bool {
 	}
 }
 
-// forging are the ranges of the characters that are not seen or mislead: marks, embeddings and isolates of direction, separators of
-// lines, tags. The first and the last of each belong to it.
+// forging lists ranges of invisible and misleading characters: directional marks, embeddings and isolates, line separators, and
+// tags. Both ends of a range are inclusive.
 var forging = [...][2]rune{
 	{0xAD, 0xAD},
 	{0x034F, 0x034F},

@@ -15,7 +15,7 @@ func TestSamePath(t *testing.T) {
 	}{
 		{"linux", "/w", "/w", true},
 		{"linux", "/w", "/W", false},
-		{"darwin", "/w", "/W", false}, // a question more is better than one too few
+		{"darwin", "/w", "/W", false}, // one question too many is better than one too few
 		{"windows", `C:\w`, `c:\W`, true},
 		{"windows", `C:\w`, `C:/w`, true},
 		{"windows", `C:\w`, `D:\w`, false},
@@ -26,7 +26,7 @@ func TestSamePath(t *testing.T) {
 	}
 }
 
-// Whatever is in the file, what is taken from it can be written and read again, and is an answer.
+// Whatever the file contains, the decoded entries are valid answers and survive a round trip.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"version":1,"workspaces":[{"path":"/w","state":"trusted","when":"2026-01-02T03:04:05Z","files":[{"name":"lsp.json","sha256":"00"}],"programs":true}]}`))
 	f.Add([]byte(`{"version":1,"workspaces":[{"path":"/w","state":"","when":"2026-01-02T03:04:05Z"}]}`))
@@ -45,7 +45,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		text, err := jsonx.Marshal(storedFile{Version: fileVersion, Workspaces: list})
 		if err != nil {
-			return // a time that JSON does not take
+			return // a time that JSON cannot represent
 		}
 		again, err := decode(text)
 		if err != nil {

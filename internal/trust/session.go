@@ -43,8 +43,8 @@ func (s *Session) own(sub *Subject) Verdict {
 	return Verdict{}
 }
 
-// Answer records the user's answer for a subject, for good if remember is set, otherwise for this session. If it cannot be stored,
-// it holds for this session, and the error says why.
+// Answer records the user's answer for a subject, permanently if remember is set, otherwise for this session. If it cannot be
+// stored, it applies to this session, and the error says why.
 func (s *Session) Answer(ctx context.Context, sub *Subject, state State, remember bool) error {
 	path := Canonical(sub.Path)
 	var err error

@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// FileError is the error for an invalid trust file. Nothing is trusted then, and the file is not modified.
+// FileError reports an invalid trust file. Nothing is trusted in that case, and the file is not modified.
 type FileError struct {
 	Path, Reason string
 }
@@ -184,7 +184,7 @@ func (s *Store) change(ctx context.Context, fn func([]Entry) ([]Entry, bool)) er
 	return nil
 }
 
-// lock takes an advisory lock on a file next to the store. The file is not removed, because that would be a race.
+// lock acquires an advisory lock on a file next to the store. The lock file is never removed, because removing it would be a race.
 func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 	f := flock.New(s.path+".lock", flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
 	ctx, cancel := context.WithTimeoutCause(ctx, lockWait, errors.New("timed out waiting for the lock of another process"))

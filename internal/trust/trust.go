@@ -19,7 +19,7 @@ type State string
 
 // The states.
 const (
-	Unknown State = "" // not asked, or not for these contents
+	Unknown State = "" // not asked, or asked for other contents
 	Trusted State = "trusted"
 	Denied  State = "denied"
 )
@@ -30,7 +30,7 @@ type File struct {
 	Name string
 	// Sum is the SHA-256 of the contents, in hex.
 	Sum string
-	// Runs describes what the file would run, for the user, one command or setting each. It may be empty.
+	// Runs describes the commands and settings in the file that would run something, for the user, one each. It may be empty.
 	Runs []string
 }
 
@@ -42,12 +42,12 @@ func NewFile(name string, data []byte, runs ...string) File {
 
 // A Subject is the object of a question about trust: a workspace in its present state.
 type Subject struct {
-	// Path is the workspace's directory, absolute. It is compared by [Canonical].
+	// Path is the workspace's directory, absolute. Paths are compared in the form that [Canonical] returns.
 	Path string
-	// Files contain commands.
+	// Files are the files that contain commands.
 	Files []File
-	// Programs are the programs in the workspace, and code there that other programs would load, as relative paths. They are trusted
-	// together, present and future ones.
+	// Programs lists the programs in the workspace, and code there that other programs would load, as relative paths. They are
+	// trusted together, including future ones.
 	Programs []string
 	// Changed describes what has changed since the user's last answer. It is for display only.
 	Changed []string
@@ -99,11 +99,11 @@ func (s *Subject) Describe() []string {
 	return lines
 }
 
-// changedPrograms is in Changed if the workspace had no programs before.
+// changedPrograms is the entry of Changed for programs that the answer does not include.
 const changedPrograms = "programs"
 
-// Printable returns s with unprintable characters as Go escapes, so that a file cannot forge what the user reads, and without its middle
-// if it is long.
+// Printable returns s with unprintable characters as Go escapes, so that a file cannot forge what the user reads. It removes the
+// middle of a long s.
 func Printable(s string) string {
 	const most = 400
 	if r := []rune(s); len(r) > most {
@@ -164,7 +164,8 @@ func (e *Entry) judge(s *Subject) Verdict {
 	return Verdict{State: e.State}
 }
 
-// record adds an answer for a subject to an entry. A second answer of the same kind adds to the first; another one replaces it.
+// record adds an answer for a subject to an entry. An answer with the same state adds to the earlier one; an answer with another
+// state replaces it.
 func (e *Entry) record(s *Subject, state State, now time.Time) {
 	if e.State != state {
 		e.Files, e.Programs = nil, false
@@ -181,7 +182,7 @@ func (e *Entry) record(s *Subject, state State, now time.Time) {
 	e.Programs = e.Programs || len(s.Programs) > 0
 }
 
-// Canonical returns the path of a workspace without symbolic links. It only cleans a path that does not exist.
+// Canonical returns the path of a workspace with symbolic links resolved. If the path does not exist, it is only cleaned.
 func Canonical(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real

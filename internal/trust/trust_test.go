@@ -49,8 +49,8 @@ func look(t *testing.T, s interface {
 	return v
 }
 
-// An answer is for what the user was shown: any other content is a new question, whatever the first answer was. What has
-// gone from the workspace is none.
+// An answer covers only what the user was shown: any other content requires a new question, whatever the first answer was. Content
+// removed from the workspace does not.
 func TestStore(t *testing.T) {
 	for _, state := range []trust.State{trust.Trusted, trust.Denied} {
 		dir := tempDir(t)
@@ -116,7 +116,7 @@ func TestStore_Merge(t *testing.T) {
 	}
 }
 
-// A link to a workspace is the workspace, and a link that has moved on is not.
+// A link to a workspace shares its answer until the link points elsewhere.
 func TestStore_Links(t *testing.T) {
 	dir := tempDir(t)
 	a, b, link := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "link")
@@ -141,7 +141,7 @@ func TestStore_Links(t *testing.T) {
 	if v := look(t, s, subject(link, false, "f=1")); v.State != trust.Unknown {
 		t.Errorf("%+v", v)
 	}
-	// A workspace that no longer exists can be revoked by the name in the list.
+	// A workspace that no longer exists can be revoked by its path in the list.
 	if err := os.Remove(a); err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestStore_Revoke(t *testing.T) {
 	}
 }
 
-// A file that makes no sense trusts nothing and is left as it is.
+// An invalid file trusts nothing and is not modified.
 func TestStore_Broken(t *testing.T) {
 	for _, tt := range []struct{ text, says string }{
 		{"", ""},
@@ -217,7 +217,7 @@ func TestStore_Broken(t *testing.T) {
 		if text, _ := os.ReadFile(path); string(text) != tt.text {
 			t.Errorf("%s was overwritten with %s", tt.text, text)
 		}
-		// The session keeps the answer.
+		// The session keeps the answer even though it cannot be stored.
 		session := trust.NewSession(s)
 		check(session.Answer(t.Context(), subject(dir, true), trust.Trusted, true))
 		if v := look(t, session, subject(dir, true)); v.State != trust.Trusted {
@@ -226,7 +226,7 @@ func TestStore_Broken(t *testing.T) {
 	}
 }
 
-// Writers at the same time do not lose each other's answers.
+// Concurrent writers do not lose each other's answers.
 func TestStore_Concurrent(t *testing.T) {
 	dir := tempDir(t)
 	path := filepath.Join(dir, "trust.json")
@@ -249,7 +249,7 @@ func TestStore_Concurrent(t *testing.T) {
 	}
 	left, err := filepath.Glob(filepath.Join(dir, ".trust-*"))
 	if err != nil || len(left) > 0 {
-		t.Errorf("left after: %q, %v", left, err)
+		t.Errorf("left: %q, %v", left, err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	gone := errors.New("gone")
@@ -272,7 +272,8 @@ func TestStore_Refuses(t *testing.T) {
 	}
 }
 
-// An answer for a session applies to no other session; one to remember outlives it; the newer one counts.
+// An answer for one session applies to no other session. A remembered answer outlives the session. The newer answer takes
+// precedence.
 func TestSession(t *testing.T) {
 	dir := tempDir(t)
 	store := trust.Open(filepath.Join(dir, "trust.json"))

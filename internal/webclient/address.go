@@ -48,7 +48,7 @@ func checkAddr(addr netip.Addr) error {
 	return nil
 }
 
-// embedded returns the IPv4 address in an IPv6 address of a translation mechanism.
+// embedded returns the IPv4 address that a translation mechanism embeds in an IPv6 address.
 func embedded(addr netip.Addr) (netip.Addr, bool) {
 	if !addr.Is6() {
 		return netip.Addr{}, false

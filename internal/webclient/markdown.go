@@ -26,12 +26,12 @@ const (
 	maxColumns = 30
 	// maxLink is the maximum length of an address, in bytes.
 	maxLink = 2000
-	// minMain is the minimum text of an element that is marked as the main content, in bytes.
+	// minMain is the minimum size of the text of an element marked as the main content, in bytes.
 	minMain = 200
 )
 
-// markdown converts an HTML page to Markdown: its main content if the page marks it, without menus, forms, scripts and
-// invisible parts. base makes links absolute.
+// markdown converts an HTML page to Markdown. If the page marks its main content, only that is converted. Menus, forms, scripts and
+// invisible parts are omitted. base resolves relative links.
 func markdown(page string, base *url.URL) string {
 	root, err := html.Parse(strings.NewReader(page[:min(len(page), maxHTML)]))
 	if err != nil {
@@ -66,7 +66,7 @@ func markdown(page string, base *url.URL) string {
 
 func firstLines(text string) string { return text[:min(len(text), 1000)] }
 
-// find returns the first element of a kind.
+// find returns the first visible element with the given tag.
 func find(root *html.Node, tag atom.Atom) *html.Node {
 	for n := range root.Descendants() {
 		if n.Type == html.ElementNode && n.DataAtom == tag && !hiddenNode(n) {

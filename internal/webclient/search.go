@@ -15,7 +15,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// SearchProvider is a web search service, or a way to choose one.
+// SearchProvider is a web search service, or a setting that selects or disables one.
 type SearchProvider string
 
 // The providers.
@@ -36,9 +36,9 @@ func SearchProviders() []SearchProvider {
 	return []SearchProvider{SearchAuto, SearchOff, SearchTavily, SearchPerplexity, SearchBrave, SearchExa, SearchSearXNG}
 }
 
-// SearchOptions configures searching. The zero value has no provider, because it has no key.
+// SearchOptions configures searching. The zero value disables it, because there is no key.
 type SearchOptions struct {
-	// Provider is [SearchAuto] if empty. No provider other than this one is used.
+	// Provider is the only provider to use; [SearchAuto] if empty.
 	Provider SearchProvider
 	// Keys are the providers' keys. SearXNG's is an optional token.
 	Keys map[SearchProvider]string
@@ -63,7 +63,7 @@ const (
 // Recency is the maximum age of results.
 type Recency string
 
-// The recencies; none is without a bound.
+// The recencies. An empty Recency has no limit.
 const (
 	RecencyDay   Recency = "day"
 	RecencyWeek  Recency = "week"
@@ -80,7 +80,7 @@ type Query struct {
 	Limit int
 }
 
-// Results is the result of a search. All texts except Answer are single lines without control characters.
+// Results is the result of a search. All strings except Answer are single lines without control characters.
 type Results struct {
 	// Answer is the provider's summary; often empty.
 	Answer  string

@@ -111,7 +111,7 @@ func TestSearch_Providers(t *testing.T) {
 			if r.Header.Get(c.header) != c.value {
 				t.Errorf("%s: %v", c.provider, r.Header)
 			}
-			_, _ = io.WriteString(w, c.answers) // the test reads it
+			_, _ = io.WriteString(w, c.answers) // the test checks the response
 		})
 		got, err := s.Search(t.Context(), Query{Text: "go & acp", Recency: c.recency, Limit: 3})
 		if err != nil {
@@ -218,7 +218,7 @@ func TestSearch_Login(t *testing.T) {
 		if user, pw, _ := r.BasicAuth(); user != "me" || pw != "pass" || r.URL.Path != "/sub/search" {
 			t.Errorf("%s %v", r.URL, r.Header)
 		}
-		_, _ = io.WriteString(w, `{"results":[]}`) // the test reads it
+		_, _ = io.WriteString(w, `{"results":[]}`) // the test checks the response
 	}))
 	defer s.Close()
 	all := client(Options{}).Searchers(&SearchOptions{SearXNG: s.URL + "/sub/", User: "me", Password: "pass", Keys: map[SearchProvider]string{SearchSearXNG: "t"}})

@@ -70,7 +70,7 @@ func readResults(body []byte) (*Results, error) {
 			// Exa's names for the content.
 			Summary string `json:"summary"`
 			Text    string `json:"text"`
-			// The date has another name at Tavily.
+			// Tavily uses another name for the date.
 			TavilyDate string `json:"published_date"`
 			Date       string `json:"publishedDate"`
 		} `json:"results"`
@@ -237,7 +237,7 @@ func askSearXNG(s *Searcher, q *Query) request {
 
 var errOtherAnswer = errors.New("a result of the wrong type")
 
-// decode decodes a response that must have a member.
+// decode decodes a response and requires one of its members.
 func decode(body []byte, member string, into any) error {
 	if err := jsonx.Unmarshal(body, into); err != nil {
 		return err

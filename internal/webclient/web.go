@@ -29,8 +29,8 @@ type Options struct {
 	AllowPrivate bool
 	// Timeout is the maximum time of one fetch with all redirects; 20 seconds if zero, at most 45.
 	Timeout time.Duration
-	// Proxy is the address of a proxy for all requests, http, https or socks5; if empty, the environment's proxies are
-	// used. NoProxy are hosts to reach directly.
+	// Proxy is the address of a proxy (http, https or socks5) for all requests. If empty, the environment's proxies are used.
+	// NoProxy lists hosts to reach directly.
 	Proxy   string
 	NoProxy []string
 	// CAFiles are PEM files with additional trusted certificates.
@@ -41,7 +41,7 @@ type Options struct {
 
 // Limits of a fetch.
 const (
-	// MaxBody is the maximum number of unpacked bytes of a response that are read.
+	// MaxBody is the maximum number of decompressed bytes of a response that are read.
 	MaxBody = 10 << 20
 	// DefaultTimeout is the default of [Options].Timeout.
 	DefaultTimeout = 20 * time.Second
@@ -52,7 +52,7 @@ const (
 
 // Errors of this package.
 var (
-	// errAddress reports a URL that is not fetched: with another scheme, with a password, or invalid.
+	// errAddress reports a URL that is rejected: one with an unsupported scheme, with a password, or an invalid one.
 	errAddress = errors.New("the address cannot be fetched")
 	// errPrivate reports an address of this machine or of a private network.
 	errPrivate = errors.New("addresses of this machine and of private networks are not fetched; the setting web.allowPrivate allows them")
@@ -67,7 +67,7 @@ func (e *redirectError) Error() string {
 	return "it has moved to " + e.To + ", on another host; fetch that address if it is what you want"
 }
 
-// Client fetches pages. It is safe for concurrent use and needs no closing.
+// Client fetches pages. It is safe for concurrent use and need not be closed.
 type Client struct {
 	opts  Options
 	proxy func(*url.URL) (*url.URL, error)
@@ -75,8 +75,8 @@ type Client struct {
 	begin func() (*transports, error)
 }
 
-// transports reach servers directly with a check of every address before it is dialed, through a proxy that resolves
-// names itself, or directly at any address, which the user must permit.
+// transports holds three transports. direct checks every address before dialing it, proxied uses a proxy that resolves names
+// itself, and open dials any address, which the user must permit.
 type transports struct{ direct, proxied, open *http.Transport }
 
 // New returns a client. It does no I/O.
@@ -247,7 +247,7 @@ func (c *Client) checkName(ctx context.Context, host string) error {
 		return checkAddr(addr)
 	}
 	if last := name[strings.LastIndexByte(name, '.')+1:]; last != "" && '0' <= last[0] && last[0] <= '9' {
-		return errPrivate // 127.1, 0x7f.1: forms of addresses that a proxy may accept; no name ends with a number
+		return errPrivate // 127.1, 0x7f.1: forms of addresses that a proxy may accept; no host name ends in a number
 	}
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") || strings.HasSuffix(name, ".internal") || strings.HasSuffix(name, ".local") || !strings.Contains(name, ".") {
 		return errPrivate

@@ -75,7 +75,7 @@ func TestFetch_OverProxy(t *testing.T) {
 	var asked []string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.URL.String())
-		_, _ = fmt.Fprint(w, "by proxy") // the test reads it
+		_, _ = fmt.Fprint(w, "by proxy") // the test checks the response
 	}))
 	defer s.Close()
 	c := New(Options{Proxy: s.URL})
@@ -99,11 +99,11 @@ func TestFetch(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/page", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=euc-kr")
-		_, _ = w.Write([]byte("<p>\xbe\xc8\xb3\xe7</p>")) // the test reads it
+		_, _ = w.Write([]byte("<p>\xbe\xc8\xb3\xe7</p>")) // the test checks the response
 	})
 	mux.HandleFunc("/json", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(`{"a":1}`)) // the test reads it
+		_, _ = w.Write([]byte(`{"a":1}`)) // the test checks the response
 	})
 	mux.HandleFunc("/on/", func(w http.ResponseWriter, r *http.Request) {
 		n := len(r.URL.Path) - len("/on/")

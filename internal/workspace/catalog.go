@@ -18,7 +18,8 @@ type Options struct {
 	Roots []string
 	// Home is the user's home directory, AgentDir the directory of gjc's own files. If empty, they are not read.
 	Home, AgentDir string
-	// Env returns the environment of programs, as "NAME=value". If nil, it is empty, and PATH has no programs.
+	// Env returns the environment of programs, as "NAME=value". If Env is nil, the environment is empty and no program is found on
+	// PATH.
 	Env func(context.Context) []string
 	// Trust holds the user's answers. If nil, no project is trusted.
 	Trust *trust.Session
@@ -31,12 +32,11 @@ type Options struct {
 }
 
 const (
-	// MaxAge is the age at which files and programs are read again. It is short, so that a program that the user has just
-	// installed is found.
+	// MaxAge is the age at which files and programs are read again. It is short, so that newly installed programs are found soon.
 	MaxAge = 30 * time.Second
 	// ListAge is the maximum age for a list, which users request to check the effect of a change.
 	ListAge = 2 * time.Second
-	// maxPending bounds the changed paths that are kept; with more, all files are read again.
+	// maxPending bounds the recorded changed paths; if there are more, all files are read again.
 	maxPending = 4096
 )
 
@@ -48,8 +48,8 @@ type snapshot interface {
 	Environ() []string
 }
 
-// Catalog caches a snapshot of a workspace's configuration. It reads it at the first use, and again after [Catalog.Changed] reports a
-// relevant file, after an answer about trust, and after [MaxAge]. It starts no goroutine and needs no Close.
+// Catalog caches a snapshot of a workspace's configuration. It reads the configuration on first use, and again after a relevant
+// change reported to [Catalog.Changed], after an answer about trust, and after [MaxAge]. It starts no goroutine and needs no Close.
 type Catalog[S snapshot] struct {
 	Options Options
 	read    func(env []string, all bool) S
@@ -67,8 +67,8 @@ type Catalog[S snapshot] struct {
 	stale   bool       // all files are to be read again
 }
 
-// NewCatalog returns a catalog that calls read for a snapshot, with the environment for programs; all says that any file may have
-// changed. It does no I/O.
+// NewCatalog returns a catalog that obtains snapshots from read, which receives the environment for programs; all reports that any
+// file may have changed. NewCatalog does no I/O.
 func NewCatalog[S snapshot](o Options, read func(env []string, all bool) S) *Catalog[S] {
 	if o.GOOS == "" {
 		o.GOOS = runtime.GOOS
@@ -126,8 +126,8 @@ func (c *Catalog[S]) Changed(paths []string) {
 	}
 }
 
-// Answer records the user's answer for a subject from Untrusted: for good if remember is set, otherwise for this session. If it cannot
-// be stored, it holds for this session, and the error says why.
+// Answer records the user's answer for a subject from Untrusted, permanently if remember is set, otherwise for this session. If it
+// cannot be stored, it applies to this session, and the error says why.
 func (c *Catalog[S]) Answer(ctx context.Context, sub *trust.Subject, state trust.State, remember bool) error {
 	return c.Options.Trust.Answer(ctx, sub, state, remember)
 }
@@ -142,7 +142,7 @@ func (c *Catalog[S]) Environ(ctx context.Context) ([]string, error) {
 	return s.Environ(), nil
 }
 
-// Probe runs a program that prints its version or state. If it has not ended when ctx does, it is killed and the error is ctx's cause. The
+// Probe runs a program that prints its version or state. If ctx ends first, the program is killed and the error is ctx's cause. The
 // caller inspects the process's output and exit status.
 func (o *Options) Probe(ctx context.Context, options *proc.Options) (*proc.Process, error) {
 	start := proc.Start

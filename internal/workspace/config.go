@@ -6,8 +6,8 @@ import (
 	"github.com/gajae-code/gjc/internal/configfile"
 )
 
-// Config is the configuration of a workspace's servers or adapters, whose definitions have the type D, as read at one time. It is not
-// safe for concurrent use.
+// Config is the configuration of a workspace's servers or adapters, as read at one point in time. D is the type of their
+// definitions. It is not safe for concurrent use.
 type Config[D any] struct {
 	*View
 	Projects []*Project[D]
@@ -20,13 +20,13 @@ type Config[D any] struct {
 // Project is one root with its own configuration.
 type Project[D any] struct {
 	*Consent
-	// Defs are the present definitions, All those that a trusted project would have.
+	// Defs are the current definitions; All are those of the project if it were trusted.
 	Defs, All []D
-	// Used are the files that Defs are from.
+	// Used are the files that define Defs.
 	Used []*configfile.File
 }
 
-// Source says where a configuration is read from.
+// Source describes how a configuration is read.
 type Source[D any] struct {
 	// Subject is the name of the files without their extension ("lsp").
 	Subject string
@@ -102,7 +102,7 @@ func (c *Config[D]) NoteProgram(f Found) {
 	}
 }
 
-// AllProblems returns the problems, and what is not used because a project is not trusted, for the user.
+// AllProblems returns the problems for the user, including files and programs that are not used because a project is not trusted.
 func (c *Config[D]) AllProblems() []string {
 	all := slices.Clone(c.Problems)
 	if c.trustError != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/internal/trust"
 )
 
-// Consent lists what needs trust in one root, and holds the user's answer.
+// Consent lists the files and programs of one root that need trust, and holds the user's answer.
 type Consent struct {
 	Root string
 	// Files need trust; Ignored are the ones that are not trusted.
@@ -21,8 +21,8 @@ type Consent struct {
 	state                         trust.State
 }
 
-// newConsent returns the consent for a root with its own files. The error says why the answer could not be read; nothing is trusted
-// then.
+// newConsent returns the consent for a root with its own files. If the answer cannot be read, it returns an error and nothing is
+// trusted.
 func newConsent(root string, own []*configfile.File, answers *trust.Session) (*Consent, error) {
 	c := &Consent{Root: root}
 	for _, f := range own {
@@ -104,7 +104,7 @@ func (c *Consent) Reason() string {
 	return "the workspace is not trusted yet; trust it when the editor asks, or with \"gjc trust add " + c.Root + "\""
 }
 
-// untrusted returns texts for the user: what is not used because the root is not trusted.
+// untrusted describes, for the user, the files and programs that are not used because the root is not trusted.
 func (c *Consent) untrusted() []string {
 	var all []string
 	for _, f := range c.Ignored {

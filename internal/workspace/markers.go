@@ -31,8 +31,8 @@ func readNames(dir string) Directory {
 	return all
 }
 
-// hasMarker reports whether dir has one of the markers. A marker may be a path with wildcards; ** matches one part only. list returns
-// the names in a directory.
+// hasMarker reports whether dir contains one of the markers. A marker may be a path with wildcards; ** matches exactly one path
+// element. list returns the names in a directory.
 func hasMarker(dir string, markers []string, goos string, list func(string) Directory) bool {
 	return slices.ContainsFunc(markers, func(m string) bool {
 		return hasPath(dir, strings.Split(filepath.ToSlash(m), "/"), goos, list)
@@ -48,7 +48,7 @@ func hasPath(dir string, parts []string, goos string, list func(string) Director
 	if names[parts[0]] && (last || hasPath(filepath.Join(dir, parts[0]), parts[1:], goos, list)) {
 		return true
 	}
-	// These systems ignore case, so a name in another case must be searched for.
+	// These systems ignore case, so search for the name in any case.
 	fold := Folds(goos)
 	if !fold && !IsPattern(parts[0]) {
 		return false
@@ -64,10 +64,10 @@ func hasPath(dir string, parts []string, goos string, list func(string) Director
 // Folds reports whether file systems usually ignore case.
 func Folds(goos string) bool { return goos == "windows" || goos == "darwin" }
 
-// IsPattern reports whether a part of a marker has wildcards.
+// IsPattern reports whether a path element of a marker contains wildcards.
 func IsPattern(name string) bool { return strings.ContainsAny(name, "*?[{") }
 
-// MatchName matches one part of a marker. An invalid pattern matches as a name.
+// MatchName matches one path element of a marker. An invalid pattern matches literally.
 func MatchName(pattern, name string, fold bool) bool {
 	if fold {
 		pattern, name = strings.ToLower(pattern), strings.ToLower(name)

@@ -14,7 +14,7 @@ func LocalDirs(goos string) []string {
 	return []string{"node_modules/.bin", ".venv/bin", "venv/bin", ".env/bin", "vendor/bundle/bin", "bin"}
 }
 
-// ProgramNames returns the file names of a command. pathext is the variable PATHEXT, which counts on Windows only.
+// ProgramNames returns the file names of a command. pathext is the variable PATHEXT, which is used only on Windows.
 func ProgramNames(command, goos, pathext string) []string {
 	if goos != "windows" {
 		return []string{command}
@@ -52,7 +52,7 @@ func hasSeparator(command, goos string) bool {
 	return strings.Contains(command, "/") || goos == "windows" && strings.Contains(command, `\`)
 }
 
-// Variable returns the value of a variable in an environment. The last one counts.
+// Variable returns the value of a variable in an environment. The last occurrence takes precedence.
 func Variable(env []string, name, goos string) string {
 	for i := len(env) - 1; i >= 0; i-- {
 		k, v, _ := strings.Cut(env[i], "=")
@@ -65,15 +65,15 @@ func Variable(env []string, name, goos string) string {
 
 // Found is the result of a search for a command.
 type Found struct {
-	// Local is a program in a workspace, absolute, and Of its root. Path is a program outside all workspaces. Local and Path may be
-	// empty.
+	// Local is the absolute path of a program in a workspace, and Of is the workspace's root. Path is a program outside all
+	// workspaces. Local and Path may be empty.
 	Local, Of, Path string
-	// Why is the reason if both are empty.
+	// Why is the reason if Local and Path are empty.
 	Why string
 }
 
-// Find finds a command: an absolute path, a path relative to the root ws, or a name in the project's own directories, those of dir
-// before those of ws, and on PATH.
+// Find finds a command: an absolute path, a path relative to the root ws, or a name. It searches for a name in the project's own
+// directories, first those of dir, then those of ws, and then on PATH.
 func (v *View) Find(command, dir, ws string) Found {
 	key := command + "\x00" + dir + "\x00" + ws
 	if f, ok := v.programs[key]; ok {
@@ -139,9 +139,9 @@ func (v *View) names(command string) []string {
 	return ProgramNames(command, v.GOOS, Variable(v.Env, "PATHEXT", v.GOOS))
 }
 
-// Hits are the programs with a name on PATH.
+// Hits are the programs on PATH with a given name.
 type Hits struct {
-	// Inside is a program in a root that precedes Outside, which is in none. Either may be empty.
+	// Inside is a program in a root, found before Outside, which is in no root. Either may be empty.
 	Inside, Outside string
 }
 
@@ -168,13 +168,13 @@ func (v *View) OnPath(command string) Hits {
 	}
 }
 
-// Environ returns the environment for programs in the workspaces. Its PATH has no relative directories and none in a root that is not
-// trusted, so that no script runs an interpreter from there.
+// Environ returns the environment for programs in the workspaces. Its PATH omits relative directories and directories in an
+// untrusted root, so that no script runs an interpreter from there.
 func (v *View) Environ() []string {
 	return withPath(v.Env, v.PathDirs())
 }
 
-// PathDirs returns the directories of that PATH.
+// PathDirs returns the directories of the PATH that Environ returns.
 func (v *View) PathDirs() []string {
 	var dirs []string
 	for _, entry := range filepath.SplitList(Variable(v.Env, "PATH", v.GOOS)) {
@@ -188,7 +188,7 @@ func (v *View) PathDirs() []string {
 	return dirs
 }
 
-// withoutDir returns an environment without a directory on its PATH, and whether PATH had it.
+// withoutDir removes a directory from the PATH of an environment and reports whether PATH contained it.
 func withoutDir(env []string, dir, goos string) (rest []string, less bool) {
 	var dirs []string
 	for _, entry := range filepath.SplitList(Variable(env, "PATH", goos)) {

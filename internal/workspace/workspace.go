@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// A View is a view of workspaces and the machine at one time. It caches what it has read. It is not safe for concurrent use.
+// A View is a view of workspaces and the machine at one point in time. It caches what it reads. It is not safe for concurrent use.
 type View struct {
 	// Roots are the workspaces' directories, absolute and clean.
 	Roots []string
 	// Home is the user's home directory; empty for none. GOOS is the operating system.
 	Home, GOOS string
-	// Env has the PATH for programs.
+	// Env is the environment whose PATH is searched for programs.
 	Env []string
 	// LookPath finds a program on the PATH of an environment.
 	LookPath func(command string, env []string) (string, error)
@@ -50,7 +50,8 @@ func (v *View) Marked(dir string, markers []string) bool {
 	return hasMarker(dir, markers, v.GOOS, v.List)
 }
 
-// MarkedRoot reports whether a root has one of the markers, or its repository has one above it: an editor may open a part of a project.
+// MarkedRoot reports whether a root, or a parent directory within its repository, has one of the markers: an editor may open a part
+// of a project.
 func (v *View) MarkedRoot(root string, markers []string) bool {
 	return v.Marked(root, markers) || slices.ContainsFunc(v.Above(root), func(dir string) bool { return v.Marked(dir, markers) })
 }
@@ -82,7 +83,7 @@ func (v *View) RootOf(file string) string {
 	return best
 }
 
-// Owner returns the innermost root that contains a file, or "", by its path or after resolving the links of the file or its directory.
+// Owner returns the innermost root that contains a file, or "". It also resolves symlinks of the file and of its directory.
 func (v *View) Owner(file string) string {
 	names := []string{file, Real(file), filepath.Join(Real(filepath.Dir(file)), filepath.Base(file))}
 	best := ""
@@ -106,7 +107,8 @@ func Real(path string) string {
 	return path
 }
 
-// Within returns the path of a file relative to a directory, with slashes, by the rules of an operating system (GOOS).
+// Within returns the path of a file relative to a directory, with slashes, and whether the file is in it, by the rules of an
+// operating system (GOOS).
 func Within(dir, file, goos string) (rel string, ok bool) {
 	if goos == "windows" {
 		dir, file = slashed(dir), slashed(file)

@@ -78,8 +78,8 @@ func TestHasMarker(t *testing.T) {
 		{"linux", "*/*.prisma", true},
 		{"linux", "prisma/other", false},
 		{"linux", "*/b/*.sln", true},
-		{"linux", "**/*.sln", false}, // no walk through the whole tree
-		{"linux", "go.[mod", true},   // no pattern, so a name
+		{"linux", "**/*.sln", false}, // ** does not match nested directories
+		{"linux", "go.[mod", true},   // an invalid pattern matches literally
 		{"linux", "{x,y}.cabal", true},
 		{"linux", "Makefile/x", false},
 		{"linux", "", false},

@@ -25,10 +25,10 @@ type Catalog struct {
 
 	// The catalog's lock guards the fields below.
 	mux *lspmux
-	// visited are the files that [Catalog.For] was called for, one for each directory and type.
+	// visited are the files that [Catalog.For] was called for, one for each directory and file type.
 	visited []string
-	// direct are the rust-analyzers that were returned without lspmux, by program and root: one that may run must not be started
-	// again when lspmux starts later.
+	// direct records the rust-analyzers that were returned without lspmux, by program and root. One that may still be running must
+	// not be started a second time when lspmux starts later.
 	direct map[string]bool
 }
 

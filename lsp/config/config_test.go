@@ -203,7 +203,8 @@ func TestCatalog_For(t *testing.T) {
 	}
 }
 
-// TestCatalog_CustomServer covers compound extensions and whole names, and checks that the user's own servers precede the defaults.
+// TestCatalog_CustomServer covers compound extensions and whole file names, and checks that the user's own servers precede the
+// defaults.
 func TestCatalog_CustomServer(t *testing.T) {
 	m := newMachine(t, "blade-ls", "intelephense", "just-ls")
 	m.write("composer.json", "")
@@ -230,12 +231,13 @@ func TestCatalog_CustomServer(t *testing.T) {
 	}
 }
 
-// TestCatalog_Order checks the precedence of the files of all places: each sets one setting of its own and one of the place before.
+// TestCatalog_Order checks the precedence of all configuration files: each sets a new setting and overrides one of the file before
+// it.
 func TestCatalog_Order(t *testing.T) {
 	m := newMachine(t, "gopls")
 	m.write("go.mod", "")
 	places := []string{"~/", "~/.gemini/", "~/.gjc/agent/", ".gemini/", ".gjc/", ""}
-	names := []string{".lsp.yml", "lsp.yml", ".lsp.yaml", "lsp.yaml", ".lsp.json", "lsp.json"} // those that count less first
+	names := []string{".lsp.yml", "lsp.yml", ".lsp.yaml", "lsp.yaml", ".lsp.json", "lsp.json"} // in ascending order of precedence
 	n := 0
 	for _, p := range places {
 		for _, name := range names {
@@ -295,7 +297,7 @@ func TestCatalog_List(t *testing.T) {
 	if l.Unused[0].Name == "zls" {
 		t.Error("what has no marker comes first")
 	}
-	// The list has the servers for directories of files that were asked for.
+	// The list includes servers for the directories of requested files.
 	if got := m.forFile(c, "crate/src/x.rs"); got != "rust-analyzer@crate" {
 		t.Errorf("got %q", got)
 	}
@@ -353,7 +355,7 @@ func TestCatalog_LocalPrograms(t *testing.T) {
 	if l := m.list(c); len(l.Problems) > 0 {
 		t.Errorf("problems %q", l.Problems)
 	}
-	// A revocation by another process counts.
+	// A revocation by another process takes effect.
 	if was, err := m.store.Revoke(t.Context(), m.root); !was || err != nil {
 		t.Fatalf("%v, %v", was, err)
 	}
@@ -464,7 +466,7 @@ func TestCatalog_ProjectFiles(t *testing.T) {
 	}
 }
 
-// TestCatalog_PathsAsCommands checks that a command in the workspace is the project's, however it is written.
+// TestCatalog_PathsAsCommands checks that a command in the workspace belongs to the project, however it is written.
 func TestCatalog_PathsAsCommands(t *testing.T) {
 	for _, form := range []string{"tools/ls", "./tools/ls", "absolute", "~/ls", "elsewhere"} {
 		t.Run(form, func(t *testing.T) {
@@ -686,7 +688,8 @@ func BenchmarkFor(b *testing.B) {
 	})
 }
 
-// TestCatalog_MarkerAboveTheRoot checks that root markers above the root count within the repository: an editor may open a part of it.
+// TestCatalog_MarkerAboveTheRoot checks that root markers above the root are found within the repository: an editor may open a part
+// of it.
 func TestCatalog_MarkerAboveTheRoot(t *testing.T) {
 	m := newMachine(t, "gopls", "yaml-language-server")
 	m.write("go.mod", "")

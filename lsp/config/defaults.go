@@ -20,7 +20,7 @@ var defaults = sync.OnceValue(func() *configfile.File {
 	return f
 })
 
-// precedes maps servers to another server for the same files that they precede: in a project with the markers of the first one, the
+// precedes maps a server to another server for the same files that it replaces: in a project with the markers of the first one, the
 // second one reports false errors.
 var precedes = map[string]string{
 	"denols":  "typescript-language-server", // which reports errors for Deno's imports
@@ -40,7 +40,7 @@ var installJSON []byte
 // install returns the parsed installJSON. It must not be modified.
 var install = sync.OnceValue(func() (commands map[string]string) {
 	if err := jsonx.Unmarshal(installJSON, &commands); err != nil {
-		panic(err) // a test parses it
+		panic(err) // unreachable: a test parses it
 	}
 	return commands
 })

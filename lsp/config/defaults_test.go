@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// names are the servers in the documents, in their order.
+// names lists the default servers in the order of the documents.
 const names = `rust-analyzer tlaplus clangd zls gopls typescript-language-server biome eslint denols
 	vscode-html-language-server vscode-css-language-server vscode-json-language-server tailwindcss svelte
 	vue-language-server astro pyright basedpyright pylsp ruff jdtls kotlin-lsp metals hls ocamllsp elixirls erlangls gleam

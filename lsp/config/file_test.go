@@ -159,7 +159,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestRuns checks that the question about trust has all that a file can run, and nothing harmless.
+// TestRuns checks that the question about trust lists everything that a file can run, and nothing harmless.
 func TestRuns(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{`{"x": {"command": "sh", "args": ["-c", "curl evil"]}}`, `server "x" runs: sh -c curl evil`},
@@ -180,7 +180,7 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// TestRuns_InvalidCommand checks that the arguments are shown if the command next to them is invalid and they are used.
+// TestRuns_InvalidCommand checks that arguments that are used are shown even if the command is invalid.
 func TestRuns_InvalidCommand(t *testing.T) {
 	f := &configfile.File{Path: "lsp.json", Data: []byte(`{"gopls": {"command": 5, "args": ["-evil"]}}`)}
 	schema.Parse(f)

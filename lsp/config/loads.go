@@ -19,8 +19,8 @@ const (
 	tsserver = "typescript/lib/tsserver.js"
 )
 
-// loadsProject has the markers of project files that a server would load and run, by the server's command, the most important
-// first. Such a server runs code of the project even if its program is on PATH.
+// loadsProject lists markers of project files that a server would load and run, by the server's command, most important first. Such
+// a server runs code of the project even if its program is on PATH.
 var loadsProject = map[string][]string{
 	typescriptServer:                {"node_modules/typescript", ".yarn/sdks/typescript", ".vscode/pnpify/typescript"},
 	"vscode-eslint-language-server": {"node_modules/eslint", "eslint.config.*", ".eslintrc", ".eslintrc.*"},
@@ -106,7 +106,8 @@ func choosesPath(file string) bool {
 	return err != nil || len(data) > 64<<10 || strings.Contains(string(data), "path") || strings.Contains(string(data), `\`)
 }
 
-// withoutLoads returns a definition that loads nothing of the project, or why there is none. loaded is what it would load.
+// withoutLoads returns a definition that loads no project files, or why there is none. loaded is the path of the file that it would
+// load.
 func (s *snapshot) withoutLoads(ws *project, d *definition, program, loaded string) (harmless *definition, why string) {
 	why = fmt.Sprintf("it would run %s, which is the project's own, and is not used, because %s", loaded, ws.Reason())
 	if len(d.loads()) == 0 || !slices.Equal(d.loads(), loadsProject[typescriptServer]) {

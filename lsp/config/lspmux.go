@@ -23,13 +23,13 @@ const (
 type Lspmux struct {
 	// Path is the program; empty if it is not installed, not configured or turned off.
 	Path string
-	// Running says that its server has answered.
+	// Running reports whether lspmux's server has answered.
 	Running bool
-	// Why says why it does not run.
+	// Why is the reason if the server is not running.
 	Why string
 }
 
-// String returns a line for the user.
+// String describes the status in one line for the user.
 func (m Lspmux) String() string {
 	switch {
 	case m.Running:
@@ -41,7 +41,7 @@ func (m Lspmux) String() string {
 	}
 }
 
-// wrap returns the spec to run a server through lspmux. The path must be absolute: lspmux does not search PATH.
+// wrap returns a spec that runs the server of s through lspmux. Its path must be absolute: lspmux does not search PATH.
 func (m Lspmux) wrap(s *lsp.Spec) *lsp.Spec {
 	wrapped := *s
 	wrapped.Path = m.Path

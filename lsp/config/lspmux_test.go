@@ -19,7 +19,7 @@ import (
 	"github.com/gajae-code/gjc/lsp/config"
 )
 
-// asLspmux is the environment variable that makes the test binary act as lspmux; its value says how.
+// asLspmux is the environment variable that makes the test binary act as lspmux; its value selects the behavior.
 const asLspmux = "GJC_TEST_LSPMUX"
 
 func TestMain(m *testing.M) {
@@ -52,7 +52,7 @@ func TestLspmux(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name, does  string
-		missing     string // what is not there
+		missing     string // "program" or "config"
 		env         string
 		runs, there bool
 		says        string
@@ -85,7 +85,7 @@ func TestLspmux(t *testing.T) {
 			// It is probed once.
 			text, _ := os.ReadFile(log)
 			n := strings.Count(string(text), "[status]")
-			early := tt.does == "hangs" && n == 0 // it was ended before it came so far
+			early := tt.does == "hangs" && n == 0 // it was killed before it could write the log
 			if n != strings.Count(string(text), "\n") || (n == 1) != tt.there && !early {
 				t.Errorf("lspmux was run with %q", text)
 			}

@@ -51,8 +51,8 @@ func checkIdle(value *configfile.Node) (runs, problem string) {
 	}
 }
 
-// runs implements the function of the schema. Settings can run something because many servers take commands in them. Fields that can
-// start another server count too.
+// runs implements the schema's Runs. Settings can run something because many servers accept commands in them. Fields that can start
+// another server count too.
 func runs(field string, value *configfile.Node) string {
 	switch field {
 	case "settings", "initOptions":

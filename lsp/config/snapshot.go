@@ -144,7 +144,8 @@ func (s *snapshot) forRoot(ws *project) []usable {
 	})
 }
 
-// rootMarked reports whether a workspace's root or its repository has a marker of a server, which runs in the root in either case.
+// rootMarked reports whether a workspace's root or its repository has a marker of a server. In either case the server runs in the
+// root.
 func (s *snapshot) rootMarked(ws *project, d *definition) bool {
 	return s.MarkedRoot(ws.Root, d.Strings("rootMarkers"))
 }
@@ -227,7 +228,7 @@ func (d *definition) unsupported() string {
 	return ""
 }
 
-// program returns the program of a server, or why there is none.
+// program returns the path of a server's program, or why it cannot be used.
 func (s *snapshot) program(ws *project, d *definition, root string) (program, why string) {
 	f := s.find(d, root, ws)
 	s.NoteProgram(f)
@@ -252,8 +253,8 @@ func (s *snapshot) find(d *definition, root string, ws *project) workspace.Found
 	return f
 }
 
-// loadsFrom returns the directory in which a server starts to search for files to load, for files in dir. For TypeScript it is the
-// same for all files, because it searches once.
+// loadsFrom returns the directory in which a server begins its search for files to load, for files in dir. TypeScript's server
+// searches only once, from root.
 func (s *snapshot) loadsFrom(d *definition, root, dir string) string {
 	if slices.Equal(d.loads(), loadsProject[typescriptServer]) {
 		return root
@@ -286,7 +287,7 @@ func (s *snapshot) spec(ws *project, d *definition, root, dir string) (spec *lsp
 	return made, ""
 }
 
-// unused returns the servers that are not used, those that lack least first.
+// unused returns the servers that are not used, the most nearly usable first.
 func (s *snapshot) unused(used []usable) []lsp.Unused {
 	var lists [5][]lsp.Unused
 	seen := make(map[string]bool)
@@ -315,7 +316,7 @@ func (s *snapshot) onlyVersioned(ws *project, d *definition) bool {
 // unmarked is the rank of servers without a root marker in the workspace.
 const unmarked = 4
 
-// reason returns why a server is not used in a workspace's root, and its rank: lower ranks lack less.
+// reason returns why a server is not used in a workspace's root, and its rank: the lower, the closer the server is to being usable.
 func (s *snapshot) reason(ws *project, d *definition, ready []usable) (rank int, why string) {
 	if d.disabled() {
 		return 3, "turned off in " + d.Fields["disabled"].At

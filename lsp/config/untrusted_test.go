@@ -57,11 +57,11 @@ func TestCatalog_PathInTheWorkspace(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		path  []string
-		links map[string]string // new name to what it leads to
+		links map[string]string // symlink to target
 		// before and after are the program without and with trust; empty for none.
 		before, after string
 	}{
-		{"direnv", []string{"tools", "~/bin"}, nil, "~/bin/gopls", ""}, // a relative place never counts
+		{"direnv", []string{"tools", "~/bin"}, nil, "~/bin/gopls", ""}, // relative directories on PATH are ignored
 		{"absolute", []string{"tools/.", "~/bin"}, nil, "~/bin/gopls", "tools/gopls"},
 		{"after the machine's", []string{"~/bin", "tools/."}, nil, "~/bin/gopls", "~/bin/gopls"},
 		{"nowhere else", []string{"tools/."}, nil, "", "tools/gopls"},
@@ -200,7 +200,7 @@ func TestCatalog_LoadsProject(t *testing.T) {
 		loads         map[string]string
 		file, asked   string
 	}{
-		{"eslint", "vscode-eslint-language-server", ".eslintrc.json", nil, "x.js", ".eslintrc.json"}, // which names plugins
+		{"eslint", "vscode-eslint-language-server", ".eslintrc.json", nil, "x.js", ".eslintrc.json"}, // the file can name plugins
 		{"eslint", "vscode-eslint-language-server", "eslint.config.mjs", nil, "x.js", "eslint.config.mjs"},
 		{"eslint", "vscode-eslint-language-server", "eslint.config.js", map[string]string{"node_modules/eslint/package.json": ""}, "x.js", "node_modules/eslint"},
 		{"vue-language-server", "vue-language-server", "package.json", map[string]string{"node_modules/vue/x": ""}, "x.vue", "node_modules"},

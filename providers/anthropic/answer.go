@@ -96,12 +96,12 @@ func (a *answer) run() {
 	})
 }
 
-// events holds the types of events that are read.
+// events lists the event types that are handled.
 var events = []string{
 	"content_block_delta", "content_block_start", "content_block_stop", "message_start", "message_delta", "message_stop", "message", "error",
 }
 
-// event processes one event. It reports whether to continue.
+// event processes one event. It reports whether the stream continues.
 func (a *answer) event(raw wire.Event) (more bool, err error) {
 	if raw.Name == "ping" {
 		return true, nil
@@ -117,7 +117,7 @@ func (a *answer) event(raw wire.Event) (more bool, err error) {
 		}
 		return false, a.stream.BadEvent(err)
 	}
-	switch ev.Type { // events has all of them
+	switch ev.Type { // must cover all of events
 	case "content_block_delta":
 		return a.delta(ev), nil
 	case "content_block_start":
@@ -230,7 +230,7 @@ func (a *answer) delta(ev *event) bool {
 	return true
 }
 
-// blockEnd closes a block. The input of a call that did not stream arrived with its start.
+// blockEnd closes a block. If the input of a call was not streamed, it uses the input that arrived with the call's start.
 func (a *answer) blockEnd(index int) bool {
 	b := a.open[index]
 	delete(a.open, index)

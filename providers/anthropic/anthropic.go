@@ -42,11 +42,11 @@ type model struct {
 	cfg providers.Config
 	// send sends a body and returns the stream of its response.
 	send func(ctx context.Context, body []byte) (*wire.Stream, error)
-	// version, if not empty, replaces the model in the body, because the address names the model; streams reports that the
-	// address requests a stream too.
+	// version, if not empty, replaces the model in the body if the address names the model; streams reports that the address also
+	// selects streaming.
 	version string
 	streams bool
-	// ttl is the lifetime of what a request writes to the cache; empty for the API's default.
+	// ttl is the lifetime of a request's cache entries; empty for the API's default.
 	ttl sdk.CacheControlEphemeralTTL
 }
 
@@ -63,7 +63,7 @@ func Open(cfg providers.Config) (providers.Model, error) {
 	cfg.Info.API = cmp.Or(cfg.Info.API, API)
 	m := &model{cfg: cfg}
 	if cfg.CacheRetention == providers.CacheLong && base.Hostname() == officialHost {
-		m.ttl = sdk.CacheControlEphemeralTTLTTL1h // others know only the default
+		m.ttl = sdk.CacheControlEphemeralTTLTTL1h // other servers support only the default
 	}
 	opts := []option.RequestOption{
 		option.WithBaseURL(cfg.BaseURL),
@@ -85,11 +85,11 @@ func Open(cfg providers.Config) (providers.Model, error) {
 		wire.TransformHeader(&m.cfg, req.Header)
 		return next(req)
 	}))
-	// Not NewClient: it reads the environment and links every service of the SDK.
+	// Do not use NewClient: it reads the environment and links every service of the SDK.
 	client := sdk.Client{Options: opts}
 	m.send = func(ctx context.Context, body []byte) (*wire.Stream, error) {
 		return wire.Open(ctx, &m.cfg, func(ctx context.Context, res **http.Response) error {
-			// The SDK would read the body of an error to its end; Open reads a bounded part of it.
+			// The SDK would read the whole body of an error; Open reads only a bounded part.
 			var failed *http.Response
 			keep := func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 				got, err := next(req)

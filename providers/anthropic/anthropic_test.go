@@ -28,7 +28,7 @@ func env(pairs ...string) func(string) string {
 	}
 }
 
-// fake is a model that talks to server.
+// fake returns a test server and a model that sends its requests there.
 func fake(t *testing.T, info providers.ModelInfo, steps ...providertest.Step) (*providertest.Server, providers.Model) {
 	t.Helper()
 	server := providertest.NewServer(steps...)

@@ -15,9 +15,9 @@ import (
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
-// Bedrock opens models at Amazon Bedrock. Credentials come from the environment and from the files of the AWS command line: the
-// token in AWS_BEARER_TOKEN_BEDROCK, the keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile. A configured key is
-// such a token.
+// Bedrock opens models at Amazon Bedrock. Credentials come from the environment and from the AWS CLI's files: the token in
+// AWS_BEARER_TOKEN_BEDROCK, the keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile. A configured key is used as such
+// a token.
 type Bedrock cloud.AWS
 
 // Open is the [providers.Factory] of Amazon Bedrock. It does no I/O; the first request reads region and credentials.
@@ -57,7 +57,7 @@ func (b Bedrock) Open(cfg providers.Config) (providers.Model, error) {
 	m.send = func(ctx context.Context, body []byte) (*wire.Stream, error) {
 		s, err := endpoint().Post(ctx, body)
 		if e, ok := errors.AsType[*providers.Error](err); ok {
-			// AWS quotes what it expected to be signed, which contains a token of the session.
+			// AWS quotes the canonical request in its error, which contains a session token.
 			e.Message, _, _ = strings.Cut(e.Message, "The Canonical String")
 			e.Message = strings.TrimSpace(e.Message)
 		}
@@ -66,12 +66,12 @@ func (b Bedrock) Open(cfg providers.Config) (providers.Model, error) {
 	return m, nil
 }
 
-// Credentials describes the credentials that are available without a configured key, for people; it is empty for none. It reads
-// files, runs nothing and does not use the network.
+// Credentials describes, for the user, the credentials that are available without a configured key, or returns "". It reads files,
+// runs nothing and does not use the network.
 func (b Bedrock) Credentials() string { return cloud.AWS(b).Credentials() }
 
-// regionOf returns the region in the base URL, which follows the name of the service, or else that of the account. An endpoint
-// of a private network may precede the name of the service.
+// regionOf returns the region in the base URL, which follows the service name, or else the account's region. The endpoint of a
+// private network may precede the service name.
 func regionOf(base *url.URL, account cloud.AWS) string {
 	host := strings.ToLower(base.Hostname())
 	for _, domain := range awsDomains {

@@ -13,15 +13,15 @@ import (
 // maxID is the longest id of a call.
 const maxID = 64
 
-// A writer writes the messages of one request. Everything that the user and the tools say between two answers becomes one
-// message, results first.
+// A writer writes the messages of one request. All user messages and tool results between two answers become one message, results
+// first.
 type writer struct {
 	m   *model
 	out []byte
-	// count is the number of messages. ends holds, for each message of the user, the position after the type of its last block.
+	// count is the number of messages. ends holds, for each user message, the offset after the type of its last block.
 	count int
 	ends  []int
-	block int // such a position, of the last block
+	block int // the offset after the type of the last block
 	any   bool
 }
 
@@ -34,7 +34,7 @@ func (m *model) appendMessages(dst []byte, list []providers.Message) []byte {
 			i++
 			continue
 		}
-		// Up to the next answer that is not empty: an empty one becomes no message.
+		// Continue to the next non-empty answer: an empty one produces no message.
 		end := i + 1
 		for end < len(list) && (list[end].Role != providers.RoleAssistant || !speaks(&list[end])) {
 			end++
@@ -99,7 +99,7 @@ func (m *model) takes(img providers.Image) bool {
 	return false
 }
 
-// user writes what is said between two answers, or nothing if that is empty.
+// user writes the user messages and tool results between two answers as one message, or nothing if they are empty.
 func (w *writer) user(list []providers.Message) {
 	start, count := len(w.out), w.count
 	w.open("user")
@@ -206,8 +206,8 @@ func (w *writer) thinking(msg *providers.Message, t providers.Thinking) {
 	}
 }
 
-// mark sets the cache breakpoints of the conversation at the end of the last two messages of the user, so that the next request
-// hits what this one has written. With the tools and the system prompt these are the four that the API allows.
+// mark sets the conversation's cache breakpoints at the end of the last two user messages, so that the next request hits the cache
+// entry of this one. With those for the tools and the system prompt, they are the four that the API allows.
 func (w *writer) mark() {
 	if w.m.cfg.CacheRetention == providers.CacheNone {
 		return

@@ -9,11 +9,11 @@ import (
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
-// defaultMaxTokens is the limit of an answer if neither the request nor the model's description has one: the API requires one.
+// defaultMaxTokens limits an answer if neither the request nor the model's description does: the API requires a limit.
 const defaultMaxTokens = 32_000
 
-// encode writes the body of a request. Requests with the same beginning have the same bytes there, except for cache
-// breakpoints, so that the provider's prompt cache holds.
+// encode returns the body of a request. Requests with a common beginning have the same bytes there, except for cache breakpoints,
+// so that the provider's prompt cache applies.
 func (m *model) encode(req *providers.Request) ([]byte, error) {
 	p := sdk.MessageNewParams{Model: m.cfg.Model(), MaxTokens: int64(m.maxTokens(req))}
 	if req.System != "" {
@@ -32,8 +32,8 @@ func (m *model) encode(req *providers.Request) ([]byte, error) {
 	return wire.ExtraBody(&m.cfg, m.body(head, tools, req.Messages)), nil
 }
 
-// body writes the tools and the conversation by hand, after the head, which the SDK encodes. The SDK's types take ten times as
-// long for these two.
+// body writes the tools and the conversation by hand, after the head, which the SDK encodes. The SDK's types take ten times as long
+// for these parts.
 func (m *model) body(head, tools []byte, messages []providers.Message) []byte {
 	start := `{"stream":true`
 	if m.version != "" {
@@ -64,8 +64,8 @@ func (m *model) mark(cc *sdk.CacheControlEphemeralParam) {
 	}
 }
 
-// force sets the reasoning and the tool that the answer must call. The API rejects both together: reasoning is left out if the
-// model allows that, and otherwise the model chooses the tool.
+// force sets the reasoning and the tool that the answer must call. The API rejects the combination: reasoning is omitted if the
+// model allows that; otherwise the model chooses the tool.
 func (m *model) force(req *providers.Request, p *sdk.MessageNewParams) {
 	if can := m.cfg.Compat.SupportsToolChoice; req.ForceTool == "" || can != nil && !*can {
 		m.think(req, p)
@@ -186,8 +186,8 @@ func (m *model) budget(level providers.ThinkingLevel, req *providers.Request, p 
 	p.Thinking = sdk.ThinkingConfigParamOfEnabled(tokens)
 }
 
-// mayThink reports whether the API allows the next answer to begin with thinking: between tool calls only if the answer with
-// the calls did too.
+// mayThink reports whether the API allows the next answer to begin with thinking. Between tool calls, it does so only if the answer
+// with the calls began with thinking too.
 func (m *model) mayThink(messages []providers.Message) bool {
 	if len(messages) == 0 || messages[len(messages)-1].Role != providers.RoleTool {
 		return true

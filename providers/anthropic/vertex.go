@@ -35,6 +35,6 @@ func (v Vertex) Open(cfg providers.Config) (providers.Model, error) {
 	return m, nil
 }
 
-// Credentials describes the credentials that are available without a configured key, for people; it is empty for none. It reads
-// files and does not use the network.
+// Credentials describes, for the user, the credentials that are available without a configured key, or returns "". It reads files
+// and does not use the network.
 func (v Vertex) Credentials() string { return cloud.Vertex(v).Credentials() }

@@ -43,7 +43,7 @@ func (s *server) ask(ctx context.Context, method, address string, body []byte) (
 		if got != nil {
 			got.Body = &bounded{ReadCloser: got.Body, left: maxAnswer}
 			page = strings.Contains(got.Header.Get("Content-Type"), "html")
-			got.Header.Del("Content-Type") // page inspects it; the rest is read whatever its type
+			got.Header.Del("Content-Type") // recorded in page; without it, the body is read whatever its type
 		}
 		*res = got
 		return err
@@ -80,7 +80,7 @@ func (s *server) page() error {
 	return s.errorf(providers.KindInvalid, "the server answers with a web page instead of its models; check the base URL")
 }
 
-// refused describes an error that arrived instead of an answer.
+// refused returns the error for an error response.
 func (s *server) refused(err error) error {
 	e, ok := errors.AsType[*providers.Error](err)
 	if !ok {

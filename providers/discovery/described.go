@@ -8,8 +8,8 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// described reads a model from an entry of a list. The members are those of many servers; each has one meaning, whichever
-// server uses it.
+// described decodes a model from a list entry. The members are those of many servers; each has the same meaning on every server
+// that sends it.
 func described(f facts) providers.ModelInfo {
 	m := providers.ModelInfo{ID: f.at("id").text()}
 	for _, name := range []string{"display_name", "name"} {
@@ -51,8 +51,8 @@ func described(f facts) providers.ModelInfo {
 	return m
 }
 
-// prices reads the prices of an entry in dollars per token, as strings, as OpenRouter and Vercel send them. Other servers use
-// other units in other types, which are ignored.
+// prices reads the prices of an entry in dollars per token, as strings, in the format of OpenRouter and Vercel. Prices of other
+// servers have other units and types, and are ignored.
 func prices(f facts) providers.Cost {
 	c := providers.Cost{Input: f.firstPrice("prompt", "input"), Output: f.firstPrice("completion", "output")}
 	if c.Input == 0 || c.Output == 0 {
@@ -62,7 +62,8 @@ func prices(f facts) providers.Cost {
 	return c
 }
 
-// routedWindow returns the smallest window of those that serve a model at Hugging Face, because any of them may answer.
+// routedWindow returns the smallest context window among the providers that serve a model at Hugging Face, because any of them may
+// answer.
 func routedWindow(f facts) int {
 	least := 0
 	routes, _ := f.at("providers").list()
@@ -83,7 +84,7 @@ func firstTokens(f facts, paths ...[]string) int {
 	return 0
 }
 
-// chats reports whether the model of an entry can chat and call tools, as far as the server says.
+// chats reports whether the model of an entry can chat and call tools, as far as the entry shows.
 func chats(f facts) bool {
 	for _, can := range []facts{
 		f.at("active"),                          // Groq
@@ -117,7 +118,7 @@ func chats(f facts) bool {
 	}
 }
 
-// routed reports whether one of those that serve a model supports tools; true if nothing is known.
+// routed reports whether any provider that serves a model supports tools; true if that is unknown.
 func routed(f facts) bool {
 	routes, _ := f.at("providers").list()
 	known := false
@@ -135,7 +136,7 @@ func routed(f facts) bool {
 	return !known
 }
 
-// otherTask reports whether the id of an otherwise unknown model shows that it does not chat.
+// otherTask reports whether the ID of an otherwise unknown model indicates that it cannot chat.
 func otherTask(id string) bool {
 	words := strings.FieldsFunc(strings.ToLower(id), func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
 	return slices.ContainsFunc(words, func(w string) bool {

@@ -1,6 +1,6 @@
-// Package discovery asks servers for their models: Ollama, LM Studio and llama.cpp over their own APIs, others over OpenAI's
-// list of models, with the members that richer servers add. It does not trust servers: it bounds what it reads and ignores
-// implausible values.
+// Package discovery queries servers for their models: Ollama, LM Studio and llama.cpp through their own APIs, others through
+// OpenAI's list of models, including the members that some servers add. It does not trust servers: it bounds the responses and
+// ignores implausible values.
 package discovery
 
 import (
@@ -15,9 +15,9 @@ import (
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
-// Discover returns the models of the server of src, in its order. It omits models that cannot chat or call tools, if the server
-// says so. It is a [providers.Discoverer]: an error is ctx's cause or a [*providers.Error], of [providers.KindNetwork] if no
-// server listens. ctx must have a deadline.
+// Discover returns the models of the server of src, in the server's order. It omits models that the server reports as unable to
+// chat or call tools. It is a [providers.Discoverer]: an error is ctx's cause or a [*providers.Error], of [providers.KindNetwork]
+// if no server listens. ctx must have a deadline.
 func Discover(ctx context.Context, src providers.DiscoverySource) ([]providers.ModelInfo, error) {
 	s, err := newServer(src)
 	if err != nil {
@@ -41,13 +41,13 @@ const (
 	apiOllama    = "ollama-chat"
 )
 
-// A server is a server that is asked.
+// A server is a server that is queried for its models.
 type server struct {
 	src    providers.DiscoverySource
 	base   *url.URL
 	client *http.Client
 	header http.Header
-	// cfg is for errors: it holds the secrets to remove.
+	// cfg is used for errors: it holds the secrets to redact.
 	cfg *providers.Config
 }
 
@@ -100,7 +100,7 @@ func (s *server) own(path string) string {
 func (s *server) models() string {
 	base := strings.TrimRight(s.base.Path, "/")
 	if s.src.API == apiAnthropic && !strings.HasSuffix(base, "/v1") {
-		base += "/v1" // the base URL of that API lacks it
+		base += "/v1" // base URLs of that API omit it
 	}
 	return s.at(base + "/models")
 }

@@ -24,7 +24,7 @@ type (
 	level = providers.ThinkingLevel
 )
 
-// answers holds a server's responses, by method, path and body of the request. A content type may precede a body, up to "|".
+// answers holds a server's responses, by method, path and request body. A content type, ending in "|", may precede a response body.
 type answers map[string]string
 
 // fake is a server with answers.
@@ -122,7 +122,7 @@ func TestDiscover_Ollama(t *testing.T) {
 	}
 	want(t, other, models...)
 
-	// A proxy's path prefix stays, and an empty list is no error.
+	// A proxy's path prefix is kept, and an empty list is not an error.
 	proxied := serve(t, answers{"GET /proxy/api/tags": `{"models":null}`})
 	want(t, source(proxied.URL+"/proxy/v1", providers.DiscoverOllama))
 	// It is an error if no model can be shown.
@@ -140,7 +140,7 @@ func TestDiscover_LMStudio(t *testing.T) {
 		want(t, source(f.URL+base, providers.DiscoverLMStudio),
 			info{ID: "qwen3", ContextWindow: 16384}, info{ID: "pixtral", ContextWindow: 32768, Images: true})
 	}
-	// Without its own API it lists ids. It answers unknown paths with 200.
+	// A server without its own API lists only IDs. It answers unknown paths with 200.
 	const ids = `{"data":[{"id":"qwen3","object":"model"},{"id":"text-embedding-nomic","object":"model"}]}`
 	for _, all := range []answers{{"GET /v1/models": ids}, {"GET /v1/models": ids, "GET /api/v0/models": `{"error":"Unexpected endpoint or method. (GET /api/v0/models)"}`}} {
 		want(t, source(serve(t, all).URL+"/v1", providers.DiscoverLMStudio), info{ID: "qwen3"})
@@ -311,14 +311,14 @@ func TestDiscover_Errors(t *testing.T) {
 	wantError(t, src, providers.KindInvalid, "other")
 }
 
-// The end of the context is the error, and ends the pending requests.
+// If the context ends, its cause is the error and pending requests are cancelled.
 func TestDiscover_Ends(t *testing.T) {
 	testenv.NoLeaks(t)
 	late := errors.New("too late")
 	for _, held := range []string{"/api/tags", "/api/show"} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			io.Copy(io.Discard, r.Body) // so that the server sees the client leave
+			io.Copy(io.Discard, r.Body) // so that the server detects the closed connection
 			if r.URL.Path == held {
 				cancel(late)
 				<-r.Context().Done()

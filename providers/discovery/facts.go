@@ -17,11 +17,11 @@ const (
 	maxModels = 2000
 	// maxTokens bounds a number of tokens; a larger one is ignored.
 	maxTokens = 100_000_000
-	// maxID and maxName bound texts, in bytes.
+	// maxID and maxName bound the ID and the name of a model, in bytes.
 	maxID, maxName = 256, 200
 )
 
-// facts is a valid JSON value of a server, or nothing. A value of another type than requested counts as absent.
+// facts is a valid JSON value from a server, or empty. A value of an unexpected type counts as absent.
 type facts jsonx.Raw
 
 // at returns the member at a path of names.
@@ -58,8 +58,8 @@ func (f facts) tokens() int {
 // maxPrice bounds a price in dollars per million tokens; a higher one is ignored.
 const maxPrice = 10_000
 
-// firstPrice returns the first of several members that is a price, a string in dollars per token, in dollars per million
-// tokens; zero if there is none.
+// firstPrice returns the first of several members that is a valid price, in dollars per million tokens; zero if there is none. A
+// price is a string in dollars per token.
 func (f facts) firstPrice(names ...string) float64 {
 	for _, name := range names {
 		if v, err := strconv.ParseFloat(f.at(name).text(), 64); err == nil && v > 0 && v*1e6 <= maxPrice {
@@ -69,8 +69,8 @@ func (f facts) firstPrice(names ...string) float64 {
 	return 0
 }
 
-// cachePrice returns the price of tokens read from or written to a cache; that of the input if it is absent. Zero is a price
-// too.
+// cachePrice returns the price of tokens read from or written to a cache. If it is absent, it returns the input price. Zero is a
+// valid price.
 func (f facts) cachePrice(name string, input float64) float64 {
 	if v, err := strconv.ParseFloat(f.at(name).text(), 64); err == nil && v == 0 {
 		return 0
@@ -126,7 +126,7 @@ func (r *roll) add(m providers.ModelInfo) {
 		m.Name = ""
 	}
 	if m.ContextWindow > 0 && m.MaxOutput >= m.ContextWindow {
-		m.MaxOutput = 0 // not a limit of its own
+		m.MaxOutput = 0 // the context window is the only limit
 	}
 	r.models = append(r.models, m)
 }

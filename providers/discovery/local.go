@@ -9,8 +9,8 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// lmStudio asks LM Studio for its models: over its own API, which describes them, or over OpenAI's if there is no other. The
-// first request loads a model; its window is then at most the one reported here.
+// lmStudio queries LM Studio for its models, through its own API, which describes them, or through OpenAI's if the server lacks it.
+// The first request loads a model; its window is then at most the one reported here.
 func (s *server) lmStudio(ctx context.Context) ([]providers.ModelInfo, error) {
 	models, err := s.listed(ctx, s.own("/api/v0/models"))
 	if err != nil && absent(err) {
@@ -19,8 +19,8 @@ func (s *server) lmStudio(ctx context.Context) ([]providers.ModelInfo, error) {
 	return models, err
 }
 
-// llamaCPP asks a llama.cpp server for its models and for its settings: the window is the one that the server was started with,
-// not the one of the model.
+// llamaCPP queries a llama.cpp server for its models and settings. The window is the one that the server was started with, not the
+// model's.
 func (s *server) llamaCPP(ctx context.Context) ([]providers.ModelInfo, error) {
 	entries, err := s.list(ctx, s.own("/v1/models"))
 	if err != nil {

@@ -12,11 +12,10 @@ import (
 )
 
 const (
-	// maxShown bounds the number of models of an Ollama server that are queried, showing the number of concurrent queries.
+	// maxShown bounds the models of an Ollama server that are queried; showing bounds the concurrent queries.
 	maxShown, showing = 300, 4
-	// ollamaWindow is the window of a model that runs on the server's own hardware and has no configured one. Most models
-	// support longer ones, which exceed the memory of most machines: Ollama then uses the slow processor or fails to load the
-	// model.
+	// ollamaWindow is the window of a model that runs on the server's own hardware and has no configured window. Most models
+	// support longer ones, which exceed the memory of most machines: Ollama then uses the slower CPU or fails to load the model.
 	ollamaWindow = 32768
 )
 
@@ -96,7 +95,7 @@ func (s *server) show(ctx context.Context, tag facts) (m providers.ModelInfo, ok
 	}
 	m.Images = slices.Contains(can, "vision")
 	if slices.Contains(can, "thinking") {
-		m.Thinking = []providers.ThinkingLevel{providers.ThinkingMedium} // on or off only
+		m.Thinking = []providers.ThinkingLevel{providers.ThinkingMedium} // thinking can only be on or off
 		if strings.Contains(strings.ToLower(m.ID), "gpt-oss") {
 			m.Thinking = []providers.ThinkingLevel{providers.ThinkingLow, providers.ThinkingMedium, providers.ThinkingHigh}
 			m.ThinkingMode = providers.ThinkingEffortAlways
@@ -104,13 +103,13 @@ func (s *server) show(ctx context.Context, tag facts) (m providers.ModelInfo, ok
 	}
 	m.ContextWindow = modelWindow(about.at("model_info"))
 	if host := tag.at("remote_host").text() + about.at("remote_host").text(); host != "" {
-		return m, true, nil // it runs elsewhere
+		return m, true, nil // the model runs on another server
 	}
 	switch given := parameter(about.at("parameters").text(), "num_ctx"); {
 	case given > 0 && (m.ContextWindow == 0 || given < m.ContextWindow):
 		m.ContextWindow = given
 	case given == 0 && s.src.API == apiOllama && (m.ContextWindow == 0 || m.ContextWindow > ollamaWindow):
-		m.ContextWindow = ollamaWindow // what requests ask for
+		m.ContextWindow = ollamaWindow // the window that requests set
 	case given == 0 && s.src.API != apiOllama:
 		// Other APIs cannot set a window, and the server does not report its own.
 		m.ContextWindow = 0
@@ -118,7 +117,7 @@ func (s *server) show(ctx context.Context, tag facts) (m providers.ModelInfo, ok
 	return m, true, nil
 }
 
-// modelWindow returns the window that a model was made for.
+// modelWindow returns the maximum window of a model.
 func modelWindow(info facts) int {
 	if n := info.at(info.at("general.architecture").text() + ".context_length").tokens(); n > 0 {
 		return n
@@ -131,7 +130,7 @@ func modelWindow(info facts) int {
 	return 0
 }
 
-// parameter returns a number from a Modelfile's parameters, which are lines of a name and a value.
+// parameter returns a number from a Modelfile's parameters. Each line contains a name and a value.
 func parameter(lines, name string) int {
 	for line := range strings.Lines(lines) {
 		if words := strings.Fields(line); len(words) == 2 && words[0] == name {

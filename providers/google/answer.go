@@ -69,7 +69,7 @@ func (a *answer) run() {
 	})
 }
 
-// event processes one event. It reports whether to continue.
+// event processes one event. It reports whether the stream continues.
 func (a *answer) event(ev wire.Event) (more bool, err error) {
 	data := ev.Data
 	if text, used, ok := plainText(data); ok && a.name != "" {
@@ -147,7 +147,7 @@ func (a *answer) part(p *answerPart) bool {
 	return true
 }
 
-// call processes a call, which always arrives whole.
+// call processes a call, which always arrives in one piece.
 func (a *answer) call(p *answerPart) bool {
 	c := p.FunctionCall
 	id, more := a.StartCall(string(c.ID), a.name, c.Name)

@@ -6,8 +6,8 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// A conversation is most of a long request, and reflection takes three times as long, so it is written by hand. The members are
-// in the order of the types.
+// A long request consists mostly of the conversation. It is encoded by hand, because reflection takes three times as long. The
+// members are in the order of the types' fields.
 
 func appendContents(dst []byte, list []content) []byte {
 	dst = append(dst, '[')

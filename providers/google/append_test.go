@@ -6,7 +6,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// The hand-written encoding equals that of the types.
+// The hand-written encoder produces the same output as encoding the types.
 func TestAppendContents(t *testing.T) {
 	text, empty := "a\n\"b\" <é>\xff\u2028", ""
 	list := []content{

@@ -11,7 +11,7 @@ import (
 // noSignature is the signature that Google's documentation gives for a call without one, because another model made it.
 const noSignature = "skip_thought_signature_validator"
 
-// contents maps the conversation. What the user and the tools say between two answers becomes one message, with all responses
+// contents converts the conversation. All user messages and tool results between two answers become one message, with all responses
 // first.
 func (m *model) contents(list []providers.Message) []content {
 	out := make([]content, 0, len(list))
@@ -79,7 +79,7 @@ func (m *model) image(img providers.Image) part {
 	return part{InlineData: &blob{img.MIMEType, img.Data}}
 }
 
-// response maps the result of a tool. It contains the images for newer models; for older ones they follow all responses.
+// response converts the result of a tool. For newer models it contains the images; for older ones they follow all responses.
 func (m *model) response(msg *providers.Message) (response part, images []part) {
 	text := msg.Text()
 	for _, p := range msg.Parts {
@@ -140,7 +140,7 @@ func (m *model) assistant(msg *providers.Message) []part {
 				FunctionCall:     &functionCall{ID: dialect.ID(dialect.OptionalToolID(p.ID)), Name: dialect.ToolName(p.Name), Args: dialect.ToolInput(p.Input)},
 				ThoughtSignature: signature(p.Signature),
 			}
-			// The first call of an answer has the signature of all.
+			// Only the first call of an answer carries a signature, which covers all calls.
 			if m.signs && !called && call.ThoughtSignature == "" {
 				call.ThoughtSignature = noSignature
 			}

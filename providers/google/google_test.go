@@ -84,7 +84,7 @@ func parts(parts, more string) string {
 
 const finished = `,"finishReason":"STOP"`
 
-// conversation contains everything that a model may be sent.
+// conversation contains every kind of content that a model may receive.
 func conversation() []providers.Message {
 	call := providers.ToolCall{ID: "c1", Name: "read", Input: jsonx.Raw(`{"path": "<a>"}`), Signature: "cs"}
 	second := providers.ToolCall{ID: "c2", Name: "list", Input: jsonx.Raw(`{"cut`)}
@@ -269,7 +269,7 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (fn transport) RoundTrip(r *http.Request) (*http.Response, error) { return fn(r) }
 
-// sent is a request of a model.
+// sent is a request that a model has sent.
 func sent(t *testing.T, open providers.Factory, cfg providers.Config) (r *http.Request, body string, err error) {
 	t.Helper()
 	cfg.HTTPClient = &http.Client{Transport: transport(func(req *http.Request) (*http.Response, error) {

@@ -6,7 +6,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// plainText agrees with the decoder, and leaves everything else to it.
+// plainText agrees with the decoder, and rejects everything else.
 func TestPlainText(t *testing.T) {
 	const head, tail = `{"candidates":[{"content":{"parts":[`, `],"role":"model"},"index":0}],"modelVersion":"m","responseId":"r"`
 	for body, want := range map[string]string{
@@ -46,7 +46,7 @@ func TestPlainText(t *testing.T) {
 	}
 }
 
-// FuzzPlainText compares it with the decoder.
+// FuzzPlainText compares plainText with the decoder.
 func FuzzPlainText(f *testing.F) {
 	f.Add([]byte(`{"candidates":[{"content":{"parts":[{"text":"a"}],"role":"model"},"index":0}],"usageMetadata":{"promptTokenCount":7}}`))
 	f.Add([]byte(`{"candidates":[{"content":{"parts":[{"text":"a","thought":true}]},"index":0}]}`))
@@ -57,7 +57,7 @@ func FuzzPlainText(f *testing.F) {
 		}
 		var c chunk
 		if err := jsonx.Unmarshal(data, &c); err != nil {
-			return // a type that is wrong in what says nothing
+			return // a member that plainText ignores has the wrong type
 		}
 		if len(c.Candidates) != 1 || len(c.Candidates[0].Content.Parts) != 1 || c.Candidates[0].FinishReason != "" || (used != nil) != c.Usage.Known ||
 			c.Candidates[0].Content.Parts[0] != (answerPart{Text: text}) || c.Feedback.BlockReason != "" || c.Error != nil {

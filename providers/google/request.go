@@ -52,7 +52,7 @@ type functionResponse struct {
 	Parts    []part `json:"parts,omitzero"`
 }
 
-// result is the object of a response. Google's own clients use these two members.
+// result is the response object of a function. Google's own clients use these two members.
 type result struct {
 	Output *string `json:"output,omitzero"`
 	Error  *string `json:"error,omitzero"`
@@ -88,7 +88,7 @@ type thinkingConfig struct {
 	ThinkingBudget  *int   `json:"thinkingBudget,omitzero"`
 }
 
-// encode writes the body of a request. Requests with the same beginning have the same bytes there.
+// encode returns the body of a request. Requests with a common beginning have the same bytes there.
 func (m *model) encode(req *providers.Request) ([]byte, error) {
 	var r request
 	if req.System != "" {
@@ -168,8 +168,8 @@ var budgets = map[providers.ThinkingLevel]int{
 	providers.ThinkingHigh: 24_576, providers.ThinkingXHigh: 32_768, providers.ThinkingMax: 32_768,
 }
 
-// budget returns a level as a number of tokens, within the limits of Gemini 2.5: Pro always thinks and allows more. Without a
-// number the models choose.
+// budget converts a level to a number of tokens, within the limits of Gemini 2.5: Pro always thinks and allows more. Without a
+// number, the models choose.
 func (m *model) budget(level providers.ThinkingLevel) int {
 	if strings.Contains(m.cfg.Info.ID, "-pro") {
 		return max(128, budgets[level])

@@ -36,8 +36,8 @@ func (v Vertex) Open(cfg providers.Config) (providers.Model, error) {
 	return open(cfg, u, account.Tokens(cfg.HTTPClient).Sign), nil
 }
 
-// Credentials describes the credentials that are available without a configured key, for people; it is empty for none. It reads
-// files and does not use the network.
+// Credentials describes, for the user, the credentials that are available without a configured key, or returns "". It reads files
+// and does not use the network.
 func (v Vertex) Credentials() string {
 	account := cloud.Vertex(v)
 	if account.Key() != "" {

@@ -112,7 +112,7 @@ func TestParseEnvelope_Markers(t *testing.T) {
 		"end of a patch":        {" *** End Patch\n-a\n" + end, []patch.Line{{' ', "*** End Patch"}, {'-', "a"}}, false},
 		"end of a file":         {" *** End of File\n-a\n" + end, []patch.Line{{' ', "*** End of File"}, {'-', "a"}}, false},
 		"both, last":            {"-a\n *** End of File\n *** End Patch\n" + end, []patch.Line{{'-', "a"}, {' ', "*** End of File"}, {' ', "*** End Patch"}}, false},
-		"blanks after them":    {"-a\n*** End of File \n" + end + "\t\n", []patch.Line{{'-', "a"}}, true},
+		"blanks after them":     {"-a\n*** End of File \n" + end + "\t\n", []patch.Line{{'-', "a"}}, true},
 		"the end has an indent": {"-a\n  " + end + "\n\n", []patch.Line{{'-', "a"}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestApply_Places(t *testing.T) {
 		"two places":            {"@@\n-\tone()\n+\t1()\n", "", patch.ErrPlaces},
 		"by its number":         {"@@ -7 +7 @@\n-\tone()\n+\t1()\n", "7", nil},
 		"a number that is off":  {"@@ -6 +6 @@\n-\tone()\n+\t1()\n", "", patch.ErrPlaces},
-		"after an anchor":      {"@@ func b() {\n-\tone()\n+\t1()\n", "7", nil},
+		"after an anchor":       {"@@ func b() {\n-\tone()\n+\t1()\n", "7", nil},
 		"no such anchor":        {"@@ func c() {\n-\tone()\n+\t1()\n", "", patch.ErrNoAnchor},
 		"one line is wrong":     {"@@\n func z() {\n-\tone()\n+\t1()\n", "", patch.ErrNoPlace},
 		"context is wrong":      {"@@\n }\n \n // comment\n func b() {\n-\tone()\n+\t1()\n \ttwo()\n", "", patch.ErrNoPlace},
@@ -211,7 +211,7 @@ func TestApply_LooseAnchors(t *testing.T) {
 		at   []int
 	}{
 		"one after each": {"@@ class A:\n@@   run():\n-    return 1\n+    return 2\n", []int{5, 8}},
-		"one":             {"@@ class A:\n@@   run():\n     return 0\n+    more()\n", nil},
+		"one":            {"@@ class A:\n@@   run():\n     return 0\n+    more()\n", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files, err := patch.ParseEnvelope("*** Begin Patch\n*** Update File: a\n" + tt.hunk + "*** End Patch")

@@ -85,7 +85,7 @@ b/crlf.js
 		"ignored named":   {toolstest.Input{"pat": "console.log($A)", "paths": []string{"ignored/i.js"}}, "ignored/i.js\n    1:console.log(1)\n      $A = 1"},
 		"none":            {toolstest.Input{"pat": "nothing($A)", "paths": []string{"c.py"}}, "No matches."},
 		"unknown file":    {toolstest.Input{"pat": "console.log($A)", "paths": []string{"x.unknown"}}, "No file there has a language that ast_grep knows.\n\n[x.unknown is left out: its name is not one of a language that is known.]"},
-		"after the end":  {toolstest.Input{"pat": "print($A)", "paths": []string{"c.py"}, "skip": 5}, "No more matches: skip is 5, and there are 1 match."},
+		"after the end":   {toolstest.Input{"pat": "print($A)", "paths": []string{"c.py"}, "skip": 5}, "No more matches: skip is 5, and there are 1 match."},
 		"dash at first":   {toolstest.Input{"pat": "-x", "paths": []string{"c.py"}}, "No matches."},
 		"bad in some":     {toolstest.Input{"pat": "print($A); print($B)", "paths": []string{"c.py", "b/b.ts"}}, "*"},
 		"no whole code":   {toolstest.Input{"pat": "log.Println(", "paths": []string{"a.go"}}, "error: invalid tool input: ast-grep cannot use the pattern \"log.Println(\": go: the pattern is no complete code. A pattern is one whole piece of code of the language, with $NAME for one part and $$$NAME for any number"},

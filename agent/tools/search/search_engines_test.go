@@ -101,7 +101,7 @@ var engineSearches = map[string]toolstest.Input{
 	"plain":              {"pattern": "needle"},
 	"second page":        {"pattern": "needle", "skip": 20},
 	"third page":         {"pattern": "needle", "skip": 40},
-	"after the end":     {"pattern": "needle", "skip": 400},
+	"after the end":      {"pattern": "needle", "skip": 400},
 	"nothing":            {"pattern": "this is nowhere"},
 	"case":               {"pattern": "NEEDLE", "i": true, "paths": []string{"unicode.txt", "a.go", "a"}},
 	"case matters":       {"pattern": "NEEDLE"},
