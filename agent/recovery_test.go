@@ -117,8 +117,8 @@ func TestThreshold(t *testing.T) {
 	}
 }
 
-// A compaction before the plan is done does not end the work. One after a finished plan does, as does one that the settings disable
-// the continuation for.
+// A compaction before the plan is done does not end the work. One after a finished plan does, as does
+// one with automatic continuation disabled.
 func TestThreshold_AutoContinue(t *testing.T) {
 	open := agent.PlanEntry{Content: "more", Status: agent.PlanPending}
 	closed := agent.PlanEntry{Content: "more", Status: agent.PlanCompleted}

@@ -415,8 +415,8 @@ func (s *Session) Cancel() {
 	})
 }
 
-// Close cancels what is running, ends the actor and closes the log. It returns when ctx ends at the latest. A turn that does not
-// stop delays it by at most Options.CancelGrace. Close may be called more than once.
+// Close cancels running work, ends the actor and closes the log. It is bounded by ctx and, for a turn that does not stop, by
+// Options.CancelGrace. It may be called more than once.
 func (s *Session) Close(ctx context.Context) error {
 	s.do(func(st *state) error {
 		st.closing = true

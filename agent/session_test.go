@@ -480,7 +480,7 @@ func TestTurn_ModelErrors(t *testing.T) {
 	}, providertest.Step{providertest.Text("half"), providertest.Fail(denied)}, providertest.Step{providertest.Text("ok")})
 }
 
-// A full disk ends the turn with an error that says so, whichever write fails. The next request sends the same messages.
+// A full disk ends the turn with an error that says so, whichever write fails. The next prompt fails the same way.
 func TestTurn_DiskFull(t *testing.T) {
 	for failAt := 1; failAt <= 5; failAt++ {
 		if failAt == 2 {

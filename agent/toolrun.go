@@ -17,13 +17,13 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// maxParallel is how many shared tools run side by side.
+// maxParallel is the maximum number of shared tools that run concurrently.
 const maxParallel = 8
 
-// runTools runs the calls of one answer and records their results, each before any client sees the end of its call. Shared
-// tools run side by side; an exclusive one waits for those before it and runs alone. The calls are announced in order,
-// because an editor shows them in the order of their announcements. When ctx ends, every call still gets a result. An error is
-// the log's: then no further call begins.
+// runTools runs the calls of one answer and records each result before any client sees the end of its call. Shared tools run
+// concurrently; an exclusive one waits for those before it and runs alone. The calls are announced in order, because an editor
+// shows them in the order of their announcements. When ctx ends, every call still gets a result. An error comes from the log; after
+// it, no further call begins.
 func (t *RunningTurn) runTools(ctx context.Context, calls []providers.ToolCall) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -93,40 +93,40 @@ type toolRun struct {
 	turn *RunningTurn
 	call providers.ToolCall
 	tool Tool
-	// byUser says that the user has asked for the call, not the model.
+	// byUser reports that the user, not the model, requested the call.
 	byUser bool
-	// plan is never nil once announced.
+	// plan is non-nil once the call is announced.
 	plan *CallPlan
 	// before is closed when the previous call has been announced, announced when this one has. Both are nil for a call
 	// that runs alone.
 	before    <-chan struct{}
 	announced chan struct{}
 
-	// permit has the judgements so far.
+	// permit holds the decisions so far.
 	permit approval.Permit
 
 	mu      sync.Mutex // guards shown, changed, and the calls in details
 	shown   []Content  // the content that the editor shows
 	output  strings.Builder
 	details details
-	// changed is the plan that the call has set; it takes effect with the result. Nil for none.
+	// changed is the plan that the call has set; nil for none. It takes effect with the result.
 	changed *PlanChanged
 	// result is set when the call has ended.
 	result *Result
 }
 
-// do runs the call and records its result, which it returns. An error is the log's: the call has not ended then.
+// do runs the call, records its result and returns it. An error comes from the log; in that case the call has not ended.
 func (r *toolRun) do(ctx context.Context) (*Result, error) {
 	res, words := r.run(ctx)
 	r.result = res
 	return res, r.end(res, words)
 }
 
-// run runs the call and returns its result, which is never nil, and what hooks add to it for the model.
+// run runs the call. It returns its result, which is never nil, and the text that hooks add to it for the model.
 func (r *toolRun) run(ctx context.Context) (res *Result, words []string) {
 	c, s := r.call, r.turn.session
 	defer func() {
-		// A tool call is a request of the model's: its panic is its failure, not the process's.
+		// A model requested the call, so a panic fails the call, not the process.
 		if v := recover(); v != nil {
 			if s.opts.Panicked != nil {
 				s.opts.Panicked(c.Name, v, debug.Stack())
@@ -149,7 +149,7 @@ func (r *toolRun) run(ctx context.Context) (res *Result, words []string) {
 		res, err = r.tool.Run(approval.WithPermit(ctx, &r.permit), call)
 	}
 	if moved := r.permit.Moved(s.opts.FS); moved != nil && err == nil {
-		err = moved // what was read is not what was asked about
+		err = moved // the tool read another file than the user was asked about
 	}
 	switch {
 	case err != nil:
@@ -161,7 +161,7 @@ func (r *toolRun) run(ctx context.Context) (res *Result, words []string) {
 	return res, append(words, r.resultHooks(ctx, call, res)...)
 }
 
-// prepare announces the call and settles whether it may run. An error is why it may not.
+// prepare announces the call and decides whether it may run. An error explains why it may not.
 func (r *toolRun) prepare(ctx context.Context) (*Call, error) {
 	t, c := r.turn, r.call
 	if r.tool == nil {
@@ -195,7 +195,7 @@ func (r *toolRun) prepare(ctx context.Context) (*Call, error) {
 	return call, r.start(ctx)
 }
 
-// explain words a tool's error: a cancelled call should not look like a broken one.
+// explain rewords a tool's error: a cancelled call should not look like a broken one.
 func (r *toolRun) explain(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && (errors.Is(err, cause) || errors.Is(err, context.Canceled)) {
 		return cause
@@ -251,7 +251,7 @@ func (r *toolRun) announce(plan *CallPlan) {
 	title := r.title(plan.Title)
 	r.details = details{Title: title, Kind: kind, Start: r.shown, StartLocations: plan.Locations}
 	if r.before != nil {
-		<-r.before // every call is announced, if only with its failure
+		<-r.before // every call is announced, even if it only fails
 	}
 	r.turn.emit(ToolStarted{
 		CallID: r.call.ID, Name: r.call.Name, Title: title, Kind: kind, Input: shownInput(r.call.Input),
@@ -259,17 +259,17 @@ func (r *toolRun) announce(plan *CallPlan) {
 	})
 }
 
-// showing returns content in the form for an editor.
+// showing converts content to the form for an editor.
 func (r *toolRun) showing(content []Content) []Content {
 	return shownContent(hidden(r.turn.session.opts.Secrets, content))
 }
 
-// title is a call's title as people are shown it.
+// title returns the title of a call for people.
 func (r *toolRun) title(title string) string {
 	return cutTitle(text.VisibleLine(r.turn.session.opts.Secrets.Hide(title)))
 }
 
-// completed emits what the plan has got since the call was announced.
+// completed emits what was added to the plan since the call was announced.
 func (r *toolRun) completed() {
 	r.mu.Lock()
 	r.shown = r.showing(r.plan.Content)
@@ -303,8 +303,8 @@ func (r *toolRun) update(p Progress) {
 	r.turn.emit(ev)
 }
 
-// end records the result of a call, and what hooks add to it for the model, and then emits the call's end. An error is the
-// log's; then the call stays open, as a loaded session would show it.
+// end records the result of a call and the text that hooks add to it for the model, and then emits the call's end. An error comes
+// from the log; the call then stays open, as a loaded session would show it.
 func (r *toolRun) end(res *Result, words []string) error {
 	t, secrets := r.turn, r.turn.session.opts.Secrets
 	ev := ToolEnded{CallID: r.call.ID, Failed: res.IsError, Content: res.Content, Locations: res.Locations}
@@ -342,7 +342,7 @@ func (r *toolRun) end(res *Result, words []string) error {
 	}
 	msg.Details = d.encode()
 	var events []Event
-	if changed != nil && !res.IsError { // a replay shows no plan of a call that failed
+	if changed != nil && !res.IsError { // a replay does not show the plan of a failed call
 		events = append(events, *changed)
 	}
 	if events = append(events, ev); res.Say != "" {
@@ -377,10 +377,10 @@ func (r *toolRun) end(res *Result, words []string) error {
 	return err
 }
 
-// saidSuffix makes the id of a message that a call says from the call's.
+// saidSuffix is appended to a call's ID to form the ID of a message from the call.
 const saidSuffix = "-said"
 
-// closing returns the final content of a call whose result is only text: the content before, and the text.
+// closing returns the final content of a call whose result is only text: the content before, followed by the text.
 func (r *toolRun) closing(text string) []Content {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -396,7 +396,7 @@ func (r *toolRun) failure(err error) *Result {
 	return &Result{Text: err.Error(), IsError: true, Content: r.closing(err.Error())}
 }
 
-// mode returns the mode that judges the call: a user's own call is already allowed what a mode would ask about.
+// mode returns the mode that judges the call: in a user's own call, everything that a mode would ask about is already allowed.
 func (r *toolRun) mode(m approval.Mode) approval.Mode {
 	if r.byUser && m != approval.ModePlan {
 		return approval.ModeAuto
@@ -410,12 +410,12 @@ var errRejected = errors.New("rejected by the user")
 // liveCall is a call of the running turn that has not ended: its result is not in the log yet. The actor owns it.
 type liveCall struct {
 	id string
-	// started is nil until the call is announced. progress is the sum of the reports since.
+	// started is nil until the call is announced. progress accumulates the reports since then.
 	started  *ToolStarted
 	progress *ToolProgress
 }
 
-// recorded makes the calls of an answer live, in the step that makes m part of the log.
+// recorded makes the calls of an answer live, in the same step that adds m to the log.
 func (t *turnState) recorded(m *providers.Message) {
 	for _, c := range m.ToolCalls() {
 		t.calls = append(t.calls, &liveCall{id: c.ID})
@@ -429,13 +429,13 @@ func (t *turnState) forget(id string) {
 	}
 }
 
-// note records an event of a live call and reports whether to emit it: each call starts and ends once, and has no
-// events before and after.
+// note records an event of a live call and reports whether to emit it: each call starts and ends once, and has no events before its
+// start or after its end.
 func (t *turnState) note(ev Event) bool {
 	switch ev := ev.(type) {
 	case ToolStarted:
 		for _, c := range t.calls {
-			if c.id == ev.CallID && c.started == nil { // models give two calls one id
+			if c.id == ev.CallID && c.started == nil { // models reuse call IDs
 				c.started = &ev
 				return true
 			}
@@ -467,7 +467,7 @@ func (t *turnState) note(ev Event) bool {
 	return true
 }
 
-// live returns the live call of that id; nil for none.
+// live returns the live call with that ID, or nil.
 func (t *turnState) live(id string) *liveCall {
 	for _, c := range t.calls {
 		if c.id == id {
@@ -477,7 +477,7 @@ func (t *turnState) live(id string) *liveCall {
 	return nil
 }
 
-// open returns the live call of that id that has been announced.
+// open returns the live call with that ID if it has been announced.
 func (t *turnState) open(id string) *liveCall {
 	for _, c := range t.calls {
 		if c.id == id && c.started != nil {

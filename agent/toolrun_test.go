@@ -10,8 +10,8 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// Calls that run side by side are announced in the order in which the model made them, however long each takes to plan:
-// an editor shows them in that order, and a load has them in it.
+// Concurrent calls are announced in the order in which the model made them, however long each takes to plan. An editor shows them
+// in that order, and so does a loaded session.
 func TestTurn_AnnouncesCallsInOrder(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		slow := agent.NewTool(agent.ToolFuncs[input]{

@@ -17,7 +17,7 @@ const (
 	// commonWords are values that are too common in text to be secrets.
 	commonWords = "disabled enabled required optional automatic password passwords changeme undefined development production " +
 		"localhost anonymous username example testing internal external default defaults keychain keyring secretservice"
-	// roots are the first elements of paths, because a key can start with a slash, too.
+	// roots are the top-level directories of paths. A slash alone does not make a path: a key can start with one, too.
 	roots = "Applications Library System Users Volumes app bin data dev etc home lib lib64 mnt nix opt private proc root run sbin snap srv " +
 		"tmp usr var workspace workspaces"
 )

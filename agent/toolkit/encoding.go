@@ -13,7 +13,7 @@ import (
 // Encoding is the encoding of a file's text.
 type Encoding int
 
-// The encodings. All but PlainUTF8, which is also that of a text with invalid bytes, begin with a byte order mark.
+// The encodings. All except PlainUTF8 begin with a byte order mark. PlainUTF8 is also the encoding of text with invalid bytes.
 const (
 	PlainUTF8 Encoding = iota
 	BomUTF8
@@ -44,8 +44,8 @@ var (
 	ErrHalves  = errors.New("the file is UTF-16 with halves of characters (lone surrogates), which would be lost; use a command")
 )
 
-// DecodeText returns the text in data, with its line ends, and its encoding. With ErrNotUTF8 and ErrHalves it still returns the text, with
-// a replacement character for what could not be decoded.
+// DecodeText returns the text in data, with its line endings, and its encoding. With ErrNotUTF8 and ErrHalves it still returns the
+// text, with replacement characters for what could not be decoded.
 func DecodeText(data []byte) (string, Encoding, error) {
 	switch {
 	case bytes.HasPrefix(data, []byte(Utf8BOM)):
@@ -64,7 +64,7 @@ func DecodeText(data []byte) (string, Encoding, error) {
 	}
 }
 
-// UTF16Of returns the encoding of data that begins with a byte order mark of UTF-16, otherwise PlainUTF8.
+// UTF16Of returns the encoding of data that begins with a UTF-16 byte order mark, otherwise PlainUTF8.
 func UTF16Of(data []byte) Encoding {
 	switch {
 	case bytes.HasPrefix(data, []byte("\xFF\xFE")):
@@ -76,7 +76,7 @@ func UTF16Of(data []byte) Encoding {
 	}
 }
 
-// UTF16 converts UTF-16 with a byte order mark. It never fails: U+FFFD replaces unpaired surrogates, and an odd last byte.
+// UTF16 converts UTF-16 with a byte order mark. It never fails: it replaces unpaired surrogates and an odd last byte with U+FFFD.
 func (e Encoding) UTF16() encoding.Encoding {
 	if e == BigUTF16 {
 		return unicode.UTF16(unicode.BigEndian, unicode.UseBOM)
@@ -84,7 +84,7 @@ func (e Encoding) UTF16() encoding.Encoding {
 	return unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)
 }
 
-// DecodeUTF16 decodes data in UTF-16.
+// DecodeUTF16 decodes UTF-16 data.
 func (e Encoding) DecodeUTF16(data []byte) []byte {
 	text, _ := e.UTF16().NewDecoder().Bytes(data)
 	return text
@@ -103,7 +103,8 @@ func decodeUTF8(data []byte) (string, error) {
 	return strings.ToValidUTF8(string(data), "\uFFFD"), ErrNotUTF8
 }
 
-// LooksBinary reports whether data that is not UTF-8 is binary, by its control characters: an 8-bit text has hardly any.
+// LooksBinary reports whether data that is not UTF-8 is binary. It counts control characters, because text in an 8-bit encoding
+// contains hardly any.
 func LooksBinary(data []byte) bool {
 	data = data[:min(len(data), 8<<10)]
 	control := 0
@@ -128,10 +129,10 @@ func EncodeText(text string, e Encoding) []byte {
 	}
 }
 
-// LineFeeds returns text with every CRLF replaced by LF.
+// LineFeeds returns text with every CRLF replaced with LF.
 func LineFeeds(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
-// LineEnd returns the line end of most lines of text, or LF if it has none.
+// LineEnd returns the most frequent line ending of text, or LF if it has none.
 func LineEnd(text string) string {
 	crlf := strings.Count(text, "\r\n")
 	if crlf > strings.Count(text, "\n")-crlf {

@@ -16,7 +16,7 @@ type (
 		Items       *FormItems `json:"items,omitzero"`
 		Default     any        `json:"default,omitzero"`
 	}
-	// FormItems are the options of a field with several answers.
+	// FormItems are the options of a field that accepts several answers.
 	FormItems struct {
 		Type string   `json:"type"`
 		Enum []string `json:"enum"`

@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// maxImage bounds the file of a picture, in bytes.
+// maxImage bounds the size of a picture's file, in bytes.
 const maxImage = 20 << 20
 
 // imageLimits returns the largest picture that a model uses. The service would scale down a larger one after it was sent and paid for.
@@ -47,7 +47,7 @@ func ShowImage(ctx context.Context, call *agent.Call, name string, data []byte) 
 	if pic.Changed {
 		text += fmt.Sprintf("\n\n[It is shown as %s with %d x %d pixels.]", pic.MIMEType, pic.Width, pic.Height)
 	}
-	// A model without image input gets a note in its place with each request; a later model of the session sees the picture.
+	// A model without image input receives a note instead with each request. A later model of the session sees the picture.
 	res.Text, res.Images = text, []providers.Image{img}
 	return res, nil
 }

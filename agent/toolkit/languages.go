@@ -5,7 +5,7 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// languageServers are the language servers of a session, as one of its values.
+// languageServers holds the language servers of a session, as one of its values.
 type languageServers struct {
 	workspace *lsp.Workspace
 	display   func(path string) string
@@ -33,7 +33,7 @@ func (l languageServers) FilesChanged() {
 	}
 }
 
-// Report implements [agent.Reporter]: diagnostics that arrived after the call that caused them.
+// Report implements [agent.Reporter]. It reports diagnostics that arrived after the call that caused them.
 func (l languageServers) Report() agent.Report {
 	if l.workspace == nil {
 		return agent.Report{}

@@ -15,7 +15,7 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// Limits of the search for files that could have been meant.
+// Limits of the search for files that the caller may have meant.
 const (
 	maxLookedAt = 20_000
 	maxLookTime = 2 * time.Second
@@ -30,7 +30,7 @@ func Reason(err error) error {
 	return err
 }
 
-// Missing returns the error for a path that does not exist. It names files that could have been meant.
+// Missing returns the error for a path that does not exist. It suggests files that the caller may have meant.
 func Missing(ctx context.Context, call *agent.Call, path string) error {
 	name := Display(&call.Workspace, path)
 	if real, link := LinkTarget(call, path); link {
@@ -50,7 +50,7 @@ func Missing(ctx context.Context, call *agent.Call, path string) error {
 	}
 }
 
-// LinkTarget reports whether a path itself is a symbolic link, and its target.
+// LinkTarget reports whether the path itself is a symbolic link, and returns its target.
 func LinkTarget(call *agent.Call, path string) (real string, is bool) {
 	real = call.FS.RealPath(path)
 	return real, real != filepath.Join(call.FS.RealPath(filepath.Dir(path)), filepath.Base(path))
@@ -72,7 +72,7 @@ func nearest(ctx context.Context, call *agent.Call, path string) []string {
 	var suffix, same, similar []string
 	seen := 0
 	w := walk.New(call)
-	// What was found within the limits is good enough.
+	// Partial results within the limits are good enough.
 	_ = w.Walk(ctx, ws.Cwd, func(p string, d fs.DirEntry) error {
 		if seen++; seen > maxLookedAt {
 			return fs.SkipAll
@@ -97,7 +97,7 @@ func nearest(ctx context.Context, call *agent.Call, path string) []string {
 	return nil
 }
 
-// endsWith reports whether path ends in rel, in whole elements and more than the name: "/repo/src/a.go" for "src/a.go".
+// endsWith reports whether path ends in rel, matching whole elements and more than the name: "/repo/src/a.go" for "src/a.go".
 func endsWith(path, rel string) bool {
 	return strings.Contains(rel, "/") && strings.HasSuffix(path, "/"+rel)
 }
@@ -113,7 +113,7 @@ func CloseNames(a, b string) bool {
 	return text.Distance(a, b) <= 2
 }
 
-// Size returns a number of bytes for people.
+// Size formats a number of bytes for people.
 func Size(n int64) string {
 	switch {
 	case n < 10<<10:

@@ -2,10 +2,11 @@ package toolkit
 
 import "strings"
 
-// maxCompared bounds how many lines of a file are compared by likeness.
+// maxCompared bounds the number of lines of a file that are compared for similarity.
 const maxCompared = 20_000
 
-// NearestLines returns the run of n lines of text, from index at, that is most like old, and in what way. n is zero if nothing is similar.
+// NearestLines returns the position at and the length n of the lines of text that are most similar to old, and why says how they
+// are similar. n is zero if nothing is similar.
 func NearestLines(text, old string) (at, n int, why string) {
 	lines, want := trimAll(SplitLines(text)), trimAll(SplitLines(strings.Trim(old, "\n")))
 	n = min(len(want), len(lines))
@@ -45,7 +46,7 @@ func nonBlank(lines []string) int {
 	return n
 }
 
-// likeliest returns the index in lines where want fits best, and how well.
+// likeliest returns the index in lines at which want fits best, and how well it fits.
 func likeliest(lines, want []string, like func(a, b string) float64) (at int, best float64) {
 	for i := 0; i+min(len(want), len(lines)) <= len(lines); i++ {
 		sum := 0.0

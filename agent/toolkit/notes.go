@@ -2,8 +2,8 @@ package toolkit
 
 import "strings"
 
-// EncodingNotes returns the sentences on the encoding of a file that was read; none for valid UTF-8. invalid reports that DecodeText replaced
-// bytes.
+// EncodingNotes returns notes on the encoding of a file that was read; none for valid UTF-8. invalid reports that DecodeText
+// replaced bytes.
 func EncodingNotes(enc Encoding, invalid bool) []string {
 	switch {
 	case invalid && (enc == LittleUTF16 || enc == BigUTF16):
@@ -17,7 +17,7 @@ func EncodingNotes(enc Encoding, invalid bool) []string {
 	}
 }
 
-// SplitLines splits text into lines without their line ends. A line end at the end of the text begins no line.
+// SplitLines splits text into lines without their line endings. A line ending at the end of the text does not begin another line.
 func SplitLines(text string) []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }

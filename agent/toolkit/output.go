@@ -14,10 +14,9 @@ import (
 
 // Limits of a command's output.
 const (
-	// headKept is the length of the start of a long output that the model receives, in bytes. Of the end it receives
-	// MaxText.
+	// headKept is the length of the start of a long output that the model receives, in bytes. It receives MaxText bytes of the end.
 	headKept = 20 << 10
-	// MaxArtifact bounds what is stored of one output, in bytes.
+	// MaxArtifact bounds the size of a stored output, in bytes.
 	MaxArtifact = 10 << 20
 	// LiveEvery is the shortest time between two reports of new output.
 	LiveEvery = 100 * time.Millisecond
@@ -33,7 +32,7 @@ type LiveOutput struct {
 	update func(agent.Progress)
 	shown  []agent.Content
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	full     []byte     // up to maxArtifact
 	total    int64
 	pending  []byte
@@ -44,7 +43,7 @@ type LiveOutput struct {
 	detached bool
 }
 
-// NewLiveOutput returns an output that is reported to update, each time after the content shown. The caller closes it.
+// NewLiveOutput returns an output that is reported to update, each time after the content shown. The caller must close it.
 func NewLiveOutput(update func(agent.Progress), shown []agent.Content) *LiveOutput {
 	return &LiveOutput{update: update, shown: shown}
 }
@@ -62,7 +61,7 @@ func (l *LiveOutput) Write(b []byte) {
 	}
 	l.pending = append(l.pending, b...)
 	if len(l.pending) > maxLive {
-		l.reported = maxLive // too fast to show all of it
+		l.reported = maxLive // too much output to show all of it
 	}
 	if over := len(l.pending) - liveTail; l.reported >= maxLive && over > 0 {
 		l.pending = append(l.pending[:0], l.pending[over:]...)
@@ -105,7 +104,7 @@ func (l *LiveOutput) report() {
 	l.update(agent.Progress{Content: append(content, agent.TextContent{Text: "…" + text})})
 }
 
-// BrokenRune returns how many bytes at the end of b are the start of an incomplete character.
+// BrokenRune returns the number of bytes at the end of b that start an incomplete character.
 func BrokenRune(b []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
 		if last := b[len(b)-n]; utf8.RuneStart(last) {
@@ -118,7 +117,7 @@ func BrokenRune(b []byte) int {
 	return 0
 }
 
-// Detach stops the reports. Later output is only kept.
+// Detach stops the reports. Later output is only collected.
 func (l *LiveOutput) Detach() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,7 +129,7 @@ func (l *LiveOutput) Detach() {
 	}
 }
 
-// Close reports the pending output and nothing more: the editor may show the pieces and not the result.
+// Close reports the pending output, and stops the reports. An editor may show the pieces and not the result.
 func (l *LiveOutput) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,7 +145,7 @@ func (l *LiveOutput) Close() {
 	}
 }
 
-// Bounded joins the start and the end, which is tail, of an output. If that is not all, it stores the output as an artifact.
+// Bounded joins the start of an output and its end, tail. If that is not all of it, it stores the output as an artifact.
 func (l *LiveOutput) Bounded(ctx context.Context, call *agent.Call, tool, tail string) BashOutput {
 	l.mu.Lock()
 	total, full := l.total, l.full
@@ -173,7 +172,7 @@ func (l *LiveOutput) Bounded(ctx context.Context, call *agent.Call, tool, tail s
 	if call.Artifacts == nil {
 		return b
 	}
-	// The result is good without the artifact.
+	// The result is useful without the artifact.
 	if url, err := call.Artifacts.Put(ctx, tool, []byte(PlainOutput(strings.ToValidUTF8(string(full), "\uFFFD")))); err == nil {
 		what := "The full output is"
 		if int64(len(full)) < total {
@@ -184,7 +183,7 @@ func (l *LiveOutput) Bounded(ctx context.Context, call *agent.Call, tool, tail s
 	return b
 }
 
-// TidyOutput returns a command's output without control characters and with its lines shortened to MaxColumns.
+// TidyOutput returns a command's output without control characters and with lines cut to MaxColumns.
 func TidyOutput(text string) string {
 	text = PlainOutput(strings.ToValidUTF8(text, "\uFFFD"))
 	lines := strings.Split(text, "\n")

@@ -5,14 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// PlainOutput removes from a terminal's output what is not text: escape sequences, control characters, and what a carriage return
-// overwrote.
+// PlainOutput removes everything that is not text from a terminal's output: escape sequences, control characters, and text that a
+// carriage return overwrote.
 func PlainOutput(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7F || r >= 0x80 && r < 0xA0 }) {
 		return s
 	}
 	out := make([]byte, 0, len(s))
-	line := 0 // offset of the current line in out
+	line := 0 // offset in out of the current line
 	for i := 0; i < len(s); {
 		switch c := s[i]; {
 		case c == 0x1B:
@@ -44,7 +44,7 @@ func PlainOutput(s string) string {
 	return string(out)
 }
 
-// escapeLen returns the length of the escape sequence that s begins with.
+// escapeLen returns the length of the escape sequence at the start of s.
 func escapeLen(s string) int {
 	if len(s) < 2 {
 		return len(s)
@@ -60,7 +60,7 @@ func escapeLen(s string) int {
 			}
 		}
 		return len(s)
-	case ']', 'P', 'X', '^', '_': // strings up to BEL or ESC \
+	case ']', 'P', 'X', '^', '_': // control strings, terminated by BEL or ESC \
 		for i := 2; i < len(s); i++ {
 			switch s[i] {
 			case 0x07:

@@ -2,7 +2,7 @@ package toolkit
 
 import "github.com/gajae-code/gjc/agent"
 
-// Inside reports whether a path is in the workspace's roots, both by its name and with all links resolved.
+// Inside reports whether a path is inside the workspace's roots, both by its name and with all links resolved.
 func Inside(call *agent.Call, path string) bool {
 	if !call.Workspace.Contains(path) {
 		return false

@@ -14,7 +14,7 @@ import (
 // Selector is the part of a read path after the colon: which lines to show, and whether to show them without line numbers. The zero value
 // is the whole file.
 type Selector struct {
-	// Ranges are sorted and do not touch.
+	// Ranges are sorted and neither overlap nor adjoin.
 	Ranges []LineRange
 	Raw    bool
 	// Conflicts asks for the merge conflicts instead of lines.
@@ -23,10 +23,10 @@ type Selector struct {
 	Anchors bool
 }
 
-// Whole reports whether the selector is that of a path without one.
+// Whole reports whether the selector is that of a path without a selector.
 func (s *Selector) Whole() bool { return len(s.Ranges) == 0 && !s.Raw && !s.Conflicts }
 
-// LineRange is a run of lines, 1-based and inclusive. A Last of zero is the end of the file.
+// LineRange is a range of lines, 1-based and inclusive. A Last of zero means the end of the file.
 type LineRange struct{ First, Last int }
 
 // SplitSelector splits a path from its selector. Without one, sel is the zero value and base is path. It returns an error for an invalid
@@ -53,7 +53,7 @@ func SplitSelector(path string) (base string, sel Selector, err error) {
 			return path, Selector{}, fmt.Errorf("%w: %q has two line ranges; join them with a comma, as in %s:1-5,20-30",
 				agent.ErrBadInput, path, base)
 		}
-		parts = parts[:1] // file:line:column, as compilers print it
+		parts = parts[:1] // file:line:column, the format of compilers
 	}
 	for _, part := range parts {
 		if part == "raw" {
@@ -67,7 +67,8 @@ func SplitSelector(path string) (base string, sel Selector, err error) {
 	return base, sel, nil
 }
 
-// selectorLike reports whether s can only be a selector, valid or not: "raw", "conflicts", or digits and what joins them.
+// selectorLike reports whether s can only be a selector, valid or not: "raw", "conflicts", or digits and the characters that join
+// them.
 func selectorLike(s string) bool {
 	if s == "raw" || s == "conflicts" {
 		return true
@@ -127,7 +128,7 @@ func parseRange(item string) (LineRange, error) {
 	return LineRange{first, last}, nil
 }
 
-// maxLine is beyond any file. Sums of two of them do not overflow on any platform.
+// maxLine exceeds the number of lines of any file. The sum of two such values does not overflow on any platform.
 const maxLine = 1 << 29
 
 func parseLine(s string) (int, error) {
@@ -144,7 +145,7 @@ func parseLine(s string) (int, error) {
 	}
 }
 
-// mergeRanges sorts ranges and joins those that overlap or touch.
+// mergeRanges sorts ranges and joins those that overlap or adjoin.
 func mergeRanges(ranges []LineRange) []LineRange {
 	slices.SortFunc(ranges, func(a, b LineRange) int { return cmp.Compare(a.First, b.First) })
 	merged := ranges[:0]

@@ -7,8 +7,8 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// ServerEffect returns the effect of a request to a server, whose result is not known before: it is judged as a command. The line begins
-// with exec, so that "always" permits only this request.
+// ServerEffect returns the effect of a request to a server. Because its consequences are unknown, it is judged as a command. The
+// line begins with exec, so that "always" permits only this request.
 func ServerEffect(title string, words ...string) approval.Effect {
 	var line strings.Builder
 	line.WriteString("exec")

@@ -26,15 +26,15 @@ const (
 	MaxColumns = 768
 )
 
-// Description returns an embedded description without white space at its ends.
+// Description returns an embedded description without leading and trailing white space.
 func Description(text string) string { return strings.TrimSpace(text) }
 
-// Display returns a path for people and the model: relative to the working directory if it lies inside, with forward slashes.
+// Display returns a path for people and the model: relative if it is inside the working directory, with forward slashes.
 func Display(ws *agent.Workspace, path string) string {
 	return filepath.ToSlash(ws.Display(path))
 }
 
-// CutLine shortens a line to most characters and appends how many are missing.
+// CutLine shortens a line to most characters and appends the number of missing ones.
 func CutLine(line string, most int) string {
 	if len(line) <= most {
 		return line
@@ -49,7 +49,7 @@ func CutLine(line string, most int) string {
 	return line
 }
 
-// CutBytes shortens s to at most most bytes, at the boundary of a character.
+// CutBytes shortens s to at most most bytes, at a character boundary.
 func CutBytes(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -60,7 +60,7 @@ func CutBytes(s string, most int) string {
 	return s[:most]
 }
 
-// ShownName returns a name as it is, or quoted if it has characters that are not visible.
+// ShownName returns a name unchanged, or quoted if it contains characters that are not visible.
 func ShownName(name string) string {
 	for _, r := range name {
 		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {

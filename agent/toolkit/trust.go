@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// trusting is a catalog of language servers that leaves out what the user does not trust.
+// trusting is a catalog of language servers that omits those that the user does not trust.
 type trusting interface {
 	lsp.Catalog
 	Untrusted(ctx context.Context) (*trust.Subject, error)
@@ -17,8 +17,8 @@ type trusting interface {
 	Answer(ctx context.Context, sub *trust.Subject, state trust.State, remember bool) error
 }
 
-// TrustWorkspace asks the user whether language servers that the workspace's own files name may be started: those for a file, or all if
-// path is empty. It asks once, and the call goes on after any answer. It returns an error only if the turn ends.
+// TrustWorkspace asks the user whether language servers that the workspace's own files configure may be started: those for a file,
+// or all if path is empty. It asks once, and the call continues after any answer. It returns an error only if the turn ends.
 func TrustWorkspace(ctx context.Context, call *agent.Call, path string) error {
 	servers := Languages(call.Values)
 	if servers == nil || call.Consent == nil {
@@ -41,22 +41,22 @@ func TrustWorkspace(ctx context.Context, call *agent.Call, path string) error {
 	})
 }
 
-// TrustQuestion asks whether programs that a workspace's own files name may be started.
+// TrustQuestion asks whether programs that a workspace's own files configure may be started.
 type TrustQuestion struct {
 	Title, Text string
-	// Untrusted returns what to ask about, or nil. Answer receives the decision.
+	// Untrusted returns the subject of the question, or nil. Answer receives the decision.
 	Untrusted func() (*trust.Subject, error)
 	Answer    func(ctx context.Context, sub *trust.Subject, state trust.State, remember bool) error
 }
 
-// AskTrust asks the user once. The call goes on after any answer. It returns an error only if the turn ends.
+// AskTrust asks the user once. The call continues after any answer. It returns an error only if the turn ends.
 func AskTrust(ctx context.Context, call *agent.Call, q TrustQuestion) error {
 	if call.Consent == nil {
 		return nil
 	}
 	sub, err := q.Untrusted()
 	if err != nil || sub == nil || sub.Empty() {
-		return context.Cause(ctx) // a store that cannot be read trusts nothing, and the listing reports it
+		return context.Cause(ctx) // an unreadable store trusts nothing, and the listing reports it
 	}
 	decision, err := call.Consent(ctx, agent.Consent{
 		Title: q.Title,
@@ -83,7 +83,7 @@ func AskTrust(ctx context.Context, call *agent.Call, q TrustQuestion) error {
 		return nil
 	default:
 	}
-	// An answer that cannot be stored holds for the session.
+	// An answer that cannot be stored applies for the session.
 	_ = q.Answer(ctx, sub, state, remember)
 	return context.Cause(ctx)
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/gajae-code/gjc/internal/webclient"
 )
 
-// WebPage is the address of a page, and the selector of the lines to show.
+// WebPage is the address of a page, and the selector for the lines to show.
 type WebPage struct {
 	Address string
 	Sel     Selector
 }
 
-// ParseWebPage splits a URL from its selector. A port is not a selector: only what follows a path can be one.
+// ParseWebPage splits a URL from its selector. A port is not a selector: a selector can only follow a path.
 func ParseWebPage(input string) (*WebPage, error) {
 	scheme := strings.Index(input, "://") + len("://")
 	if !strings.Contains(input[scheme:], "/") {
@@ -39,8 +39,8 @@ func IsWeb(path string) bool {
 	return strings.HasPrefix(lower, "http://") || strings.HasPrefix(lower, "https://")
 }
 
-// PlanFetch returns the plan of reading a page, with a network effect on its host. It returns an error that wraps [agent.ErrBadInput] for an
-// invalid address.
+// PlanFetch returns the plan for reading a page, with a network effect on its host. It returns an error that wraps
+// [agent.ErrBadInput] for an invalid address.
 func PlanFetch(t *WebPage) (*agent.CallPlan, error) {
 	at, err := webclient.Parse(t.Address)
 	if err != nil {
@@ -91,14 +91,14 @@ func webText(ctx context.Context, call *agent.Call, page *webclient.Page, text s
 		return &agent.Result{Text: JoinNotes("("+page.URL+" has no text)", notes)}, nil
 	}
 	lines := SplitLines(text)
-	// The raw source is shown in windows too, as it may have megabytes.
+	// The raw source is shown in windows, too, because it may be megabytes long.
 	w := Window{Name: "the page", Lines: &TextLines{Lines: lines}, Made: true}
 	ranges := sel.Ranges
 	if err := w.Show(ranges); err != nil {
 		return nil, err
 	}
 	if w.Shown < len(lines) && call.Artifacts != nil {
-		// The result is good without the artifact.
+		// The result is useful without the artifact.
 		if url, err := call.Artifacts.Put(ctx, "web_fetch", []byte(text[:min(len(text), MaxArtifact)])); err == nil {
 			w.Notes = append(w.Notes, "All of it is in "+url+"; read takes line ranges of it.")
 		}

@@ -12,18 +12,18 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// Lines shown around a requested range.
+// The numbers of lines shown around a requested range.
 const (
 	linesBefore = 1
 	linesAfter  = 3
 )
 
-// lineSource returns the lines of a text one by one, without their line ends.
+// lineSource returns the lines of a text one by one, without their line endings.
 type lineSource interface {
 	// Next returns the next line, or [io.EOF]. It may return only the start of a line that is longer than any result; cut is the number of
 	// missing bytes.
 	Next() (line string, cut int64, err error)
-	// Skip skips n lines, or up to the end.
+	// Skip skips n lines, or all remaining ones.
 	Skip(n int) error
 	// Total returns the number of lines, or zero if it is not known yet.
 	Total() int
@@ -50,7 +50,7 @@ func (t *TextLines) Skip(n int) error {
 	return nil
 }
 
-// Total implements lineSource. It always knows the number.
+// Total implements lineSource. The number is always known.
 func (t *TextLines) Total() int { return len(t.Lines) }
 
 // Window selects lines of a text within the limits of the read tool.
@@ -58,7 +58,7 @@ type Window struct {
 	Name  string
 	Lines lineSource
 	Raw   bool
-	// Made reports that the lines were made from the file and are not its own: no edit can name them.
+	// Made reports that the lines were derived from the file and are not its own: no edit can name them.
 	Made bool
 	// Anchors shows lines with the anchors that hashline edits use.
 	Anchors bool
@@ -72,7 +72,7 @@ type Window struct {
 	Notes []string
 }
 
-// Prefix returns what the model sees before line n.
+// Prefix returns the prefix that the model sees before line n.
 func (w *Window) Prefix(n int, line string) string {
 	if w.Anchors && !w.Made {
 		return fmt.Sprintf("%7s|", hashline.Anchor(n, line))
@@ -80,7 +80,7 @@ func (w *Window) Prefix(n int, line string) string {
 	return fmt.Sprintf("%5d|", n)
 }
 
-// Show writes ranges to Out, or the start of the text if there are none. The ranges are sorted and do not touch.
+// Show writes ranges to Out, or the start of the text if there are none. The ranges are sorted and neither overlap nor adjoin.
 func (w *Window) Show(ranges []LineRange) error {
 	if len(ranges) == 0 {
 		most := readLines
@@ -95,7 +95,7 @@ func (w *Window) Show(ranges []LineRange) error {
 		}
 		return nil
 	}
-	// The lines shown around a range may reach into the next one.
+	// The context of a range may extend into the next one.
 	around := slices.Clone(ranges)
 	if !w.Raw {
 		for i, r := range around {
@@ -161,7 +161,7 @@ func (w *Window) run(r LineRange, asked int, between string) error {
 		if w.Shown == MaxLines || w.Out.Len()+len(line) >= MaxText || w.Raw && cut > 0 {
 			w.full = true
 			next := w.at
-			if w.Out.Len() == 0 { // one line that is longer than everything: raw only
+			if w.Out.Len() == 0 { // a single line that exceeds the limit: raw only
 				w.Out.WriteString(CutBytes(line, MaxText))
 				w.Notes = append(w.Notes, fmt.Sprintf("Line %d has %s; its first %s are shown.", w.at, Size(length), Size(MaxText)))
 				next++
@@ -207,7 +207,7 @@ func (w *Window) more(next int) {
 	w.Notes = append(w.Notes, fmt.Sprintf("%s has %s; go on with %s:%d%s", w.Name, much, w.Name, next, raw))
 }
 
-// cutLong is [CutLine] for a line of which cut bytes are already missing.
+// cutLong is like [CutLine], for a line of which cut bytes are already missing.
 func cutLong(line string, cut int64, most int) string {
 	if cut == 0 {
 		return CutLine(line, most)

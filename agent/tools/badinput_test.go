@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 
-// allTools returns the tools of every setting.
+// allTools returns the tools for all settings.
 func allTools() []agent.Tool {
 	all := tools.All(toolstest.Settings())
 	for _, mode := range []files.EditMode{files.EditPatch, files.EditHashline} {
@@ -30,10 +30,11 @@ func allTools() []agent.Tool {
 	return all
 }
 
-// badTime bounds how long a tool may take to refuse an input, on a busy machine.
+// badTime bounds how long a tool may take to reject an input on a busy machine.
 const badTime = 30 * time.Second
 
-// Every tool refuses what its schema does not accept, names itself, and does nothing: no argument, null, other types, extra members.
+// Every tool rejects input that its schema does not accept, names itself, and does nothing: no argument, null, other types, extra
+// members.
 func TestBadInput_EveryTool(t *testing.T) {
 	for _, tool := range allTools() {
 		spec := tool.Spec()
@@ -88,7 +89,7 @@ func TestBadInput_EveryTool(t *testing.T) {
 	}
 }
 
-// An argument of megabytes takes bounded time, and the answer is bounded too.
+// Megabytes of arguments take bounded time, and the answer is bounded, too.
 func TestBadInput_Enormous(t *testing.T) {
 	huge := strings.Repeat("a/", 4<<20)
 	for _, tool := range allTools() {
@@ -124,7 +125,7 @@ func TestBadInput_Enormous(t *testing.T) {
 	}
 }
 
-// maxAnswer bounds the answer of a tool, in bytes: an output with its notes.
+// maxAnswer bounds the answer of a tool, in bytes: output and notes.
 const maxAnswer = 80 << 10
 
 // goodInput returns an input that a schema accepts.

@@ -128,7 +128,7 @@ func caseResult(t *testing.T, w *toolstest.World, tool agent.Tool, in string) st
 	return strings.ReplaceAll(text.String(), w.Dir, "$W")
 }
 
-// dress applies the lines of the comment to the text of a file.
+// dress applies the comment's directives to the text of a file.
 func dress(comment, name, text string) (dressed string, buffer bool) {
 	for line := range strings.Lines(comment) {
 		what, path, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -166,7 +166,7 @@ func undress(comment, name, text string) string {
 	return text
 }
 
-// fromUTF16LE decodes little-endian UTF-16; a byte order mark stays.
+// fromUTF16LE decodes little-endian UTF-16. It keeps a byte order mark.
 func fromUTF16LE(s string) string {
 	var units []uint16
 	for i := 0; i+1 < len(s); i += 2 {

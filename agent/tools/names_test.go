@@ -10,9 +10,9 @@ import (
 	"github.com/gajae-code/gjc/internal/webclient"
 )
 
-// Names has the name of every tool that can be set, and no other.
+// Names lists the name of every tool that can be configured, and no other.
 func TestNames(t *testing.T) {
-	have := map[string]bool{"mcp_resources": true, "eval": true} // of MCP servers; not on Windows
+	have := map[string]bool{"mcp_resources": true, "eval": true} // needs MCP servers; not on Windows
 	for _, mode := range files.EditModes() {
 		for _, tool := range tools.All(&tools.Settings{
 			Edit: files.EditSettings{Mode: mode}, SSH: []shell.SSHHost{{Name: "x", Address: "x"}},

@@ -6,17 +6,17 @@ import (
 	"github.com/gajae-code/gjc/internal/webclient"
 )
 
-// Settings says how the tools work. The zero value is what holds where nothing is said. It must not change once tools have it.
+// Settings configures the tools. The zero value selects the defaults. It must not change once tools use it.
 type Settings struct {
 	Edit files.EditSettings
 	Bash shell.BashSettings
-	// Web says how pages of the web are fetched.
+	// Web configures how web pages are fetched.
 	Web webclient.Options
-	// GlobalIgnore is the file of patterns that the user's git ignores in every repository (core.excludesFile), absolute; "" for
-	// none.
+	// GlobalIgnore is the absolute path of the file of patterns that the user's git ignores in every repository
+	// (core.excludesFile); "" for none.
 	GlobalIgnore string
-	// SSH are the machines that models may reach; without one there is no tool for it.
+	// SSH lists the machines that models may access; without one the ssh tool is not offered.
 	SSH []shell.SSHHost
-	// WebSearch says where the web is searched; without a key there is no tool for it.
+	// WebSearch configures the web search; without a key its tool is not offered.
 	WebSearch webclient.SearchOptions
 }

@@ -203,14 +203,14 @@ func (w *WorkspaceChange) asSeen(ctx context.Context, o *lsp.FileOperation) erro
 	return nil
 }
 
-// Touches reports whether an operation changes path or a directory above it.
+// Touches reports whether an operation changes path or one of its parent directories.
 func Touches(o *lsp.FileOperation, path string) bool {
 	return slices.ContainsFunc(o.Paths(), func(p string) bool {
 		return p == path || strings.HasPrefix(path, strings.TrimSuffix(p, string(filepath.Separator))+string(filepath.Separator))
 	})
 }
 
-// open reads the file of a write. Its text must be that of the plan.
+// open reads the file of a write. Its text must match the plan.
 func (w *WorkspaceChange) open(ctx context.Context, o *lsp.FileOperation) (*TextFile, error) {
 	file, err := OpenText(ctx, w.Call, o.Path)
 	if err != nil {
@@ -335,7 +335,7 @@ func (w *WorkspaceChange) create(ctx context.Context, o *lsp.FileOperation) erro
 	return nil
 }
 
-// parents adds undo steps for the directories that a step is about to make.
+// parents adds undo steps for the directories that a step is about to create.
 func (w *WorkspaceChange) parents(ctx context.Context, path string) {
 	var missing []string
 	for dir := filepath.Dir(path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
@@ -353,7 +353,7 @@ func (w *WorkspaceChange) parents(ctx context.Context, path string) {
 			case err != nil:
 				return err
 			}
-			if err := w.Call.FS.Remove(ctx, dir); !errors.Is(err, approval.ErrNotPermitted) { // an empty directory does no harm
+			if err := w.Call.FS.Remove(ctx, dir); !errors.Is(err, approval.ErrNotPermitted) { // an empty directory is harmless
 				return err
 			}
 			return nil
@@ -494,7 +494,7 @@ func (w *WorkspaceChange) rollback(ctx context.Context, err error) error {
 	return fmt.Errorf("%w\nAll changes were undone", err)
 }
 
-// FileKind returns the kind of file at a path, as the editor sees it: a text that was never saved is a file.
+// FileKind returns the kind of file at a path as the editor sees it: an unsaved new text is a file.
 func FileKind(ctx context.Context, call *agent.Call, path string) (lsp.FileKind, error) {
 	switch info, err := call.FS.Stat(ctx, path); {
 	case err == nil && info.IsDir():

@@ -23,7 +23,7 @@ func applyOperations(ctx context.Context, call *agent.Call, ops []lsp.FileOperat
 	return edits.ApplyOperations(ctx, call, ops, edits.SeenFiles(ctx, call, ops))
 }
 
-// everything is a change with a step of each kind, and steps on the results of other steps.
+// everything returns a change with an operation of each kind, some on the results of others.
 func everything(w *toolstest.World) []lsp.FileOperation {
 	return []lsp.FileOperation{
 		{Path: w.Path("a.txt"), Old: "a\n", New: "A\n"},
@@ -75,7 +75,7 @@ func TestApplyOperations(t *testing.T) {
 	toolstest.Same(t, "notes", got.Notes, nil)
 }
 
-// Whichever operation on the files fails once, all files are as they were.
+// Whichever file operation fails once, all files are restored.
 func TestApplyOperations_RollsBack(t *testing.T) {
 	fails := 0
 	for n := 0; ; n++ {
@@ -115,7 +115,7 @@ func TestApplyOperations_RollsBack(t *testing.T) {
 	}
 }
 
-// A write that fails half way is undone too.
+// A write that fails partway is undone, too.
 func TestApplyOperations_HalfAWrite(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"a.txt": "a\n", "b.txt": "b\n"})
 	broken := true
@@ -136,7 +136,7 @@ func TestApplyOperations_HalfAWrite(t *testing.T) {
 	toolstest.Same(t, "the disk", toolstest.Tree(t, w), map[string]string{"a.txt": "a\n", "b.txt": "b\n"})
 }
 
-// The error names what cannot be restored.
+// The error names the files that cannot be restored.
 func TestApplyOperations_SaysWhatIsLeft(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"a.txt": "a\n", "b.txt": "b\n"})
 	w.FS.Fail = func(op, path string) error {
@@ -212,7 +212,7 @@ func TestApplyOperations_ReadOnlyDirectory(t *testing.T) {
 	}
 }
 
-// A cancelled change is undone in spite of its context.
+// A cancelled change is undone although its context has ended.
 func TestApplyOperations_Cancelled(t *testing.T) {
 	w := everythingFiles(t)
 	before := toolstest.Tree(t, w)

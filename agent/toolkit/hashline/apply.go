@@ -8,10 +8,11 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit/lines"
 )
 
-// Result holds the places of a section's operations.
+// Result holds the splices of a section's operations.
 type Result struct {
 	Splices []lines.Splice
-	// Moved reports that lines were found elsewhere than the anchors say, because lines were added or removed before them.
+	// Moved reports that lines were found at other numbers than those of their anchors, because lines were added or removed before
+	// them.
 	Moved bool
 }
 
@@ -19,9 +20,9 @@ type Result struct {
 type MismatchError struct {
 	// Anchors are the wrong ones, as written in the input.
 	Anchors []string
-	// Lines are the numbers of the lines around them, from 1, as far as the text has them.
+	// Lines are the numbers of the surrounding lines that exist, from 1.
 	Lines []int
-	// Total is the number of lines of the text.
+	// Total is the number of lines in the text.
 	Total int
 }
 
@@ -30,8 +31,8 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("%s: the file has other lines there now", strings.Join(e.Anchors, ", "))
 }
 
-// Apply finds the places of the operations in a text. old is the text for which the anchors were made, or nil if it is not known. With old,
-// Apply also finds lines that only moved.
+// Apply finds the positions of the operations in a text. old is the text for which the anchors were made, or nil if it is unknown.
+// With old, Apply also finds lines that only moved.
 func Apply(text, old *lines.Text, ops []Op) (*Result, error) {
 	r := &resolver{text: text, old: old}
 	res := new(Result)
@@ -54,7 +55,7 @@ func Apply(text, old *lines.Text, ops []Op) (*Result, error) {
 	if old == nil {
 		return nil, wrong
 	}
-	// The text has changed since: all anchors refer to the old text, and none by its number to this one.
+	// The text has changed since, so all anchors refer to the old text, and none to a line number of the new one.
 	r.changed = lines.Changed(old, text)
 	for i := range ops {
 		s, bad := r.splice(&ops[i], true)
@@ -118,7 +119,7 @@ func (r *resolver) splice(o *Op, moved bool) (s lines.Splice, bad []anchor) {
 	return s, bad
 }
 
-// differs reports whether the lines from start to end differ from those of the old text.
+// differs reports whether the lines from start to end differ from the corresponding lines of the old text.
 func (r *resolver) differs(start, end int) bool {
 	return slices.ContainsFunc(r.changed, func(c lines.Region) bool {
 		return c.Start < end && c.End > start || c.Start == c.End && c.Start > start && c.Start < end

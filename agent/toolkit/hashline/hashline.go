@@ -1,5 +1,5 @@
-// Package hashline edits texts by line numbers. Each number has two letters computed from the line's content, so that an edit never changes
-// a line that differs from the one that was read.
+// Package hashline edits text by line numbers. Each number has two letters computed from the line's content, so that an edit never
+// changes a line that differs from the one that was read.
 package hashline
 
 import (
@@ -13,10 +13,10 @@ import (
 	"github.com/gajae-code/gjc/internal/lazyregexp"
 )
 
-// tags is the number of pairs of letters. It is a prime, so that they are spread evenly.
+// tags is the number of pairs of letters. It is a prime, so that the pairs are spread evenly.
 const tags = 647
 
-// Tag returns the two letters of a line. They do not depend on white space at its end.
+// Tag returns the two letters of a line. They do not depend on trailing white space.
 func Tag(line string) string {
 	n := crc32.ChecksumIEEE([]byte(strings.TrimRight(line, " \t\r"))) % tags
 	return string([]byte{'a' + byte(n/26), 'a' + byte(n%26)})
@@ -25,13 +25,13 @@ func Tag(line string) string {
 // Anchor returns the name of line n, from 1.
 func Anchor(n int, line string) string { return strconv.Itoa(n) + Tag(line) }
 
-// An anchor names a line in an operation. line is from 1, and zero for [begin] and [end].
+// An anchor names a line in an operation. line counts from 1; it is zero for [begin] and [end].
 type anchor struct {
 	line int
 	tag  string
 }
 
-// The names of the ends of a file.
+// The names of the beginning and the end of a file.
 const (
 	begin = "BOF"
 	end   = "EOF"
@@ -57,7 +57,7 @@ type Op struct {
 	kind        string
 	first, last anchor
 	with        []string
-	// number is the operation's position in the input, from 1.
+	// number is the operation's position in the input, counting from 1.
 	number int
 }
 
@@ -67,19 +67,19 @@ type Section struct {
 	Ops  []Op
 }
 
-// Creates reports whether the operations can create a file: they name only its ends.
+// Creates reports whether the operations can create a file: they name only its beginning and end.
 func (s *Section) Creates() bool {
 	return !slices.ContainsFunc(s.Ops, func(o Op) bool { return o.first.line != 0 || o.last.line != 0 })
 }
 
-// ErrSyntax is wrapped by every error about an input that cannot be parsed.
+// ErrSyntax is wrapped by every error for an input that cannot be parsed.
 var ErrSyntax = errors.New("the input cannot be read")
 
 func syntaxError(line int, format string, args ...any) error {
 	return fmt.Errorf("%w: line %d: %s", ErrSyntax, line, fmt.Sprintf(format, args...))
 }
 
-// anchorForm matches an anchor. The text that read shows after it may follow.
+// anchorForm matches an anchor, optionally followed by the text that read shows after it.
 var anchorForm = lazyregexp.New(`^(?:([0-9]{1,9})([a-z]{2})|(BOF|EOF))(?:\|.*)?$`)
 
 func parseAnchor(text string) (anchor, bool) {
@@ -94,7 +94,7 @@ func parseAnchor(text string) (anchor, bool) {
 	return anchor{n, m[2]}, err == nil && n > 0
 }
 
-// Parse parses an input. path is the file of the operations before the first section; it may be empty.
+// Parse parses an input. path is the file for the operations before the first section; it may be empty.
 func Parse(input, path string) ([]Section, error) {
 	text := strings.TrimSuffix(strings.ReplaceAll(input, "\r\n", "\n"), "\n")
 	var sections []Section
@@ -178,7 +178,7 @@ func unescape(line string) string {
 	return line
 }
 
-// Escape returns a line of text as it is written in an input.
+// Escape returns a line of text in the escaped form for an input.
 func Escape(line string) string {
 	if isOp(line) || strings.HasPrefix(line, section) || unescape(line) != line {
 		return `\` + line
@@ -217,7 +217,8 @@ func parseOp(line string, number int) (*Op, error) {
 // pasted matches a line that is shown with its anchor.
 var pasted = lazyregexp.New(`^ *[0-9]{1,9}([a-z]{2})\|(.*)$`)
 
-// Bare removes the anchors from lines that were pasted with them. All lines must have one, and at least one must be right.
+// Bare removes the anchors from lines that were pasted with them. All lines must have one, and at least one anchor must match its
+// line.
 func Bare(with []string) []string {
 	right := false
 	out := make([]string, len(with))
@@ -235,7 +236,7 @@ func Bare(with []string) []string {
 	return out
 }
 
-// BareText is [Bare] for a text. It reports whether the lines had anchors.
+// BareText is like [Bare], for a whole text. It reports whether the lines had anchors.
 func BareText(text string) (bare string, had bool) {
 	body, end := text, ""
 	if rest, ok := strings.CutSuffix(text, "\n"); ok {

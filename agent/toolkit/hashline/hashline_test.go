@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit/lines"
 )
 
-// Every input is parsed or refused, and what is parsed finds its lines or reports which anchors are wrong.
+// Every input is parsed or rejected. A parsed input finds its lines or reports which anchors are wrong.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"§f\n»BOF\nx", "≔1ab..2cd\n", "§a\n«EOF\n\\§x\n§b\n»1ab|text\ny\n§a\n≔BOF..EOF\nz", "»", "§", "\\", "≔EOF..BOF\n", "»0aa\nx"} {
 		f.Add(s, "a\nb\n", "p")
@@ -40,7 +40,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// An escaped line of text comes back as it was.
+// An escaped line of text survives the round trip.
 func FuzzEscape(f *testing.F) {
 	for _, s := range []string{"", "§x", `\§x`, `\\»`, `\n`, "12ab|x"} {
 		f.Add(s)
@@ -64,7 +64,7 @@ func FuzzEscape(f *testing.F) {
 	})
 }
 
-// Lines that only look the same are not confused when a file has changed.
+// Identical lines are not confused when a file has changed.
 func TestApply_Moved(t *testing.T) {
 	old := "{\na\n}\n{\nb\n}\n"
 	at := func(n int) string { return hashline.Anchor(n, strings.Split(old, "\n")[n-1]) }

@@ -6,14 +6,13 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// Region is the lines of one text from Start up to, but without, End that replace those from OldStart to OldEnd of another. All count from
-// zero.
+// Region is a range of lines of one text, [Start, End), that replaces the range [OldStart, OldEnd) of another. All count from zero.
 type Region struct {
 	OldStart, OldEnd int
 	Start, End       int
 }
 
-// Changed returns the regions in which a text differs from an older one, in order. It ignores line ends.
+// Changed returns the regions in which a text differs from an older one, in order. It ignores line endings.
 func Changed(old, now *Text) []Region {
 	if a, b := old.Lines(), now.Lines(); len(a)+len(b) > 0 {
 		return changed(a, b)
@@ -57,7 +56,7 @@ func changed(a, b []string) []Region {
 	return regions
 }
 
-// Now returns the position in the new text of a line of the old one. ok is false if the line was removed or changed.
+// Now returns the line number in the new text of a line in the old one. ok is false if the line was removed or changed.
 func Now(regions []Region, line int) (now int, ok bool) {
 	shift := 0
 	for _, r := range regions {

@@ -1,5 +1,5 @@
-// Package lines changes texts line by line. Every byte outside a change stays: line ends, white space, and whether the last line has a line
-// end.
+// Package lines changes text line by line. It preserves every byte outside a change: line endings, white space, and whether the
+// last line has a line ending.
 package lines
 
 import (
@@ -12,13 +12,13 @@ import (
 
 // Text is a text, split into lines.
 type Text struct {
-	// parts are the lines with their line ends.
+	// parts are the lines with their line endings.
 	parts []string
-	// end is the line end of most lines.
+	// end is the most frequent line ending.
 	end string
 }
 
-// Parse splits a text into lines. A line ends with LF or CRLF; the last may have no line end.
+// Parse splits a text into lines. A line ends with LF or CRLF; the last may have no line ending.
 func Parse(text string) *Text {
 	t := &Text{end: "\n"}
 	if text == "" {
@@ -38,10 +38,10 @@ func Parse(text string) *Text {
 // Len returns the number of lines.
 func (t *Text) Len() int { return len(t.parts) }
 
-// Line returns a line without its line end; i counts from zero.
+// Line returns a line without its line ending; i counts from zero.
 func (t *Text) Line(i int) string { return withoutEnd(t.parts[i]) }
 
-// Lines returns all lines without their line ends.
+// Lines returns all lines without their line endings.
 func (t *Text) Lines() []string {
 	all := make([]string, len(t.parts))
 	for i, p := range t.parts {
@@ -57,22 +57,23 @@ func withoutEnd(line string) string {
 	return strings.TrimSuffix(line, "\n")
 }
 
-// Open reports whether the last line has no line end.
+// Open reports whether the last line has no line ending.
 func (t *Text) Open() bool {
 	return len(t.parts) > 0 && !strings.HasSuffix(t.parts[len(t.parts)-1], "\n")
 }
 
-// Final says whether the text ends with a line end after a splice.
+// Final determines whether the text ends with a line ending after a splice.
 type Final int
 
-// Keep keeps the last line with or without a line end, and gives one to a text that was empty. Close adds one, and Leave removes it.
+// Keep keeps the last line with or without a line ending, and adds one to a text that was empty. Close adds one, and Strip removes
+// it.
 const (
 	Keep Final = iota
 	Close
 	Strip
 )
 
-// Splice replaces the lines from Start up to, but without, End; both count from zero.
+// Splice replaces the lines [Start, End); both count from zero.
 type Splice struct {
 	Start, End int
 	With       []string
@@ -83,14 +84,14 @@ type Splice struct {
 // ErrOverlap is wrapped by the error for splices that change the same lines.
 var ErrOverlap = errors.New("two changes touch the same lines")
 
-// Apply makes the splices, all of them relative to the text as it is. Insertions at the same place stay in order.
+// Apply applies the splices, all of them relative to the original text. Insertions at the same position keep their order.
 func (t *Text) Apply(splices []Splice) (string, error) {
 	splices = slices.Clone(splices)
 	slices.SortStableFunc(splices, func(a, b Splice) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) })
 	open := t.Open()
 	var b strings.Builder
-	last := t.end                   // the line end of what was inserted last, if it has one
-	put := func(line, end string) { // what follows a line has a line end
+	last := t.end                   // the line ending of the last inserted line, if it has one
+	put := func(line, end string) { // a line that others follow needs a line ending
 		if s := b.Len(); s > 0 && !strings.HasSuffix(lastBytes(&b), "\n") {
 			b.WriteString(t.end)
 		}
@@ -131,7 +132,7 @@ func (t *Text) Apply(splices []Splice) (string, error) {
 	return text, nil
 }
 
-// lastBytes returns what was written last.
+// lastBytes returns the last bytes written.
 func lastBytes(b *strings.Builder) string {
 	s := b.String()
 	return s[len(s)-1:]

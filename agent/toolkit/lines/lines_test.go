@@ -8,7 +8,7 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit/lines"
 )
 
-// The regions between two texts, applied as splices, turn one into the other, except for line ends and the end of the text.
+// The regions between two texts, applied as splices, turn one into the other, except for line endings and the end of the text.
 func FuzzChanged(f *testing.F) {
 	f.Add("a\nb\nc\n", "a\nx\nc\n")
 	f.Add("", "a")
@@ -16,7 +16,7 @@ func FuzzChanged(f *testing.F) {
 	f.Add("a\na\na\n", "a\na\n")
 	f.Fuzz(func(t *testing.T, old, now string) {
 		if strings.Contains(strings.ReplaceAll(old+"|"+now, "\r\n", ""), "\r") {
-			return // at the end of a line it looks like a line end
+			return // at the end of a line it looks like part of a line ending
 		}
 		a, b := lines.Parse(old), lines.Parse(now)
 		regions := lines.Changed(a, b)
@@ -29,7 +29,7 @@ func FuzzChanged(f *testing.F) {
 			t.Fatal(err)
 		}
 		if got := lines.Parse(text).Lines(); !slices.Equal(got, b.Lines()) {
-			// A last empty line without a line end looks like no line.
+			// An empty last line without a line ending looks like no line.
 			if strings.Join(got, "\n") != strings.TrimSuffix(strings.Join(b.Lines(), "\n"), "\n") {
 				t.Errorf("%q to %q: got %q", old, now, text)
 			}

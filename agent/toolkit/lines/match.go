@@ -5,8 +5,8 @@ import "strings"
 // Level is the strictness of a comparison of lines.
 type Level int
 
-// The levels, the strictest first. Trailing ignores white space at the ends of lines, Indent also at their starts, and Typography also
-// treats typographic quotes, dashes and spaces as plain ones.
+// The levels, the strictest first. Trailing ignores white space at the ends of lines, Indent also at their starts, and Typography
+// also treats typographic quotes, dashes and spaces as ASCII ones.
 const (
 	Exact Level = iota
 	Trailing
@@ -16,7 +16,7 @@ const (
 
 const blanks = " \t\r\f\v"
 
-// Fold returns a line as it is compared at a level.
+// Fold returns a line in the form that is compared at a level.
 func (l Level) Fold(line string) string {
 	switch l {
 	case Exact:
@@ -37,7 +37,8 @@ var plain = strings.NewReplacer(
 	"\u00A0", " ", "\u2002", " ", "\u2003", " ", "\u2009", " ", "\u200A", " ", "\u202F", " ", "\u205F", " ", "\u3000", " ",
 )
 
-// Places returns the positions of want in all from position from on, compared at a level, at most most of them.
+// Places returns the positions of want in all, starting at position from and compared at a level. It returns at most most
+// positions.
 func Places(all, want []string, from int, level Level, most int) []int {
 	folded := make([]string, len(want))
 	for i, w := range want {
@@ -58,8 +59,8 @@ next:
 	return at
 }
 
-// Reindent returns lines, which were written for given, with the indentation of the lines that were found. A line whose indentation cannot
-// be derived stays.
+// Reindent returns lines, which were written to replace given, with the indentation of the lines that were found. A line whose
+// indentation cannot be derived is unchanged.
 func Reindent(given, found, lines []string) []string {
 	known := make(map[string]string)
 	var order []string
@@ -69,7 +70,7 @@ func Reindent(given, found, lines []string) []string {
 		}
 		g, f := indentOf(given[i]), indentOf(found[i])
 		if was, ok := known[g]; ok && was != f {
-			return lines // no rule applies
+			return lines // the indentation is ambiguous
 		} else if !ok {
 			known[g] = f
 			order = append(order, g)
@@ -87,7 +88,7 @@ func Reindent(given, found, lines []string) []string {
 			continue
 		}
 		best := -1
-		for j, g := range order { // the longest known indentation that this one begins with
+		for j, g := range order { // the longest known indentation that is a prefix of this one
 			if strings.HasPrefix(indent, g) && (best < 0 || len(g) > len(order[best])) {
 				best = j
 			}
@@ -100,7 +101,7 @@ func Reindent(given, found, lines []string) []string {
 	return out
 }
 
-// deeper returns a further indentation in the style of the found lines: in tabs if they have tabs for the spaces of the given lines.
+// deeper returns additional indentation in the style of the found lines: tabs if these have tabs where the given lines have spaces.
 func deeper(more string, order []string, known map[string]string) string {
 	for _, g := range order {
 		if f := known[g]; g != "" && f != "" && strings.Trim(g, " ") == "" && strings.Trim(f, "\t") == "" && len(g)%len(f) == 0 {

@@ -23,7 +23,7 @@ type File struct {
 	MoveTo string
 	// Content is the text of an added file.
 	Content string
-	// Hunks are the changes of an updated file. There may be none if it only moves.
+	// Hunks are the changes of an updated file. A file that is only moved has none.
 	Hunks []Hunk
 }
 
@@ -76,7 +76,7 @@ func ParseEnvelope(input string) ([]File, error) {
 	return nil, syntaxError(len(p.lines), "the last line must be %q; was the patch cut off?", endPatch)
 }
 
-// unwrap removes what some models put around a patch: a here document, or a code fence.
+// unwrap removes wrappers that some models put around a patch: a here-document or a code fence.
 func unwrap(input string) string {
 	lines := strings.Split(strings.TrimSpace(input), "\n")
 	first, last := strings.TrimSpace(lines[0]), strings.TrimSpace(lines[len(lines)-1])
@@ -89,16 +89,17 @@ func unwrap(input string) string {
 	return input
 }
 
-// envelope is the state of parsing an envelope.
+// envelope is the parser state of an envelope.
 type envelope struct {
 	lines []string
 	at    int
 }
 
-// trimRight removes white space from the end of a line. White space before a marker stays: a line that begins with a space is context.
+// trimRight removes white space from the end of a line. White space before a marker is kept: a line that begins with a space is
+// context.
 func trimRight(line string) string { return strings.TrimRightFunc(line, unicode.IsSpace) }
 
-// unindentEnd removes the indentation of a last line that is an end marker otherwise. Nothing else can end a patch.
+// unindentEnd removes the indentation of the last line if it is then an end marker. Nothing else can end a patch.
 func (p *envelope) unindentEnd() {
 	for i := len(p.lines) - 1; i >= p.at; i-- {
 		if line := strings.TrimSpace(p.lines[i]); line != "" {
@@ -116,7 +117,7 @@ func (p *envelope) file(line string) (*File, error) {
 		p.at++
 		f := &File{Op: Add, Path: strings.TrimSpace(path)}
 		var b strings.Builder
-		blank := 0 // lines without a + since the last one that has it: they belong to the text only if more of it follows
+		blank := 0 // blank lines without a + since the last line with one: they belong to the text only if more of it follows
 		for ; p.at < len(p.lines) && !p.section(); p.at++ {
 			l := p.lines[p.at]
 			text, ok := strings.CutPrefix(l, "+")
@@ -195,14 +196,14 @@ func (p *envelope) hunks(f *File) error {
 		line := p.lines[p.at]
 		switch {
 		case strings.HasPrefix(line, "@@"):
-			if h == nil || len(h.Lines) > 0 { // several in a row lead to one place
+			if h == nil || len(h.Lines) > 0 { // several in a row narrow down one position
 				if err := end(); err != nil {
 					return err
 				}
 				h = &Hunk{Number: len(f.Hunks) + 1}
 			}
 			if m := hunkHeader().FindStringSubmatch(line); m != nil && m[1] != "" {
-				h.header(line) // that of a unified diff
+				h.header(line) // the header of a unified diff
 			} else if anchor := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(line, "@@"), " "), " @@"); strings.TrimSpace(anchor) != "" {
 				h.Anchors = append(h.Anchors, anchor)
 			}

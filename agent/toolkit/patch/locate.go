@@ -9,10 +9,10 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit/lines"
 )
 
-// maxFuzz is how many lines of context at each end of a hunk may be wrong.
+// maxFuzz is the maximum number of wrong lines of context at each end of a hunk.
 const maxFuzz = 2
 
-// maxPlaces bounds how many places an error names.
+// maxPlaces bounds the number of places that an error names.
 const maxPlaces = 8
 
 // Errors of [Apply], wrapped in a [*HunkError].
@@ -33,7 +33,7 @@ var (
 type HunkError struct {
 	Hunk *Hunk
 	Err  error
-	// Lines are the numbers of the lines where it would fit, from 1.
+	// Lines are the numbers of the lines at which the hunk would fit, from 1.
 	Lines []int
 	// Old are the lines that were searched for.
 	Old []string
@@ -62,11 +62,11 @@ func (e *HunkError) Unwrap() error { return e.Err }
 // Result holds the places of hunks.
 type Result struct {
 	Splices []lines.Splice
-	// Loose are the numbers of the hunks that were found only by ignoring white space or some wrong lines of context.
+	// Loose lists the numbers of the hunks that were found only by ignoring white space or some wrong lines of context.
 	Loose []int
 }
 
-// Apply finds the places of hunks in a text. Each hunk follows the one before it.
+// Apply finds the places of hunks in a text. Each hunk must follow the one before it.
 func Apply(text *lines.Text, hunks []Hunk) (*Result, error) {
 	l := &locator{all: text.Lines(), open: text.Open()}
 	res := new(Result)
@@ -95,7 +95,7 @@ func Apply(text *lines.Text, hunks []Hunk) (*Result, error) {
 type place struct {
 	// at is the first line, and n the number of lines of the text that match the hunk's old lines.
 	at, n int
-	// skip is how many of the hunk's first lines are ignored, and cut how many of its last.
+	// skip and cut are the numbers of the hunk's first and last lines that are ignored.
 	skip, cut int
 	level     lines.Level
 	loose     bool
@@ -104,7 +104,7 @@ type place struct {
 type locator struct {
 	all  []string
 	open bool
-	// from is the line after the last place, and drift the difference between the places and the line numbers of the hunks.
+	// from is the line after the last place, and drift the offset of the places from the line numbers of the hunks.
 	from, drift int
 }
 
@@ -146,7 +146,7 @@ func (l *locator) find(h *Hunk) (*place, error) {
 	return nil, fail(ErrNoPlace)
 }
 
-// distinct reports whether lines are specific enough to be searched for with less context: they hold more than brackets.
+// distinct reports whether lines are specific enough to be searched for with less context: they contain more than brackets.
 func distinct(want []string) bool {
 	n := 0
 	for _, w := range want {
@@ -166,15 +166,15 @@ func (h *Hunk) context() (lead, trail int) {
 	return lead, trail
 }
 
-// anchors returns the lines after which a hunk may lie, if it has anchors.
+// anchors returns the lines after which a hunk may be placed, if it has anchors.
 func (l *locator) anchors(h *Hunk) ([]int, error) {
 	if len(h.Anchors) == 0 {
 		return nil, nil
 	}
 	starts := []int{l.from}
 	for _, a := range h.Anchors {
-		// Each start leads to all places after it, at the first level that has any. So one search from the first start finds all but those
-		// after the last place. A search from each start would be quadratic in time and memory.
+		// Each start leads to all places after it, at the first level with any match. So one search from the first start finds all
+		// but those after the last place. A search from each start would be quadratic in time and memory.
 		var next []int
 		for level := lines.Exact; level <= lines.Typography && len(starts) > 0; level++ {
 			if at := lines.Places(l.all, []string{a}, starts[0], level, 0); len(at) > 0 {
@@ -191,8 +191,8 @@ func (l *locator) anchors(h *Hunk) ([]int, error) {
 	return starts, nil
 }
 
-// places returns the places that want may mean: all places, or the first one after each anchor. A place at exactly the hunk's line number
-// wins.
+// places returns the possible places of want: all places, or the first one after each anchor. A place at exactly the hunk's line
+// number wins.
 func (l *locator) places(h *Hunk, want []string, starts []int, level lines.Level, skip, cut int) []int {
 	all := lines.Places(l.all, want, l.from, level, 0)
 	if h.AtEnd && cut == 0 || h.OldOpen {
@@ -206,7 +206,7 @@ func (l *locator) places(h *Hunk, want []string, starts []int, level lines.Level
 				after = append(after, all[i])
 			}
 		}
-		all = slices.Compact(after) // in order, as starts are
+		all = slices.Compact(after) // in order, because starts is sorted
 	}
 	if len(all) > 1 && h.OldLine > 0 {
 		if at := h.OldLine - 1 + l.drift + skip; slices.Contains(all, at) {
@@ -234,7 +234,7 @@ func (l *locator) insertion(h *Hunk, starts []int, fail func(error, ...int) erro
 	}
 }
 
-// splices returns the changes of a hunk at its place. Lines of context stay as they are in the text.
+// splices returns the changes of a hunk at its place. Context lines keep the text's own version.
 func (l *locator) splices(h *Hunk, p *place) []lines.Splice {
 	hunk := h.Lines
 	hunk = hunk[p.skip : len(hunk)-p.cut]

@@ -1,5 +1,5 @@
-// Package patch parses patches that models write, unified diffs and the envelope of apply_patch, and finds their places in a text. Line
-// numbers are only hints: the context decides, and it must be unique.
+// Package patch parses patches that models write, that is, unified diffs and the envelope of apply_patch, and finds their places in
+// a text. Line numbers are only hints: the context determines the place, and it must be unique.
 package patch
 
 import (
@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// Hunk is one change of a text, with lines around it.
+// Hunk is one change to a text, with surrounding lines.
 type Hunk struct {
 	// OldLine is the line, from 1, at which the hunk claims to begin, or zero.
 	OldLine int
-	// Anchors are lines that precede the hunk, each somewhere after the one before it.
+	// Anchors are lines that precede the hunk, in order but not necessarily adjacent.
 	Anchors []string
 	// Lines are the lines of the hunk in order.
 	Lines []Line
-	// OldOpen and NewOpen report that the last old or new line has no line end.
+	// OldOpen and NewOpen report that the last old or new line has no line ending.
 	OldOpen, NewOpen bool
 	// AtEnd reports that the hunk is at the end of the text.
 	AtEnd bool
-	// Number is the hunk's position among its file's, from 1.
+	// Number is the hunk's position within its file, counting from 1.
 	Number int
 }
 
@@ -31,7 +31,7 @@ type Line struct {
 	Text string
 }
 
-// old returns the lines that the hunk expects.
+// old returns the lines that the hunk expects in the text.
 func (h *Hunk) old() []string {
 	var all []string
 	for _, l := range h.Lines {
@@ -47,14 +47,14 @@ func (h *Hunk) changes() bool {
 	return slices.ContainsFunc(h.Lines, func(l Line) bool { return l.Op != ' ' })
 }
 
-// ErrSyntax is wrapped by every error about a patch that cannot be parsed.
+// ErrSyntax is wrapped by every error for a patch that cannot be parsed.
 var ErrSyntax = errors.New("the patch cannot be read")
 
 func syntaxError(line int, format string, args ...any) error {
 	return fmt.Errorf("%w: line %d: %s", ErrSyntax, line, fmt.Sprintf(format, args...))
 }
 
-// splitPatch splits a patch into lines without their line ends.
+// splitPatch splits a patch into lines without their line endings.
 func splitPatch(text string) []string {
 	text = strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	if text == "" {
@@ -63,7 +63,7 @@ func splitPatch(text string) []string {
 	return strings.Split(text, "\n")
 }
 
-// body parses one line of a hunk; ok is false if it is not one. Models omit the space of an empty line.
+// body parses one line of a hunk; ok is false if the line does not belong to one. Models omit the space of an empty line.
 func (h *Hunk) body(line string) (ok bool) {
 	switch {
 	case line == "":
@@ -85,7 +85,7 @@ func (h *Hunk) body(line string) (ok bool) {
 	return true
 }
 
-// trimTail removes empty lines from the end of a hunk that only separate it from what follows.
+// trimTail removes empty lines that only separate the end of a hunk from what follows.
 func (h *Hunk) trimTail(raw []string) {
 	for n := len(h.Lines); n > 0 && len(raw) > 0 && raw[len(raw)-1] == "" && h.Lines[n-1] == (Line{' ', ""}); n = len(h.Lines) {
 		h.Lines, raw = h.Lines[:n-1], raw[:len(raw)-1]

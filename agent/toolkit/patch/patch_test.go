@@ -41,7 +41,7 @@ func FuzzUnified(f *testing.F) {
 	})
 }
 
-// Every input is parsed or refused, and what is parsed can be searched for in any text.
+// Every input is parsed or rejected. A parsed patch can be searched for in any text.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"@@\n a\n-b\n+c\n", "@@ -1 +1 @@\n-a\n+b", "-a", "@@ x @@\n+y", "*** Begin Patch\n*** Update File: a\n@@ x\n@@ y\n a\n-b\n*** End of File\n*** End Patch",
@@ -101,7 +101,7 @@ func TestParseEnvelope_Added(t *testing.T) {
 	}
 }
 
-// A file may contain the lines of an envelope: with a space before them they are context.
+// A file may contain lines that look like an envelope's. With a space before them they are context.
 func TestParseEnvelope_Markers(t *testing.T) {
 	const end = "*** End Patch"
 	for name, tt := range map[string]struct {
@@ -175,7 +175,7 @@ func TestApply_Places(t *testing.T) {
 	}
 }
 
-// Anchors that occur many times are found without a search for each pair of them.
+// Anchors that occur many times are found without searching for each pair of them.
 func TestApply_ManyAnchors(t *testing.T) {
 	const n = 4000
 	for name, tt := range map[string]struct{ line, anchors string }{
@@ -203,7 +203,7 @@ func TestApply_ManyAnchors(t *testing.T) {
 	}
 }
 
-// A line that differs from the anchor only in its indentation counts if no better one follows.
+// A line that differs from the anchor only in its indentation matches if no better one follows.
 func TestApply_LooseAnchors(t *testing.T) {
 	const text = "class A:\n  run():\n    return 0\n  run():\n    return 1\nclass A:\n    run():\n    return 1\n"
 	for name, tt := range map[string]struct {

@@ -75,13 +75,13 @@ func ParseUnified(diff string) ([]Hunk, error) {
 	return hunks, end(strings.Count(diff, "\n"))
 }
 
-// fileHeader reports whether a line is one of those that name the file of the hunks after it.
+// fileHeader reports whether a line is part of the file header that precedes hunks.
 func fileHeader(line string) bool {
 	return slices.ContainsFunc([]string{"--- ", "+++ ", "diff --git ", "index ", "new file mode", "deleted file mode", "old mode", "new mode", "similarity index", "rename from", "rename to"},
 		func(prefix string) bool { return strings.HasPrefix(line, prefix) })
 }
 
-// header parses the first line of a hunk: how many old and new lines follow, if it has numbers.
+// header parses the first line of a hunk. If it has numbers, they say how many old and new lines follow.
 func (h *Hunk) header(line string) (oldLines, newLines int, counted bool) {
 	m := hunkHeader().FindStringSubmatch(line)
 	if m == nil {

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// ReadFile reads a file from the disk and not through the editor. It returns nil for a file with more than limit bytes and for what is
-// not a regular file, and never waits for a pipe.
+// ReadFile reads a file from the disk and not through the editor. It returns nil for a file with more than limit bytes and for
+// anything but a regular file, and never blocks on a pipe.
 func ReadFile(path string, limit int64) ([]byte, error) { return ReadInto(nil, path, limit) }
 
 // readWhole reads a file of about size bytes into buf, or into a larger buffer if buf is too small. It returns nil if the file has more
@@ -33,7 +33,7 @@ func readWhole(buf []byte, size, limit int64, read func([]byte) (int, error)) ([
 	}
 }
 
-// Exists reports whether something, a broken link included, is at path on the disk.
+// Exists reports whether anything, even a broken link, exists at path on the disk.
 func Exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// ReadInto is [ReadFile] into buf, or into a larger buffer if buf is too small. It makes as few system calls as it can: a search reads
-// thousands of files.
+// ReadInto is like [ReadFile], but reads into buf, or into a larger buffer if buf is too small. It minimizes system calls, because
+// a search reads thousands of files.
 func ReadInto(buf []byte, path string, limit int64) ([]byte, error) {
 	fd, err := retry(func() (int, error) {
 		return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
@@ -34,7 +34,7 @@ func ReadInto(buf []byte, path string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// retry calls again on EINTR.
+// retry retries a call on EINTR.
 func retry(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()

@@ -2,7 +2,7 @@ package walk
 
 import "os"
 
-// ReadInto is [ReadFile] into buf, or into a larger buffer if buf is too small.
+// ReadInto is like [ReadFile], but reads into buf, or into a larger buffer if buf is too small.
 func ReadInto(buf []byte, path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -24,13 +24,13 @@ func fileTypes() map[string][]string {
 	}
 }
 
-// typeAliases are other names of types.
+// typeAliases maps other names of types.
 var typeAliases = map[string]string{
 	"c++": "cpp", "csharp": "cs", "golang": "go", "javascript": "js", "markdown": "md", "python": "py", "ruby": "rb", "rs": "rust", "shell": "sh",
 	"bash": "sh", "terraform": "tf", "typescript": "ts", "yml": "yaml", "kt": "kotlin", "hs": "haskell", "text": "txt",
 }
 
-// TypeGlobs returns the globs of types of files.
+// TypeGlobs returns the globs for types of files.
 func TypeGlobs(types []string) ([]string, error) {
 	var names []string
 	known := fileTypes()

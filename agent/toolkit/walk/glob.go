@@ -14,14 +14,14 @@ import (
 	"github.com/gajae-code/gjc/internal/lazyregexp"
 )
 
-// Glob is a glob, split into a directory and a pattern for what lies below it.
+// Glob is a glob, split into a directory and a pattern for the paths below it.
 type Glob struct {
 	// Base is an existing file or directory, absolute.
 	Base string
 	// Pattern is relative to Base, in slash form; it is empty for Base itself.
 	Pattern string
 	File    bool
-	// Names are globs. The name of a file must match one of them, if there are any.
+	// Names are globs. If there are any, the name of a file must match one of them.
 	Names []string
 }
 
@@ -64,7 +64,7 @@ func SplitGlob(ctx context.Context, call *agent.Call, input string) (Glob, error
 	if !HasMeta(input) {
 		return Glob{Base: path}, err
 	}
-	// The directories above may have names that look like globs.
+	// The parent directories may have names that look like globs.
 	root := call.Workspace.Cwd
 	rel, rerr := filepath.Rel(root, path)
 	if rerr != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
@@ -84,10 +84,11 @@ func SplitGlob(ctx context.Context, call *agent.Call, input string) (Glob, error
 	return g, nil
 }
 
-// HasMeta reports whether glob has a character with a meaning of its own, and so is not the name of one file.
+// HasMeta reports whether glob contains a special character, and so is not the name of one file.
 func HasMeta(glob string) bool { return strings.ContainsAny(glob, `*?[{`) }
 
-// Last returns the last element of a glob, if it means the same to rg, and the depth of the files below Base, or 0 for any depth.
+// Last returns the last element of a glob if rg interprets it the same way, and the depth of the files below Base, or 0 for any
+// depth.
 func (g *Glob) Last() (name string, depth int) {
 	name = g.Pattern[strings.LastIndexByte(g.Pattern, '/')+1:]
 	if !plainGlob().MatchString(name) || strings.Contains(name, "**") {
@@ -99,9 +100,9 @@ func (g *Glob) Last() (name string, depth int) {
 	return name, strings.Count(g.Pattern, "/") + 1
 }
 
-// literalBraces escapes the opening braces of a glob that are not closed: they stand for themselves, as in a shell.
+// literalBraces escapes the unclosed opening braces of a glob: they are literal, as in a shell.
 func literalBraces(glob string) string {
-	var open []int // offsets of the braces that are not closed
+	var open []int // offsets of the unclosed braces
 	for i := 0; i < len(glob); i++ {
 		switch glob[i] {
 		case '\\':
@@ -118,5 +119,5 @@ func literalBraces(glob string) string {
 	return glob
 }
 
-// plainGlob matches globs for names that mean the same to rg. To rg a question mark is a byte, not a character.
+// plainGlob matches globs for names that rg interprets the same way. To rg, a question mark matches a byte, not a character.
 var plainGlob = lazyregexp.New(`^[*A-Za-z0-9_.-]+$`)

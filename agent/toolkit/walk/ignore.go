@@ -7,7 +7,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// ignoreFiles are the files with patterns of ignored files. A later one wins over an earlier.
+// ignoreFiles are the names of the files with ignore patterns. A later one overrides an earlier one.
 var ignoreFiles = [...]string{".gitignore", ".ignore", ".rgignore"}
 
 // maxIgnoreFile bounds an ignore file in bytes. A larger one has no effect.
@@ -29,7 +29,7 @@ type IgnoreRule struct {
 	dirOnly bool
 	// NameOnly patterns match names in any directory, the others match the path relative to their own directory.
 	NameOnly bool
-	// shape selects how glob is matched. All but generalShape only compare text.
+	// shape selects how glob is matched. All shapes except generalShape only compare text.
 	shape globShape
 	text  string
 }
@@ -61,7 +61,7 @@ func (r *IgnoreRule) match(above, name string) bool {
 	return r.shape.match(r.text, r.glob, subject)
 }
 
-// parseIgnore parses the patterns of an ignore file. A pattern that is invalid to git matches nothing.
+// parseIgnore parses the patterns of an ignore file. A pattern that git considers invalid matches nothing.
 func parseIgnore(text string) []IgnoreRule {
 	var rules []IgnoreRule
 	for line := range strings.SplitSeq(strings.TrimPrefix(text, "\uFEFF"), "\n") {
@@ -100,7 +100,7 @@ func parseIgnoreLine(line string) (rule IgnoreRule, ok bool) {
 	return rule, doublestar.ValidatePattern(rule.glob)
 }
 
-// escapeFirst escapes a ] that comes first in a class: git takes it as a member of the class, doublestar as its end.
+// escapeFirst escapes a ] that comes first in a class: git treats it as a member of the class, doublestar as the end of the class.
 func escapeFirst(glob string) string {
 	var b strings.Builder
 	inClass := false
@@ -133,12 +133,12 @@ type globShape uint8
 const (
 	generalShape globShape = iota
 	literalShape
-	// suffixShape is "*" and a text, prefixShape a text and "*".
+	// suffixShape is "*" followed by text, prefixShape is text followed by "*".
 	suffixShape
 	prefixShape
 )
 
-// shapeOf returns the shape of a glob and its text. name reports that the glob matches names, which have no slash.
+// shapeOf returns the shape of a glob and its literal text. name reports that the glob matches names, which contain no slash.
 func shapeOf(glob string, name bool) (shape globShape, text string) {
 	const wild = `*?[\{`
 	switch {
@@ -166,7 +166,7 @@ func (s globShape) match(text, glob, subject string) bool {
 	}
 }
 
-// trimBlanks removes trailing spaces that no backslash escapes.
+// trimBlanks removes trailing spaces that are not escaped by a backslash.
 func trimBlanks(line string) string {
 	for strings.HasSuffix(line, " ") {
 		cut := line[:len(line)-1]
@@ -178,7 +178,7 @@ func trimBlanks(line string) string {
 	return line
 }
 
-// GitRoot returns the nearest directory from dir upward that holds a .git, or "".
+// GitRoot returns the nearest directory from dir upward that contains a .git, or "".
 func GitRoot(dir string) string {
 	for {
 		if Exists(filepath.Join(dir, ".git")) {
@@ -192,15 +192,15 @@ func GitRoot(dir string) string {
 	}
 }
 
-// RulesAt returns the rules with which a walk of dir begins: those of the git repository around it. Without a repository there are none, so
-// that an ignore file far above does not empty a search.
+// RulesAt returns the rules with which a walk of dir begins: those of the enclosing git repository. Without a repository there are
+// none, so that an ignore file far above does not empty a search.
 func (w *Walker) RulesAt(dir string) *IgnoreRules {
 	if !w.Ignore {
 		return nil
 	}
 	root := GitRoot(dir)
 	if root == "" {
-		w.GlobalIgnore = "" // as ripgrep does without a repository
+		w.GlobalIgnore = "" // like ripgrep without a repository
 		return nil
 	}
 	if root == dir {
@@ -209,7 +209,7 @@ func (w *Walker) RulesAt(dir string) *IgnoreRules {
 	return rulesAbove(root, dir, w.GlobalIgnore)
 }
 
-// rulesAbove returns the rules that apply in dir from the directories above it, up to its repository at root.
+// rulesAbove returns the rules that apply in dir from its parent directories, up to its repository at root.
 func rulesAbove(root, dir, globalIgnore string) *IgnoreRules {
 	rules := RulesFrom(root, ignoreFiles[:], repositoryRules(root, globalIgnore))
 	rel, err := filepath.Rel(root, filepath.Dir(dir))
@@ -224,7 +224,7 @@ func rulesAbove(root, dir, globalIgnore string) *IgnoreRules {
 	return rules
 }
 
-// repositoryRules returns the rules that apply in all of a repository: the user's global ones, and those in .git.
+// repositoryRules returns the rules that apply to a whole repository: the user's global ones, and those in .git.
 func repositoryRules(root, globalIgnore string) *IgnoreRules {
 	var global *IgnoreRules
 	if globalIgnore != "" {

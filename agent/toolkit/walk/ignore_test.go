@@ -28,7 +28,7 @@ func kept(t testing.TB, dir string) []string {
 	return keptUnder(t, dir, "")
 }
 
-// keptUnder is [kept] for a user with the global ignore file globalIgnore.
+// keptUnder is like [kept], for a user with the global ignore file globalIgnore.
 func keptUnder(t testing.TB, dir, globalIgnore string) []string {
 	t.Helper()
 	w := &Walker{FS: osDirs{}, Hidden: true, Ignore: true, GlobalIgnore: globalIgnore}
@@ -188,7 +188,7 @@ func TestGlobalIgnoreAgreesWithGit(t *testing.T) {
 	}
 }
 
-// Random patterns over a small alphabet find cases that were not foreseen.
+// Random patterns over a small alphabet find unforeseen cases.
 func TestRandomIgnoreAgreesWithGit(t *testing.T) {
 	git := testenv.NeedsTool(t, "git")
 	random := rand.New(rand.NewPCG(1, 2))

@@ -1,5 +1,5 @@
-// Package walk walks directories as git sees them: it reads ignore files, matches globs, and knows which file names belong to a type of
-// files. It reads ignore files, and the files that search reads without ripgrep, from the disk and not through the editor.
+// Package walk walks directories as git sees them: it reads ignore files, matches globs, and maps file types to names. It reads
+// ignore files, and the files that search reads without ripgrep, from the disk and not through the editor.
 package walk
 
 import (
@@ -23,13 +23,13 @@ type Walker struct {
 	FS DirLister
 	// Hidden includes names that begin with a dot.
 	Hidden bool
-	// Ignore leaves out what ignore files name.
+	// Ignore excludes files that ignore files match.
 	Ignore bool
 	// GlobalIgnore is the path of the user's global ignore file, or "".
 	GlobalIgnore string
 }
 
-// New returns a walker that leaves out only what is ignored.
+// New returns a walker that excludes only ignored files.
 func New(call *agent.Call) *Walker {
 	return &Walker{FS: call.FS, Hidden: true, Ignore: true}
 }
@@ -77,7 +77,7 @@ func (w *Walker) walkEntries(ctx context.Context, dir string, entries []fs.DirEn
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			continue // a directory that cannot be read hides nothing else
+			continue // an unreadable directory does not stop the walk
 		}
 		if err := w.walkEntries(ctx, path, below, rules, visit); err != nil {
 			return err
@@ -91,7 +91,8 @@ func (w *Walker) LeavesOut(rules *IgnoreRules, prefix, name string, dir bool) bo
 	return name == ".git" || !w.Hidden && strings.HasPrefix(name, ".") || rules != nil && rules.match(prefix, name, dir)
 }
 
-// DirRules returns the rules inside dir, which holds entries. rules apply above it. A repository inside another has rules of its own.
+// DirRules returns the rules inside dir, which contains entries. rules are those of its parent. A repository nested in another has
+// its own rules.
 func (w *Walker) DirRules(dir string, entries []fs.DirEntry, rules *IgnoreRules) *IgnoreRules {
 	var names []string
 	for _, e := range entries {
@@ -99,7 +100,7 @@ func (w *Walker) DirRules(dir string, entries []fs.DirEntry, rules *IgnoreRules)
 		case ".git":
 			rules = repositoryRules(dir, w.GlobalIgnore)
 		case ".gitignore", ".ignore", ".rgignore":
-			names = append(names, e.Name()) // in the order of ignoreFiles, as entries are sorted
+			names = append(names, e.Name()) // in the order of ignoreFiles, because entries are sorted
 		}
 	}
 	if names == nil {

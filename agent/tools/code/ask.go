@@ -15,7 +15,8 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// servers returns the servers for the file that the action can use: all, or only those that know types. The error says why there are none.
+// servers returns the servers for the file that the action can use: all, or only those that know types. The error explains why
+// there are none.
 func (c *lspCall) servers(ctx context.Context, linters bool) ([]*lsp.Server, error) {
 	servers, err := c.w.Servers(ctx, c.path)
 	if err != nil {
@@ -30,7 +31,7 @@ func (c *lspCall) servers(ctx context.Context, linters bool) ([]*lsp.Server, err
 	return servers, nil
 }
 
-// maxReasons bounds the unused servers that are listed with their reasons.
+// maxReasons bounds the number of unused servers that are listed with their reasons.
 const maxReasons = 8
 
 // noServer returns the error for a file without a server, with the reasons: no answer does not mean that the code is correct.
@@ -56,11 +57,12 @@ func (c *lspCall) noServer(ctx context.Context, text string) error {
 	return errors.New(b.String())
 }
 
-// An asker makes the requests of an action to one server, with the document open there. It reports whether no other server is needed.
+// An asker makes the requests of an action to one server, with the document open in it. It reports whether the answer is sufficient
+// without other servers.
 type asker func(ctx context.Context, s *lsp.Server, doc *lsp.Document) (enough bool, err error)
 
-// ask runs fn for each server that has method for the file, of all servers or only of those that know types. An error of one server
-// becomes a note if another server has answered, and is returned otherwise.
+// ask runs fn for each server that supports method for the file: of all servers, or only of those that know types. An error of one
+// server becomes a note if another server has answered, and is returned otherwise.
 func (c *lspCall) ask(ctx context.Context, linters bool, method string, fn asker) error {
 	servers, err := c.servers(ctx, linters)
 	if err != nil {
@@ -95,7 +97,7 @@ func (c *lspCall) ask(ctx context.Context, linters bool, method string, fn asker
 	return nil
 }
 
-// askAt is [lspCall.ask] for an action on a symbol, of servers that know types.
+// askAt is like [lspCall.ask], for an action on a symbol and servers that know types.
 func (c *lspCall) askAt(ctx context.Context, method string, fn func(ctx context.Context, s *lsp.Server, doc *lsp.Document, at *spot) (enough bool, err error)) error {
 	return c.ask(ctx, false, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document) (bool, error) {
 		at, err := c.spot(doc.Text)
@@ -140,7 +142,8 @@ func (c *lspCall) askOne(ctx context.Context, s *lsp.Server, method string, fn a
 	return enough, lacking(err)
 }
 
-// lacking returns a lackError if err is the answer of a server that does not know a method, whatever its capabilities say.
+// lacking returns a lackError if err is the answer of a server that does not support a method, regardless of its declared
+// capabilities.
 func lacking(err error) error {
 	if re, ok := errors.AsType[*lsp.ResponseError](err); ok && re.Code == codeMethodNotFound {
 		return &lackError{re.Server, re.Method}
@@ -168,17 +171,17 @@ func (c *lspCall) awaitLoading(ctx context.Context, s *lsp.Server) {
 }
 
 const (
-	// codeMethodNotFound is the code of JSON-RPC.
+	// codeMethodNotFound is the JSON-RPC code for an unknown method.
 	codeMethodNotFound = -32601
-	// codeContentModified is the code of a request that a change has overtaken, codeServerCancelled that of one that the server gave up.
-	// Both requests may be repeated.
+	// codeContentModified is the code for a request that a change has made obsolete, codeServerCancelled for one that the server
+	// has cancelled. Both requests may be repeated.
 	codeContentModified = -32801
 	codeServerCancelled = -32802
 	overtakenTries      = 4
 	overtakenPause      = 250 * time.Millisecond
 )
 
-// request is [lsp.Server.Call], repeated if the server reports that its answer would be outdated.
+// request is like [lsp.Server.Call], but repeats the request if the server reports that its answer would be outdated.
 func (c *lspCall) request(ctx context.Context, s *lsp.Server, method string, params any, result *jsonx.Raw) error {
 	for try := 1; ; try++ {
 		err := s.Call(ctx, method, params, result)
@@ -192,7 +195,7 @@ func (c *lspCall) request(ctx context.Context, s *lsp.Server, method string, par
 	}
 }
 
-// requestList is [lspCall.request] for an answer that is null, one value or an array of them.
+// requestList is like [lspCall.request], for an answer that is null, one value or an array of values.
 func requestList[T any](ctx context.Context, c *lspCall, s *lsp.Server, method string, params any) ([]T, error) {
 	var raw jsonx.Raw
 	if err := c.request(ctx, s, method, params, &raw); err != nil {
@@ -220,7 +223,7 @@ func (c *lspCall) note(text string) {
 	}
 }
 
-// uriOf and pathOf convert paths of this machine to URIs and back.
+// uriOf and pathOf convert local paths to URIs and back.
 func uriOf(path string) string { return lsp.FileURI(path, runtime.GOOS) }
 
 func pathOf(uri string) (string, error) { return lsp.FilePath(uri, runtime.GOOS) }

@@ -6,7 +6,7 @@ import (
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 
-// The budget of a warm call of the tool lsp is 1 ms on top of the server's own time: "tool" less "request".
+// The budget of a warm call of the tool lsp is 1 ms on top of the server's own time: "tool" minus "request".
 func BenchmarkLSP_Hover(b *testing.B) {
 	w, _ := serverWorld(b, map[string]string{"a.x": "package a\n\nfunc Add() {}\n"}, serverScript{
 		Capabilities: provides("hoverProvider"),

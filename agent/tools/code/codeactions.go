@@ -24,7 +24,7 @@ import (
 type codeAction struct {
 	server *lsp.Server
 	raw    jsonx.Raw
-	// bare reports that it is a Command.
+	// bare reports that it is a bare Command.
 	bare bool
 
 	Title     string    `json:"title"`
@@ -51,7 +51,7 @@ func decodeCodeActions(raw jsonx.Raw, s *lsp.Server) ([]codeAction, error) {
 		if err := jsonx.Unmarshal(r, &a); err != nil {
 			return nil, answerError(err)
 		}
-		if a.Command.Kind() == '"' { // a Command: its name is the member
+		if a.Command.Kind() == '"' { // a Command: the member is its name
 			a.Command, a.Edit, a.bare = a.raw, nil, true
 		}
 		list = append(list, a)
@@ -67,7 +67,7 @@ func (a *codeAction) command() (*protocol.Command, error) {
 	return decodeCommand(a.Command)
 }
 
-// decodeCommand keeps the arguments as the server sent them.
+// decodeCommand decodes a command and keeps the arguments as the server sent them.
 func decodeCommand(raw jsonx.Raw) (*protocol.Command, error) {
 	var c struct {
 		Title     string      `json:"title"`
@@ -84,13 +84,13 @@ func decodeCommand(raw jsonx.Raw) (*protocol.Command, error) {
 	return out, nil
 }
 
-// isKind reports whether a query is a kind of code actions, and not a title.
+// isKind reports whether a query is a kind of code actions rather than a title.
 func isKind(query string) bool {
 	head, _, _ := strings.Cut(query, ".")
 	return slices.Contains([]string{"quickfix", "refactor", "source", "notebook"}, head) && !strings.ContainsAny(query, " \t")
 }
 
-// diagnosed returns a server's diagnostics of a document, because actions are fixes for them. It waits up to half of the call's timeout;
+// diagnosed returns a server's diagnostics for a document, because actions may fix them. It waits up to half of the call's timeout;
 // without an answer it adds a note.
 func (c *lspCall) diagnosed(ctx context.Context, doc *lsp.Document) []protocol.Diagnostic {
 	most := loadTime
@@ -106,7 +106,7 @@ func (c *lspCall) diagnosed(ctx context.Context, doc *lsp.Document) []protocol.D
 	return list
 }
 
-// codeActions requests the actions of all servers at the place of the call: the symbol, else the line, else the file.
+// codeActions requests the actions of all servers at the position of the call: the symbol, otherwise the line, otherwise the file.
 func (c *lspCall) codeActions(ctx context.Context) ([]codeAction, error) {
 	const method = "textDocument/codeAction"
 	var all []codeAction
@@ -305,7 +305,7 @@ type preparedAction struct {
 	command *protocol.Command
 }
 
-// resolve requests the edit of an action that came without one, and plans it.
+// resolve requests the edit of an action that was sent without one, and plans it.
 func (p *preparedAction) resolve(ctx context.Context, c *lspCall, a *codeAction) error {
 	s := a.server
 	c.asked = s.Name()
@@ -394,7 +394,7 @@ func (c *lspCall) execute(ctx context.Context, s *lsp.Server, command *protocol.
 			if err != nil {
 				return c.holdError(err)
 			}
-			doc.Release() // it stays open; the command's edits change it
+			doc.Release() // the document stays open, and the command's edits change it
 		}
 		answer, err := s.Execute(ctx, command, func(ctx context.Context, label string, edit *lsp.WorkspaceEdit) error {
 			ops, err := edit.Plan(c.surroundings(ctx, s.Encoding(), nil))
@@ -415,7 +415,7 @@ func (c *lspCall) execute(ctx context.Context, s *lsp.Server, command *protocol.
 			all.Join(done)
 			changes := edits.Operations{Call: c.call, Ops: ops}
 			b.WriteString(changes.List() + changes.DiffText())
-			c.w.Refresh(ctx) // the server has just changed what it has open
+			c.w.Refresh(ctx) // the edits have changed documents that the server has open
 			return nil
 		})
 		if err == nil && !isNull(answer) && answer.String() != "{}" {

@@ -10,8 +10,8 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// runsCommand reports whether a server runs a command: the editor has to run those that the server does not list. A server that listed none
-// at first may have registered some since.
+// runsCommand reports whether a server runs a command itself. The editor must run those that the server does not list. A server
+// that listed none at first may have registered some since.
 func runsCommand(s *lsp.Server, command string) bool {
 	provider := jsonx.Lookup(s.Capabilities(), "executeCommandProvider")
 	if isNull(provider) {
@@ -21,7 +21,7 @@ func runsCommand(s *lsp.Server, command string) bool {
 		Commands []string `json:"commands"`
 	}
 	if jsonx.Unmarshal(provider, &options) != nil || len(options.Commands) == 0 {
-		return true // it does not say which
+		return true // the server does not list its commands
 	}
 	return slices.Contains(options.Commands, command)
 }

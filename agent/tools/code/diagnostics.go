@@ -20,15 +20,15 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// Limits of the action diagnostics.
+// Limits of the diagnostics action.
 const (
 	// maxDiagnosedFiles bounds the files of a glob.
 	maxDiagnosedFiles = 20
-	// diagnosedAtOnce is how many files are requested concurrently.
+	// diagnosedAtOnce is the number of files that are requested concurrently.
 	diagnosedAtOnce = 4
 	// maxListed bounds the problems that are listed.
 	maxListed = 200
-	// answerTime is reserved of a call's timeout for writing the result.
+	// answerTime is the part of a call's timeout that is reserved for writing the result.
 	answerTime = time.Second
 )
 
@@ -103,7 +103,7 @@ func runDiagnostics(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	return c.reportResult(ctx, reported), nil
 }
 
-// diagnosedPaths returns the files that the call names; note says what is left out.
+// diagnosedPaths returns the files that the call names. note says which files are omitted.
 func (c *lspCall) diagnosedPaths(ctx context.Context) (paths []string, note string, err error) {
 	if !isGlob(c.in.File) {
 		if err := c.present(ctx); err != nil {
@@ -116,7 +116,7 @@ func (c *lspCall) diagnosedPaths(ctx context.Context) (paths []string, note stri
 	case errors.Is(err, agent.ErrBadInput):
 		return nil, "", err
 	case err != nil:
-		return nil, "", nil // its directory does not exist
+		return nil, "", nil // the file's directory does not exist
 	case g.File:
 		return []string{g.Base}, "", nil
 	}
@@ -138,7 +138,7 @@ func (c *lspCall) diagnosedPaths(ctx context.Context) (paths []string, note stri
 	return paths, note, err
 }
 
-// reportResult returns the result for the servers' reports, with one text for the model and one for people.
+// reportResult returns the result for the servers' reports, with separate texts for the model and for people.
 func (c *lspCall) reportResult(ctx context.Context, reports []*lsp.Report) *agent.Result {
 	text := lsp.ReportText(reports, c.name, maxListed)
 	for _, r := range reports {
@@ -186,13 +186,13 @@ func (c *lspCall) reportMarkdown(reports []*lsp.Report) string {
 	return b.String()
 }
 
-// workspaceReports returns the problems of all files: requested from servers that offer it, else as published.
+// workspaceReports returns the problems of all files: requested from servers that support it, otherwise as published.
 func (c *lspCall) workspaceReports(ctx context.Context, servers []*lsp.Server) []*lsp.Report {
 	byPath := make(map[string]*lsp.Report)
 	add := func(s *lsp.Server, path string, list func(text *lsp.Text) []lsp.Diagnostic) {
 		text := c.text(ctx, path)
 		if text == nil {
-			return // it was deleted or is not the session's
+			return // the file was deleted or is outside the session
 		}
 		r := byPath[path]
 		if r == nil {
@@ -259,7 +259,7 @@ const maxWorkspaceFiles = 20_000
 func (c *lspCall) workspaceFiles(ctx context.Context) []string {
 	files := []string{}
 	for _, root := range append([]string{c.call.Workspace.Cwd}, c.call.Workspace.Additional...) {
-		// What was found before an error is good enough.
+		// Results found before an error are good enough.
 		_ = walk.New(c.call).Walk(ctx, root, func(path string, d fs.DirEntry) error {
 			if !d.IsDir() {
 				files = append(files, path)
@@ -284,7 +284,7 @@ func findChecker(ctx context.Context, call *agent.Call) (checker, bool) {
 	}{
 		{"Cargo.toml", checker{"rust", "cargo check --message-format=short"}},
 		{"tsconfig.json", checker{"typescript", "npx --no-install tsc --noEmit"}},
-		{"go.mod", checker{"go", "go build -o " + os.DevNull + " ./..."}}, // the build must not leave a binary
+		{"go.mod", checker{"go", "go build -o " + os.DevNull + " ./..."}}, // the build must not leave a binary behind
 		{"pyproject.toml", checker{"python", "pyright"}},
 		{"pyrightconfig.json", checker{"python", "pyright"}},
 	} {
@@ -316,7 +316,7 @@ func planWorkspaceDiagnostics(ctx context.Context, c *lspCall, plan *agent.CallP
 			if ctx.Err() != nil {
 				return err
 			}
-			continue // its exit status says it
+			continue // its exit status reports the failure
 		}
 		w.servers = append(w.servers, s)
 		pulls = pulls || s.Supports("workspace/diagnostic", "")
@@ -384,7 +384,7 @@ func (w *workspaceDiagnostics) run(ctx context.Context, c *lspCall) (*agent.Resu
 	return res, nil
 }
 
-// checked runs the checker with the timeout of a command: a first build takes longer than a language server may.
+// checked runs the checker with the timeout for commands: a first build takes longer than a language server may.
 func (w *workspaceDiagnostics) checked(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	res, err := c.check(ctx, c.call, w.check.line)
 	if err != nil {

@@ -15,24 +15,24 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// preparedEdit is an edit that a server has computed for a call. It is planned, so that its effects can be judged and the user can see it,
-// and made when the call runs if the files have not changed.
+// preparedEdit is an edit that a server has computed for a call. It is planned, so that its effects can be judged and the user can
+// see it. It is made when the call runs, if the files have not changed.
 type preparedEdit struct {
 	// what names the edit, for "Applied rename:".
 	what string
 	ops  []lsp.FileOperation
-	// seen are the contents of the files that ops remove, at planning time.
+	// seen holds the contents, at planning time, of the files that ops remove.
 	seen map[string][]byte
-	// none is the text if there is nothing to do.
+	// none is the result text if there is nothing to do.
 	none string
-	// preview shows the edit without making it.
+	// preview reports that the edit is shown but not made.
 	preview bool
-	// diffs puts the changed lines into the text for the model.
+	// diffs reports that the text for the model includes the changed lines.
 	diffs bool
 	notes []string
-	// files are those that move with a directory: old and new path.
+	// files are the old and new paths of files that move with a directory.
 	files [][2]string
-	// after runs when the files are changed, before servers are asked about them; it may be nil.
+	// after runs when the files have been changed, before servers are asked about them; it may be nil.
 	after func(ctx context.Context)
 }
 
@@ -97,14 +97,15 @@ func (c *lspCall) applied(ctx context.Context, text string, done *edits.Workspac
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 const (
-	// maxRounds bounds how often a server is asked again because it did not know an unsaved text.
+	// maxRounds bounds how often a server is asked again because it had not seen an unsaved text.
 	maxRounds = 3
-	// maxHeld bounds the documents that are open in a server for one edit.
+	// maxHeld bounds the number of documents that are open in a server for one edit.
 	maxHeld = 200
 )
 
-// workOut asks a server for an edit, and plans it. A server reads files that are not open from the disk. If the editor has an unsaved text
-// of a file that the edit changes, workOut opens that text in the server and asks again. The caller keeps and closes the documents in held.
+// workOut requests an edit from a server, and plans it. A server reads files that are not open from the disk. If the editor has
+// unsaved text of a file that the edit changes, workOut opens that text in the server and asks again. The caller keeps and closes
+// the documents in held.
 func (c *lspCall) workOut(ctx context.Context, s *lsp.Server, held []*lsp.Document, ask func(ctx context.Context) (*lsp.WorkspaceEdit, error)) (*lsp.WorkspaceEdit, []lsp.FileOperation, error) {
 	docs := make(map[string]*lsp.Document)
 	for _, doc := range held {
@@ -153,7 +154,7 @@ func editedPaths(edit *lsp.WorkspaceEdit) []string {
 	return paths
 }
 
-// unsaved reports whether the editor has another text of a file than the disk.
+// unsaved reports whether the editor's text of a file differs from the one on the disk.
 func (c *lspCall) unsaved(ctx context.Context, path string) bool {
 	shown, err := c.call.FS.ReadFile(ctx, path)
 	if err != nil {
@@ -163,7 +164,7 @@ func (c *lspCall) unsaved(ctx context.Context, path string) bool {
 	return err != nil || !bytes.Equal(shown, saved)
 }
 
-// surroundings gives access to the files as the servers and the editor have them.
+// surroundings provides access to the files as the servers and the editor have them.
 func (c *lspCall) surroundings(ctx context.Context, e lsp.Encoding, docs map[string]*lsp.Document) lsp.EditSurroundings {
 	return lsp.EditSurroundings{
 		Encoding: e, GOOS: runtime.GOOS,

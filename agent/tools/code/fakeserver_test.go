@@ -28,17 +28,17 @@ func fileURI(path string) string { return lsp.FileURI(path, runtime.GOOS) }
 // object is a JSON object of the protocol.
 type object = map[string]any
 
-// lineSpan returns an LSP range within one line, in UTF-16 units from 0.
+// lineSpan returns an LSP range within one line, in zero-based UTF-16 units.
 func lineSpan(line, from, to int) object {
 	return object{"start": object{"line": line, "character": from}, "end": object{"line": line, "character": to}}
 }
 
-// locationAt returns an LSP location in a file below the working directory, for which "$W" stands.
+// locationAt returns an LSP location in a file of the working directory, written as "$W".
 func locationAt(name string, line, from, to int) object {
 	return object{"uri": "file://$W/" + name, "range": lineSpan(line, from, to)}
 }
 
-// provides returns server capabilities that are true.
+// provides returns server capabilities with each name set to true.
 func provides(names ...string) map[string]any {
 	caps := make(map[string]any)
 	for _, name := range names {
@@ -54,17 +54,17 @@ const serverArgument = "-fake-language-server"
 type serverScript struct {
 	// Encoding is its position encoding; UTF-16 if empty.
 	Encoding string `json:"encoding"`
-	// Capabilities are further ones.
+	// Capabilities are additional server capabilities.
 	Capabilities map[string]any `json:"capabilities"`
-	// Answers are the results of a method, one for each call in turn; the last one repeats. The strings "hang" and "die" are carried out;
-	// "unknown" is the error for an unknown method, "overtaken" that for modified content, and a string that begins with "error " an error
-	// with that text.
+	// Answers are the results of a method, one for each call in turn; the last one repeats. The strings "hang" and "die" make the
+	// server do so. "unknown" is the error for an unknown method, "overtaken" that for modified content, and a string that begins
+	// with "error " is an error with that text.
 	Answers map[string][]any `json:"answers"`
 	// Applies are the edits that it sends to the client during workspace/executeCommand.
 	Applies []any `json:"applies"`
 	// Log is the file to which it appends each message that it receives, one a line.
 	Log string `json:"heard"`
-	// Silent keeps it from publishing an empty list of diagnostics for each text that it gets.
+	// Silent prevents the server from publishing an empty list of diagnostics for each text that it receives.
 	Silent bool `json:"silent"`
 }
 
@@ -75,7 +75,7 @@ type fakeServer struct {
 	calls  map[string]int
 }
 
-// serveIfAsked runs a fake language server and exits if the arguments of this process ask for one. Call it first in TestMain.
+// serveIfAsked runs a fake language server and exits if the arguments of this process request one. TestMain must call it first.
 func serveIfAsked() {
 	if len(os.Args) != 3 || os.Args[1] != serverArgument {
 		return
@@ -243,7 +243,7 @@ func serverSpec(t testing.TB, w *toolstest.World, name string, script serverScri
 	return &lsp.Spec{Name: name, Path: exe, Args: []string{serverArgument, path}, FileTypes: []string{".x"}, RootMarkers: []string{"*"}}
 }
 
-// receivedBy returns the messages that a fake server has received, one a line.
+// receivedBy returns the messages that a fake server has received, one per line.
 func receivedBy(t testing.TB, s *lsp.Spec) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(filepath.Dir(s.Args[1]), "heard"))
@@ -253,7 +253,7 @@ func receivedBy(t testing.TB, s *lsp.Spec) string {
 	return string(data)
 }
 
-// serverWorld makes a world with files and one fake server for those of the type .x.
+// serverWorld returns a world with files and one fake server for those of type .x.
 func serverWorld(t testing.TB, files map[string]string, script serverScript) (*toolstest.World, *lsp.Spec) {
 	t.Helper()
 	w := toolstest.NewWorld(t, files)
@@ -262,7 +262,7 @@ func serverWorld(t testing.TB, files map[string]string, script serverScript) (*t
 	return w, spec
 }
 
-// fakeServers is a catalog in which a server is for all files of its file types.
+// fakeServers is a catalog in which each server handles all files of its file types.
 type fakeServers struct {
 	// Root is the root of all servers; [openServers] sets it.
 	Root   string
@@ -293,7 +293,7 @@ func (f *fakeServers) List(context.Context) (*lsp.Listing, error) {
 // Changed implements [lsp.Catalog].
 func (*fakeServers) Changed([]string) {}
 
-// openServers gives a world language servers, which end with the test.
+// openServers adds language servers to a world. They end with the test.
 func openServers(t testing.TB, w *toolstest.World, catalog *fakeServers, env []string) {
 	t.Helper()
 	testenv.NoLeaks(t)

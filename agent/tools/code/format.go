@@ -8,14 +8,14 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// formatsUnsaid reports whether a server accepts textDocument/formatting without declaring it: that of ESLint does if its setting "format"
-// is on.
+// formatsUnsaid reports whether a server accepts textDocument/formatting without declaring it. ESLint's server does if its setting
+// "format" is on.
 func formatsUnsaid(s *lsp.Server, method string) bool {
 	spec := s.Spec()
 	return method == "textDocument/formatting" && spec.Linter && jsonx.Lookup(spec.Settings, "format").String() == "true"
 }
 
-// planFormat formats the file with the first server that can, with the indentation that the file has.
+// planFormat formats the file with the first server that supports it, with the indentation of the file.
 func planFormat(ctx context.Context, c *lspCall, plan *agent.CallPlan) error {
 	const method = "textDocument/formatting"
 	if err := c.present(ctx); err != nil {

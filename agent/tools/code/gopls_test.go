@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// goModule is a small module with what the actions need.
+// goModule is a small module that covers the actions.
 var goModule = map[string]string{
 	"go.mod": "module example.com/m\n\ngo 1.24\n",
 	"shape/shape.go": `// Package shape has shapes.
@@ -197,7 +197,7 @@ func lspEdits(t *testing.T, w *toolstest.World, in toolstest.Input, effects ...a
 
 func TestLSP_GoplsRename(t *testing.T) {
 	w := gopls(t)
-	// The editor has unsaved text in both files: everything is further down there than on the disk.
+	// The editor has unsaved text in both files, in which everything is further down than on the disk.
 	for _, name := range []string{"main.go", "helper.go"} {
 		w.FS.Buffers[w.Path(name)] = strings.Replace(goModule[name], "package main\n", "package main\n\n// unsaved\n", 1)
 	}
@@ -228,7 +228,7 @@ func TestLSP_GoplsRename(t *testing.T) {
 	if diffs != 3 {
 		t.Errorf("%d diffs, want one for each of 3 files", diffs)
 	}
-	// The server knows the new texts.
+	// The server has the new texts.
 	again := toolstest.Run(t, w, "lsp", toolstest.Input{"action": "references", "file": "main.go", "line": 13, "symbol": "Total"})
 	toolstest.Contains(t, again.Text, "Found 4 references:")
 }
@@ -311,7 +311,8 @@ func TestLSP_GoplsRenameFile(t *testing.T) {
 	}
 }
 
-// The whole workspace: the problems that the servers know, and the project's own checker, which asks like a command.
+// The whole workspace: the problems that the servers report, and the project's own checker, which requires permission like a
+// command.
 func TestLSP_GoplsWorkspaceDiagnostics(t *testing.T) {
 	w := gopls(t)
 	term := &toolstest.Terminal{Chunks: []toolstest.Chunk{{Text: "./bad.go:4:9: cannot use \"text\"\n"}}, Exit: agent.ExitStatus{Code: 1}}

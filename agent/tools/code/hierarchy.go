@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// hierarchyItem is a CallHierarchyItem or a TypeHierarchyItem. The server receives it back as it was sent.
+// hierarchyItem is a CallHierarchyItem or a TypeHierarchyItem. It is sent back to the server unchanged.
 type hierarchyItem struct {
 	raw       jsonx.Raw
 	Name      string    `json:"name"`
@@ -49,7 +49,7 @@ func (h *hierarchyItem) site(e lsp.Encoding) site {
 	return site{uri: h.URI, start: r.Start.position(), end: r.End.position(), encoding: e}
 }
 
-// maxHierarchy bounds the entries of each direction.
+// maxHierarchy bounds the number of entries in each direction.
 const maxHierarchy = 100
 
 // direction checks the parameter direction.
@@ -67,7 +67,7 @@ func (c *lspCall) direction(names ...string) ([]string, error) {
 // hierarchy describes one of the two kinds.
 type hierarchy struct {
 	prepare string
-	// directions are the names of both directions, with the method and the headline of each.
+	// directions are the names of both directions. methods and headlines are parallel to it.
 	directions [2]string
 	methods    [2]string
 	headlines  [2]string
@@ -76,7 +76,7 @@ type hierarchy struct {
 	entries func(raw jsonx.Raw) ([]hierarchyEntry, error)
 }
 
-// hierarchyEntry is an item, and the lines of its caller that have the calls.
+// hierarchyEntry is an item, and the lines in its caller that contain the calls.
 type hierarchyEntry struct {
 	hierarchyItem
 	lines []int
@@ -160,7 +160,7 @@ func runHierarchy(ctx context.Context, c *lspCall, h *hierarchy) (*agent.Result,
 					continue
 				}
 				err := lacking(c.branch(ctx, &b, s, h, n, roots[i].raw))
-				if lack, ok := errors.AsType[*lackError](err); ok && len(wanted) > 1 { // the other direction is worth showing
+				if lack, ok := errors.AsType[*lackError](err); ok && len(wanted) > 1 { // the other direction is still useful
 					fmt.Fprintf(&b, "  %s: not known, %s does not support %s\n", h.headlines[n], lack.server, lack.method)
 					continue
 				}

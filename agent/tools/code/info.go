@@ -95,7 +95,7 @@ func (h *signatureHelp) write(b *strings.Builder) {
 			mark = " (this one)"
 		}
 		fmt.Fprintf(b, "%s%s\n", sig.Label, mark)
-		active := 0 // if a server does not say which
+		active := 0 // the default if a server sends none
 		if a := cmp.Or(sig.ActiveParameter, h.ActiveParameter); a != nil {
 			active = int(*a)
 		}
@@ -146,7 +146,7 @@ type inlayHint struct {
 func (h *inlayHint) text() string {
 	text := ""
 	if h.Label.Kind() == '"' {
-		_ = jsonx.Unmarshal(h.Label, &text) // it is a string
+		_ = jsonx.Unmarshal(h.Label, &text) // the label is a string
 	} else {
 		parts, err := decodeList[struct {
 			Value string `json:"value"`
@@ -167,7 +167,7 @@ func (h *inlayHint) text() string {
 	return text
 }
 
-// hintLines is how many lines are shown after the requested one.
+// hintLines is the number of lines shown after the requested one.
 const hintLines = 40
 
 func runInlayHints(ctx context.Context, c *lspCall) (*agent.Result, error) {
@@ -207,7 +207,7 @@ func runInlayHints(ctx context.Context, c *lspCall) (*agent.Result, error) {
 
 // addHints inserts hints into their lines.
 func addHints(lines map[int]string, hints []inlayHint, text *lsp.Text, e lsp.Encoding) {
-	slices.SortStableFunc(hints, func(a, b inlayHint) int { // from the end, so that earlier offsets stay valid
+	slices.SortStableFunc(hints, func(a, b inlayHint) int { // backwards, so that earlier offsets stay valid
 		return text.Offset(b.Position.position(), e) - text.Offset(a.Position.position(), e)
 	})
 	for i := range hints {

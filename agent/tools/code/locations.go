@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// A server that has not finished its index finds nothing, or only the declaration.
+// A server that is still indexing finds nothing, or only the declaration.
 const (
 	referenceTries = 3
 	referencePause = 250 * time.Millisecond
@@ -48,8 +48,8 @@ func runReferences(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	return locationsResult(ctx, c, list, "reference", more), nil
 }
 
-// locations returns the places that servers name for the symbol. It asks again, up to tries times, if a server knows no place but the
-// symbol itself.
+// locations returns the places that servers report for the symbol. It asks again, up to tries times, if a server reports no place
+// but the symbol itself.
 func locations(ctx context.Context, c *lspCall, method string, tries int) ([]place, error) {
 	var sites []site
 	err := c.askAt(ctx, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document, at *spot) (bool, error) {
@@ -79,7 +79,7 @@ func locations(ctx context.Context, c *lspCall, method string, tries int) ([]pla
 	return c.merge(ctx, sites), nil
 }
 
-// locationsResult lists places, the first ones with the lines around them; more precedes the others.
+// locationsResult lists places, the first ones with the lines around them. It writes more before the others.
 func locationsResult(ctx context.Context, c *lspCall, list []place, noun, more string) *agent.Result {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Found %s:\n", text.Count(len(list), noun))

@@ -58,7 +58,7 @@ func Tool(check Checker) agent.Tool {
 	})
 }
 
-// A Checker runs a command line in the session's directory and returns what it printed, as the tool bash does.
+// A Checker runs a command line in the session's directory and returns its output, like the tool bash.
 type Checker func(ctx context.Context, call *agent.Call, line string) (*agent.Result, error)
 
 // lspAction describes one value of the parameter action.
@@ -70,7 +70,7 @@ type lspAction struct {
 	file bool
 	// symbol reports that the action needs a symbol.
 	symbol bool
-	// edits reports that it changes files, unless the call only asks for a preview.
+	// edits reports that the action changes files, unless the call only requests a preview.
 	edits bool
 	// plan adds to the plan of an action that does more than read; it may be nil.
 	plan func(ctx context.Context, c *lspCall, plan *agent.CallPlan) error
@@ -103,7 +103,7 @@ func allLSPActions() []lspAction {
 	}
 }
 
-// newLSPAction returns the action with a name.
+// newLSPAction returns the action with the given name.
 func newLSPAction(name string) (lspAction, error) {
 	var names []string
 	for _, a := range allLSPActions() {
@@ -122,9 +122,9 @@ type lspCall struct {
 	action lspAction
 	w      *lsp.Workspace
 	check  Checker
-	// path is the file, absolute; empty if there is none and for "*".
+	// path is the absolute path of the file; empty if there is none and for "*".
 	path string
-	// asked is the server that the call waits for.
+	// asked is the name of the server that the call is waiting for.
 	asked string
 	notes []string
 	places
@@ -193,7 +193,7 @@ func (c *lspCall) within(ctx context.Context, fn func(ctx context.Context) error
 	return err
 }
 
-// title returns the call in a few words.
+// title describes the call in a few words.
 func (c *lspCall) title() string {
 	if !strings.Contains(c.action.title, "%s") {
 		return c.action.title
@@ -254,13 +254,13 @@ func runLSP(ctx context.Context, call *agent.Call, in *lspInput, check Checker) 
 			return nil, err
 		}
 	}
-	if in.Action != "status" { // it starts no server
+	if in.Action != "status" { // status starts no server
 		if err := toolkit.TrustWorkspace(ctx, call, c.path); err != nil {
 			return nil, err
 		}
 	}
 	if e, ok := call.Prepared.(prepared); ok {
-		return e.run(ctx, c) // it has its own timeouts
+		return e.run(ctx, c) // the action has its own timeouts
 	}
 	var res *agent.Result
 	err = c.within(ctx, func(ctx context.Context) error {
@@ -271,7 +271,7 @@ func runLSP(ctx context.Context, call *agent.Call, in *lspInput, check Checker) 
 	return res, err
 }
 
-// prepared is the part of the plan that remains to be done.
+// prepared is the prepared action that Run executes.
 type prepared interface {
 	run(ctx context.Context, c *lspCall) (*agent.Result, error)
 }
@@ -296,7 +296,7 @@ func (c *lspCall) present(ctx context.Context) error {
 
 func (c *lspCall) name(path string) string { return toolkit.Display(&c.call.Workspace, path) }
 
-// result returns text for the model within its bounds. What does not fit is stored as an artifact.
+// result returns text for the model within its limits. Text that does not fit is stored as an artifact.
 func (c *lspCall) result(ctx context.Context, text string) *agent.Result {
 	return &agent.Result{Text: toolkit.BoundedText(ctx, c.call, "lsp", text, c.notes), Locations: c.followed}
 }

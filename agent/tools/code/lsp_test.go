@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// The result merges all forms of an answer and equal answers of two servers; a linter is not asked.
+// The result merges all forms of an answer and identical answers of two servers. A linter is not asked.
 func TestLSP_Definitions(t *testing.T) {
 	outside := filepath.Join(filepath.Dir(t.TempDir()), "outside.x")
 	w := toolstest.NewWorld(t, map[string]string{"a.x": "zero\n𝄞 one\ntwo\n", "b.x": "first\n"})
@@ -40,7 +40,7 @@ b.x:1:3
   1: first
 jdt://contents/x:1:1`)
 	toolstest.Same(t, "locations", res.Locations, []agent.Location{{Path: outside, Line: 5}, {Path: w.Path("a.x"), Line: 2}, {Path: w.Path("b.x"), Line: 1}})
-	// Each server receives the position in its own units.
+	// Each server receives the position in its own encoding.
 	if h := receivedBy(t, specs[0]); !strings.Contains(h, `"position":{"line":1,"character":3}`) {
 		t.Errorf("the server with UTF-16 heard\n%s", h)
 	}
@@ -59,7 +59,7 @@ jdt://contents/x:1:1`)
 	toolstest.Contains(t, err.Error(), "one does not support textDocument/hover", "two does not support textDocument/hover")
 }
 
-// A server that has not finished its index is asked again.
+// A server that is still indexing is asked again.
 func TestLSP_ReferencesAreRetried(t *testing.T) {
 	w, _ := serverWorld(t, map[string]string{"a.x": "name name\n"}, serverScript{Capabilities: provides("referencesProvider"), Answers: map[string][]any{
 		"textDocument/references": {nil, []any{locationAt("a.x", 0, 0, 4)}, []any{locationAt("a.x", 0, 0, 4), locationAt("a.x", 0, 5, 9)}},
@@ -143,7 +143,7 @@ func TestLSP_RenameWithFiles(t *testing.T) {
 	toolstest.Same(t, "the disk", toolstest.Tree(t, w), map[string]string{"a.x": "\ufeff𝄞 two\r\nend\r\n", "two.x": "two\n", "new.x": ""})
 }
 
-// Each file outside the roots is an effect of its own, also one that a link leads to.
+// Each file outside the roots is a separate effect, even one reached through a link.
 func TestLSP_RenameOutside(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "o.x")
 	if err := os.WriteFile(outside, []byte("one\n"), 0o666); err != nil {
@@ -185,7 +185,7 @@ func TestLSP_RenameRefused(t *testing.T) {
 	toolstest.Same(t, "text", res.Text, "Rename returned no edits")
 }
 
-// A server makes its edit from the disk; if the editor has unsaved text, the server is asked again.
+// A server computes its edit from the disk. If the editor has unsaved text, the server is asked again.
 func TestLSP_RenameKnowsUnsavedText(t *testing.T) {
 	edit := func(line int) object {
 		return object{"changes": object{"file://$W/a.x": []any{object{"range": lineSpan(0, 0, 3), "newText": "two"}}, "file://$W/b.x": []any{object{"range": lineSpan(line, 0, 3), "newText": "two"}}}}
@@ -200,7 +200,7 @@ func TestLSP_RenameKnowsUnsavedText(t *testing.T) {
 	toolstest.Contains(t, receivedBy(t, spec), `"text":"unsaved\none\n"`)
 }
 
-// The edits of two servers for one rename of a file are joined; the first one's counts if both change the same text.
+// The edits of two servers for one rename of a file are joined. If both change the same text, the first one's edit wins.
 func TestLSP_RenameFileOfTwoServers(t *testing.T) {
 	filters := func(glob string) object {
 		return object{"workspace": object{"fileOperations": object{
@@ -283,7 +283,7 @@ func TestLSP_CodeActions(t *testing.T) {
 	}
 }
 
-// A method with unknown effects asks like a command, each call separately.
+// A method with unknown effects requires permission like a command, for each call separately.
 func TestLSP_RequestEffects(t *testing.T) {
 	w, _ := serverWorld(t, map[string]string{"a.x": "x\n"}, serverScript{})
 	for query, asks := range map[string]bool{
@@ -299,7 +299,7 @@ func TestLSP_RequestEffects(t *testing.T) {
 	toolstest.Contains(t, err.Error(), "gjc sends shutdown itself")
 }
 
-// Problems of the whole workspace from a server that offers them: no checker is run then.
+// Problems of the whole workspace come from a server that supports this. No checker is run then.
 func TestLSP_WorkspaceDiagnostics(t *testing.T) {
 	w, _ := serverWorld(t, map[string]string{"a.x": "𝄞x\n", "go.mod": "module m\n"}, serverScript{
 		Capabilities: object{"diagnosticProvider": object{"interFileDependencies": true, "workspaceDiagnostics": true}},
@@ -314,7 +314,7 @@ func TestLSP_WorkspaceDiagnostics(t *testing.T) {
 	toolstest.Same(t, "locations", res.Locations, []agent.Location{{Path: w.Path("a.x"), Line: 1}})
 }
 
-// A server without an answer does not count as one that finds nothing.
+// A server that does not answer does not count as one that finds nothing.
 func TestLSP_SilentServer(t *testing.T) {
 	w, _ := serverWorld(t, map[string]string{"a.x": "x\n"}, serverScript{Silent: true})
 	res := toolstest.Run(t, w, "lsp", toolstest.Input{"action": "diagnostics", "file": "a.x", "timeout": 5})
@@ -336,7 +336,7 @@ func TestLSP_LongAnswer(t *testing.T) {
 	toolstest.Contains(t, res.Text, "KiB left out. All of it is in artifact://1; read takes line ranges of it.]")
 }
 
-// The file is deleted while the server works.
+// The file is deleted while the server is working.
 func TestLSP_FileIsDeletedMeanwhile(t *testing.T) {
 	edit := object{"changes": object{"file://$W/a.x": []any{object{"range": lineSpan(0, 0, 1), "newText": "y"}}, "file://$W/gone.x": []any{object{"range": lineSpan(0, 0, 1), "newText": "y"}}}}
 	w, _ := serverWorld(t, map[string]string{"a.x": "x\n"}, serverScript{Capabilities: provides("renameProvider"), Answers: map[string][]any{"textDocument/rename": {edit}}})
@@ -345,7 +345,7 @@ func TestLSP_FileIsDeletedMeanwhile(t *testing.T) {
 	toolstest.Same(t, "the disk", toolstest.Tree(t, w), map[string]string{"a.x": "x\n"})
 }
 
-// A request that a change has overtaken is repeated.
+// A request that a change has made obsolete is repeated.
 func TestLSP_Overtaken(t *testing.T) {
 	w, _ := serverWorld(t, map[string]string{"a.x": "x\n"}, serverScript{Capabilities: provides("hoverProvider"), Answers: map[string][]any{
 		"textDocument/hover": {"overtaken", object{"contents": "by now"}},

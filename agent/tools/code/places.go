@@ -13,18 +13,18 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// places writes the places that servers name, and collects those that an editor can follow.
+// places writes the places that servers report, and collects those that an editor can follow.
 type places struct {
 	call *agent.Call
-	// texts are the files that were read so far; nil for one that cannot be read.
+	// texts holds the files that were read so far; nil for one that cannot be read.
 	texts    map[string]*lsp.Text
 	followed []agent.Location
 }
 
-// place is a site for people.
+// place is a site in the form for people.
 type place struct {
-	// path is absolute. name is how it is shown: relative inside the working directory, absolute elsewhere, and a URI for what is not a
-	// file.
+	// path is absolute. name is its displayed form: relative inside the working directory, absolute elsewhere, and a URI for
+	// anything but a file.
 	path, name string
 	// at is zero for a whole file.
 	at lsp.Place
@@ -72,7 +72,7 @@ func (p *places) place(ctx context.Context, s site) place {
 	return out
 }
 
-// follow adds a place to those of the result.
+// follow adds a place to those that the editor can follow.
 func (p *places) follow(at *place) {
 	if at.path == "" || len(p.followed) >= edits.MaxFollowed {
 		return
@@ -83,7 +83,7 @@ func (p *places) follow(at *place) {
 	}
 }
 
-// merge converts sites, each once, in the order of their files and lines.
+// merge converts sites without duplicates, ordered by file and line.
 func (p *places) merge(ctx context.Context, sites []site) []place {
 	seen := make(map[string]bool, len(sites))
 	var list []place
@@ -100,7 +100,7 @@ func (p *places) merge(ctx context.Context, sites []site) []place {
 	return list
 }
 
-// contextLines is how many lines are shown before and after a place.
+// contextLines is the number of lines shown before and after a place.
 const contextLines = 1
 
 // show writes a place and the lines around it.

@@ -15,13 +15,13 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// spot is the place in a text that line and symbol name.
+// spot is the position in a text that line and symbol identify.
 type spot struct {
-	// line counts from 0; offset is in bytes, of the symbol's last part.
+	// line counts from 0; offset is the byte offset of the symbol's last part.
 	line, offset int
-	// end is after the symbol.
+	// end is the byte offset of the end of the symbol.
 	end int
-	// note says what was guessed, or is empty.
+	// note says what was guessed; empty if nothing was.
 	note string
 }
 
@@ -29,7 +29,7 @@ func (s *spot) position(doc *lsp.Document) protocol.Position {
 	return doc.Text.Position(s.offset, doc.Server.Encoding())
 }
 
-// spot finds the place that the call is about, in the text that the server has. It adds a note on what was guessed.
+// spot finds the position of the call in the server's text. It adds a note on what was guessed.
 func (c *lspCall) spot(text *lsp.Text) (*spot, error) {
 	at, err := findSpot(text, c.name(c.path), c.in.Line, c.in.Symbol)
 	if err != nil {
@@ -74,7 +74,7 @@ func findSpot(source *lsp.Text, file string, line int, symbol string) (*spot, er
 	return &spot{line: line - 1, offset: at + found[nth-1].at, end: at + found[nth-1].end}, nil
 }
 
-// firstSpot finds the nth occurrence of a name in the whole text. The exact case wins over others, and comments come last.
+// firstSpot finds the nth occurrence of a name in the whole text. Exact case has precedence, and comments come last.
 func firstSpot(text *lsp.Text, file, name string, nth int) (*spot, error) {
 	var all []spot
 	for _, find := range []func(line, symbol string) []occurrence{written, inAnyCase} {
@@ -119,7 +119,7 @@ func isComment(line string) bool {
 // maxElsewhere bounds the lines that are named for a symbol that is not on its line.
 const maxElsewhere = 8
 
-// elsewhere names the lines that have a name.
+// elsewhere lists the lines that contain a name.
 func elsewhere(text *lsp.Text, name string) string {
 	var lines []string
 	for n := range text.Lines() {
@@ -152,10 +152,10 @@ func splitOccurrence(symbol string) (name string, nth int) {
 	return symbol, 1
 }
 
-// occurrence is the position of a symbol in a line, in bytes; at is where its last name begins.
+// occurrence is the position of a symbol in a line, in bytes; at is the start of its last name.
 type occurrence struct{ at, end int }
 
-// symbolsIn finds a symbol in a line, in its exact case or else in any.
+// symbolsIn finds a symbol in a line, in its exact case or, failing that, ignoring case.
 func symbolsIn(line, symbol string) []occurrence {
 	if found := written(line, symbol); len(found) > 0 {
 		return found
@@ -172,8 +172,8 @@ func inAnyCase(line, symbol string) []occurrence {
 	return matches(line, symbol, func(s string) bool { return strings.EqualFold(s, symbol) })
 }
 
-// matches finds texts with as many characters as symbol for which same returns true, without overlaps. A plain name matches only a whole
-// name.
+// matches finds the parts of a line with as many characters as symbol for which same returns true, without overlaps. A plain name
+// matches only a whole name.
 func matches(line, symbol string, same func(string) bool) []occurrence {
 	whole := strings.IndexFunc(symbol, func(r rune) bool { return !identifierRune(r) }) < 0
 	n := utf8.RuneCountInString(symbol)
@@ -204,7 +204,8 @@ func matches(line, symbol string, same func(string) bool) []occurrence {
 	return found
 }
 
-// lastName returns where the last name begins in a qualified name, such as "pkg.Type" or "A::b", and in other text the first name.
+// lastName returns the position of the last name in a qualified name, such as "pkg.Type" or "A::b". In other text it returns that
+// of the first name.
 func lastName(symbol string) int {
 	first, last := -1, 0
 	qualified, in := true, false

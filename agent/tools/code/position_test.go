@@ -16,7 +16,7 @@ func TestFindSpot(t *testing.T) {
 		name   string
 		line   int
 		symbol string
-		// want is the line and the text after the place.
+		// want is the line and the text after the position.
 		wantLine int
 		want     string
 		note     bool
@@ -75,7 +75,7 @@ func TestFindSpot(t *testing.T) {
 	}
 }
 
-// Every place lies in the text, at the start of a character, and at the symbol.
+// Every position is within the text, at the start of a character, and at the symbol.
 func FuzzFindSpot(f *testing.F) {
 	f.Add("a b\nname name\n", 2, "name#2")
 	f.Add("\r\n\rK k\n", 0, "K")
@@ -83,7 +83,7 @@ func FuzzFindSpot(f *testing.F) {
 	f.Add("a\xff.b", 1, "a")
 	f.Fuzz(func(t *testing.T, text string, line int, symbol string) {
 		if line < 0 || strings.ContainsAny(symbol, "\r\n") {
-			return // refused before
+			return // rejected earlier
 		}
 		_, offset, _, err := code.FindSpot(lsp.NewText(text), "f", line, symbol)
 		if err != nil {

@@ -60,12 +60,12 @@ func (c *lspCall) callEdit(ctx context.Context, s *lsp.Server, method string, pa
 	return lsp.DecodeWorkspaceEdit(raw)
 }
 
-// mayRename asks the server whether there is something to rename.
+// mayRename asks the server whether the symbol can be renamed.
 func (c *lspCall) mayRename(ctx context.Context, s *lsp.Server, position map[string]any) error {
 	var raw jsonx.Raw
 	err := c.request(ctx, s, "textDocument/prepareRename", position, &raw)
 	if _, lacks := errors.AsType[*lackError](lacking(err)); lacks {
-		return nil // it renames without preparing
+		return nil // the server renames without preparing
 	}
 	if re, ok := errors.AsType[*lsp.ResponseError](err); ok {
 		return fmt.Errorf("%s refuses to rename %s: %s", s.Name(), c.in.Symbol, re.Message)
@@ -79,7 +79,7 @@ func (c *lspCall) mayRename(ctx context.Context, s *lsp.Server, position map[str
 	return nil
 }
 
-// maxMoved bounds the files of a directory that is renamed.
+// maxMoved bounds the number of files in a directory that is renamed.
 const maxMoved = 1000
 
 func planRenameFile(ctx context.Context, c *lspCall, plan *agent.CallPlan) error {
@@ -131,7 +131,7 @@ func planRenameFile(ctx context.Context, c *lspCall, plan *agent.CallPlan) error
 	return nil
 }
 
-// movedFiles returns the files that move with a path: itself, or all in the directory.
+// movedFiles returns the files that move with a path: the file itself, or all files in the directory.
 func (c *lspCall) movedFiles(ctx context.Context, from, to string) ([][2]string, error) {
 	var files [][2]string
 	var look func(path string) error
@@ -164,15 +164,15 @@ func (c *lspCall) movedFiles(ctx context.Context, from, to string) ([][2]string,
 	return files, err
 }
 
-// fileRename is a rename of files as the servers are asked about it.
+// fileRename is a rename of files as presented to the servers.
 type fileRename struct {
 	call     *lspCall
 	from, to string
 	files    [][2]string
-	// failed are the servers that could not find what refers to the files.
+	// failed lists the servers that could not find the references to the files.
 	failed    []string
 	discarded int
-	// answers counts the servers whose edits were joined.
+	// answers is the number of servers whose edits were joined.
 	answers int
 }
 
@@ -182,7 +182,7 @@ type renamed struct {
 	NewURI string `json:"newUri"`
 }
 
-// of returns the renames that a server has registered for with method: the directory, or the files in it.
+// of returns the renames for which a server has registered with method: the directory, or the files in it.
 func (r *fileRename) of(s *lsp.Server, method string) []renamed {
 	if s.Supports(method, r.from) {
 		return []renamed{{uriOf(r.from), uriOf(r.to)}}
@@ -196,8 +196,8 @@ func (r *fileRename) of(s *lsp.Server, method string) []renamed {
 	return list
 }
 
-// edits asks all servers what the rename changes elsewhere, and joins the answers with UTF-8 positions. If two servers change the same
-// text, the first one's change counts.
+// edits asks all servers what the rename changes elsewhere, and joins the answers with UTF-8 positions. If two servers change the
+// same text, the first one's change wins.
 func (r *fileRename) edits(ctx context.Context) (*lsp.WorkspaceEdit, error) {
 	c := r.call
 	servers, err := c.w.Servers(ctx, r.from)
@@ -249,7 +249,7 @@ func (r *fileRename) ask(ctx context.Context, s *lsp.Server) (*lsp.WorkspaceEdit
 	return edit, err
 }
 
-// join adds the edits of one server to those of the servers before it.
+// join adds the edits of one server to those of the previous servers.
 func (r *fileRename) join(ctx context.Context, joined, edit *lsp.WorkspaceEdit, e lsp.Encoding) {
 	if edit.Empty() {
 		return
@@ -286,7 +286,7 @@ func (r *fileRename) join(ctx context.Context, joined, edit *lsp.WorkspaceEdit, 
 	r.answers++
 }
 
-// meet reports whether two ranges share text or begin at the same place.
+// meet reports whether two ranges share text or begin at the same position.
 func meet(a, b protocol.Range) bool {
 	return a == b || before(a.Start, b.End) && before(b.Start, a.End)
 }
@@ -325,7 +325,7 @@ func (r *fileRename) after(ctx context.Context) {
 	for _, s := range r.call.w.Active() {
 		s.FilesChanged(ctx, gone)
 		if files := r.of(s, "workspace/didRenameFiles"); len(files) > 0 {
-			// A server that cannot be notified finds out by itself.
+			// A server that cannot be notified detects the change itself.
 			_ = s.Notify(ctx, "workspace/didRenameFiles", map[string]any{"files": files})
 		}
 	}

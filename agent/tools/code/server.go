@@ -80,7 +80,7 @@ func (c *lspCall) writeStatus(b *strings.Builder, st lsp.ServerStatus, linter bo
 	b.WriteString("\n")
 }
 
-// chosen returns the servers that an action on servers is about: those of the file, or all.
+// chosen returns the servers to which an action on servers applies: those of the file, or all.
 func (c *lspCall) chosen(ctx context.Context) ([]*lsp.Server, error) {
 	if c.path != "" {
 		return c.servers(ctx, true)
@@ -148,7 +148,7 @@ func runReload(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	return res, nil
 }
 
-// readsOnly reports whether a method changes nothing according to the protocol.
+// readsOnly reports whether, according to the protocol, a method changes nothing.
 func readsOnly(method string) bool {
 	switch method {
 	case "textDocument/definition", "textDocument/declaration", "textDocument/typeDefinition", "textDocument/implementation",

@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// A server that knows one direction of a hierarchy, or declares a method that it does not know.
+// Some servers support only one direction of a hierarchy, or declare a method that they do not support.
 func TestLSP_UnknownMethods(t *testing.T) {
 	item := object{"name": "one", "kind": 12, "uri": "file://$W/a.x", "range": lineSpan(0, 0, 3), "selectionRange": lineSpan(0, 0, 3)}
 	w, _ := serverWorld(t, map[string]string{"a.x": "one\n"}, serverScript{
@@ -40,7 +40,7 @@ func TestLSP_UnknownMethods(t *testing.T) {
 	toolstest.Same(t, "a.x", w.Disk(t, "a.x"), "two\n")
 }
 
-// The editor has to run commands that a server does not list: those with an edit are made, others are named.
+// The editor must run commands that a server does not list: those with an edit are made, others are reported.
 func TestLSP_CommandsOfTheEditor(t *testing.T) {
 	edits := []any{object{"range": lineSpan(0, 0, 3), "newText": "two"}}
 	command := func(name string, args ...any) object {
@@ -50,7 +50,7 @@ func TestLSP_CommandsOfTheEditor(t *testing.T) {
 		name    string
 		command object
 		listed  []any
-		text    string // of the file then
+		text    string // of the file afterwards
 		says    string
 	}{
 		{"an edit", command("_css.applyCodeAction", "file://$W/a.x", 1, edits), nil, "two\n", "Applied \"Rename to 'two'\":\n  a.x: 1 edit\n"},
@@ -79,7 +79,7 @@ func TestLSP_CommandsOfTheEditor(t *testing.T) {
 	}
 }
 
-// A linter that fixes files when it is asked to format them, and does not declare it, is asked if its settings allow it.
+// A linter that fixes files when asked to format them, without declaring it, is asked if its settings allow it.
 func TestLSP_FormatsUnsaid(t *testing.T) {
 	for settings, says := range map[string]string{`{"format":true}`: "Applied format:\n", `{"format":false}`: "fake does not support textDocument/formatting", "": "fake does not support textDocument/formatting"} {
 		t.Run(settings, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestLSP_FormatsUnsaid(t *testing.T) {
 	}
 }
 
-// Fixes need problems: a server that has not reported them yet may have more.
+// Fixes depend on problems: a server that has not reported its problems yet may have more fixes.
 func TestLSP_CodeActionsBeforeProblems(t *testing.T) {
 	w, _ := serverWorld(t, map[string]string{"a.x": "one\n"}, serverScript{Silent: true, Capabilities: provides("codeActionProvider")})
 	res := toolstest.Run(t, w, "lsp", toolstest.Input{"action": "code_actions", "file": "a.x", "timeout": 5})

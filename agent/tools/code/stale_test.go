@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// A file is deleted only with the content that was shown, in the editor too; a file without text is compared as well.
+// A file is deleted only if its content is that which was shown, in the editor, too. A file that is not text is compared as well.
 func TestLSP_DeletesWhatWasSeen(t *testing.T) {
 	remove := object{"kind": "delete", "uri": "file://$W/b.x"}
 	for _, tt := range []struct {

@@ -25,7 +25,7 @@ type lspSymbol struct {
 	Container string       `json:"containerName"`
 }
 
-// maxSymbols bounds the symbols of the workspace.
+// maxSymbols bounds the number of symbols of the workspace.
 const maxSymbols = 200
 
 func runSymbols(ctx context.Context, c *lspCall) (*agent.Result, error) {
@@ -81,7 +81,7 @@ func writeOutline(b *strings.Builder, list []lspSymbol, depth int) {
 	}
 }
 
-// found is a symbol of the workspace.
+// foundSymbol is a symbol of the workspace, and its place.
 type foundSymbol struct {
 	lspSymbol
 	at place

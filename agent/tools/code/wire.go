@@ -12,7 +12,8 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// The messages that the tool reads. They accept what servers really send: numbers of any size, and either form if the protocol has two.
+// The messages that the tool decodes. The types accept what servers really send: numbers of any size, and either form if the
+// protocol has two.
 
 type lspPosition struct {
 	Line      float64 `json:"line"`
@@ -29,7 +30,7 @@ type lspRange struct {
 	End   lspPosition `json:"end"`
 }
 
-// lspLocation is a Location or a LocationLink. That of a WorkspaceSymbol may have only a URI.
+// lspLocation is a Location or a LocationLink. The location of a WorkspaceSymbol may have only a URI.
 type lspLocation struct {
 	URI             string    `json:"uri"`
 	Range           *lspRange `json:"range"`
@@ -38,10 +39,10 @@ type lspLocation struct {
 	TargetSelection *lspRange `json:"targetSelectionRange"`
 }
 
-// site is a place that a server names.
+// site is a place that a server reports.
 type site struct {
 	uri string
-	// whole reports that it is the file, and no place in it.
+	// whole reports that the site is the whole file.
 	whole      bool
 	start, end protocol.Position
 	encoding   lsp.Encoding
@@ -102,14 +103,14 @@ func decodeSites(raw jsonx.Raw, e lsp.Encoding) ([]site, error) {
 // markup returns the text of MarkupContent, MarkedString, or an array of those, with blank lines between.
 func markup(raw jsonx.Raw) string { return dataImage().ReplaceAllString(plainMarkup(raw), "") }
 
-// dataImage matches a picture within the text, which is long and useless to a model.
+// dataImage matches a picture embedded in the text, which is long and useless to a model.
 var dataImage = lazyregexp.New(`!\[[^\]]*\]\(data:[^)]*\)`)
 
 func plainMarkup(raw jsonx.Raw) string {
 	switch raw.Kind() {
 	case '"':
 		var s string
-		_ = jsonx.Unmarshal(raw, &s) // it is a string
+		_ = jsonx.Unmarshal(raw, &s) // the markup is a string
 		return strings.TrimSpace(s)
 	case '{':
 		var m struct {
@@ -125,7 +126,7 @@ func plainMarkup(raw jsonx.Raw) string {
 		return strings.TrimSpace(m.Value)
 	case '[':
 		var list []jsonx.Raw
-		_ = jsonx.Unmarshal(raw, &list) // it is an array
+		_ = jsonx.Unmarshal(raw, &list) // the markup is an array
 		var parts []string
 		for _, one := range list {
 			if text := plainMarkup(one); text != "" {

@@ -2,7 +2,7 @@ package code
 
 import "testing"
 
-// Pictures within a text are left out: they are useless to a model.
+// Pictures embedded in text are omitted: they are useless to a model.
 func TestMarkup_Pictures(t *testing.T) {
 	raw := []byte(`{"kind":"markdown","value":"before ![x](data:image/png;base64,AAAA==) after ![y](https://example.invalid/y.png)"}`)
 	if got := markup(raw); got != "before  after ![y](https://example.invalid/y.png)" {

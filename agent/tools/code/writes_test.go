@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// askingServers is a catalog with programs of the workspace until the user has answered.
+// askingServers is a catalog whose programs of the workspace are untrusted until the user has answered.
 type askingServers struct {
 	*fakeServers
 	answered bool
@@ -36,7 +36,7 @@ func (a *askingServers) Answer(context.Context, *trust.Subject, trust.State, boo
 	return nil
 }
 
-// openLanguages gives a world language servers and settings for writes.
+// openLanguages adds language servers and settings for writes to a world.
 func openLanguages(t *testing.T, w *toolstest.World, catalog lsp.Catalog, onWrite lsp.OnWrite) {
 	t.Helper()
 	testenv.NoLeaks(t)
@@ -52,7 +52,7 @@ func openLanguages(t *testing.T, w *toolstest.World, catalog lsp.Catalog, onWrit
 	})
 }
 
-// What the user types while a question about trust is open is in the file that an edit or a write changes.
+// Text that the user types while a trust question is open is part of the file that an edit or a write changes.
 func TestChange_TypingWhileAsked(t *testing.T) {
 	const typed = "one\ntwo\ntyped while the question was open\n"
 	for name, in := range map[string]toolstest.Input{
@@ -100,7 +100,7 @@ func TestWrite_ChangedWhileFormatting(t *testing.T) {
 	}
 }
 
-// typingServers makes the user type whenever servers are looked up.
+// typingServers simulates a user who types whenever servers are looked up.
 type typingServers struct {
 	*fakeServers
 	typed func()

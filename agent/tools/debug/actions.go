@@ -15,11 +15,11 @@ import (
 type sessionNeed int
 
 const (
-	// openSession is one that has not ended.
+	// openSession is a session that has not ended.
 	openSession sessionNeed = iota
-	// anySession is one that may have ended, or none.
+	// anySession is a session that may have ended, or none.
 	anySession
-	// maybeSession is an open one, or none.
+	// maybeSession is an open session, or none.
 	maybeSession
 	noSession
 )
@@ -27,24 +27,25 @@ const (
 // debugAction describes one value of the parameter action.
 type debugAction struct {
 	name string
-	// title names the action in a few words, and about returns what it is about.
+	// title names the action in a few words, and about returns its object.
 	title string
 	about func(c *debugCall) string
 	// kind is empty for an action that does more than read.
 	kind    agent.ToolKind
 	session sessionNeed
-	// starts marks launch and attach, resumes the actions that let a program run on.
+	// starts marks launch and attach, resumes the actions that resume a program.
 	starts, resumes bool
-	// needs are the required parameters, as [given] has them.
+	// needs are the required parameters, as keys of [given].
 	needs []string
-	// command is the request of an action that lets the program run on, and verb its name for people.
+	// command is the request of an action that resumes the program, and verb its name for people.
 	command, verb string
-	// instead says what to do if the adapter does not support the action.
+	// instead is the advice if the adapter does not support the action.
 	instead string
 	run     func(ctx context.Context, c *debugCall) (*agent.Result, error)
 }
 
-// given has the required parameters, or groups of which one is required, and whether an input has them. It is never modified.
+// given maps the required parameters, or groups of which one is required, to functions that report whether an input has them. It is
+// never modified.
 var given = map[string]func(in *debugInput) bool{
 	"program (or configuration)": func(in *debugInput) bool {
 		return in.Program != "" || in.Configuration != "" || in.Arguments != ""
@@ -85,7 +86,7 @@ func (a *debugAction) missing(c *debugCall) error {
 	return nil
 }
 
-// What an action is about, for its title.
+// The object of an action, for its title.
 func aboutPlace(c *debugCall) string {
 	if c.in.Function != "" {
 		return c.in.Function
@@ -99,7 +100,7 @@ func aboutMemory(c *debugCall) string { return c.in.MemoryReference }
 
 func aboutVariable(c *debugCall) string { return c.in.Name }
 
-// What to do instead of actions that an adapter does not support.
+// The advice for actions that an adapter does not support.
 const (
 	insteadOfData        = "Set breakpoints with a condition where the variable is changed instead"
 	insteadOfSet         = "Try evaluate with an assignment instead"
@@ -182,7 +183,7 @@ func newDebugAction(name string) (debugAction, bool) {
 	return all[i], true
 }
 
-// title returns the call in a few words.
+// title describes the call in a few words.
 func (c *debugCall) title() string {
 	if c.action.about == nil {
 		return c.action.title

@@ -15,7 +15,7 @@ import (
 	"github.com/gajae-code/gjc/internal/trust"
 )
 
-// trustingAdapters is a catalog of debug adapters that leaves out what the user does not trust.
+// trustingAdapters is a catalog of debug adapters that omits those that the user does not trust.
 type trustingAdapters interface {
 	Untrusted(ctx context.Context) (*trust.Subject, error)
 	UntrustedFor(ctx context.Context, w dap.Wanted) (*trust.Subject, error)
@@ -32,7 +32,7 @@ var (
 	_ configurations   = (*dapconfig.Catalog)(nil)
 )
 
-// adapter returns the debug adapter to use. It first asks the user about one that the workspace defines.
+// adapter returns the debug adapter to use. It first asks the user about an adapter that the workspace defines.
 func (c launcher) adapter(ctx context.Context, w dap.Wanted) (*dap.Spec, error) {
 	catalog := c.adapters
 	if t, ok := catalog.(trustingAdapters); ok {
@@ -49,7 +49,7 @@ func (c launcher) adapter(ctx context.Context, w dap.Wanted) (*dap.Spec, error) 
 	return catalog.Find(ctx, w)
 }
 
-// configuration reads a configuration of launch.json. It asks the user for its inputs.
+// configuration reads a configuration of launch.json. It asks the user for its input variables.
 func (c launcher) configuration(ctx context.Context) (*dapconfig.Configuration, error) {
 	catalog, ok := c.adapters.(configurations)
 	if !ok {
@@ -68,7 +68,7 @@ func (c launcher) configuration(ctx context.Context) (*dapconfig.Configuration, 
 	return catalog.Configuration(ctx, c.in.Configuration, r)
 }
 
-// askInput asks the user for an input of launch.json.
+// askInput asks the user for an input variable of launch.json.
 func (c launcher) askInput(ctx context.Context, in dapconfig.Input) (string, error) {
 	about := cmp.Or(in.Description, in.ID)
 	message := fmt.Sprintf("The debug configuration %q needs: %s", c.in.Configuration, about)
@@ -131,7 +131,7 @@ func (c launcher) askInputForm(ctx context.Context, message, about string, in *d
 	return got.Value, nil
 }
 
-// argumentsOf returns the object that the call has for the adapter, or nil.
+// argumentsOf returns the call's arguments for the adapter, or nil.
 func (in *debugInput) argumentsOf() (map[string]any, error) {
 	if in.Arguments == "" {
 		return nil, nil

@@ -57,7 +57,7 @@ func (c launcher) planAttach(ctx context.Context, dir string, extra map[string]a
 	return st, nil
 }
 
-// processes checks the processes that a start would attach to. The call, a configuration or the arguments may name one.
+// processes checks the processes to which a start would attach. The call, a configuration or the arguments may name one.
 func (st *debugStart) processes() error {
 	if st.start.Request != "attach" {
 		return nil
@@ -81,7 +81,7 @@ func (st *debugStart) processes() error {
 	return nil
 }
 
-// attachable returns an error for a process that does not exist or is not the user's own.
+// attachable returns an error for a process that does not exist or does not belong to the user.
 func attachable(pid int) error {
 	switch {
 	case pid == os.Getpid():

@@ -6,8 +6,8 @@ import (
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 
-// The budget of a call of the tool debug is 1 ms a request on top of the adapter's own time: "tool" less "request". A step makes four
-// requests.
+// The budget of a call of the tool debug is 1 ms per request on top of the adapter's own time: "tool" minus "request". A step makes
+// four requests.
 func BenchmarkDebug(b *testing.B) {
 	p := play(b)
 	p.launch(b)

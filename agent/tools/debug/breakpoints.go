@@ -75,14 +75,14 @@ func (c *debugCall) sourceThere(ctx context.Context) error {
 		return context.Cause(ctx)
 	case err != nil:
 		if c.session != nil {
-			for _, s := range c.session.Breakpoints() { // the adapter knows files that the disk does not
+			for _, s := range c.session.Breakpoints() { // the adapter may know files that are not on the disk
 				if sameFile(s.Path, c.path) {
 					return nil
 				}
 			}
 		}
 		if _, rerr := c.call.FS.ReadFile(ctx, c.path); rerr == nil {
-			return nil // a buffer that was never saved
+			return nil // an unsaved new file in the editor
 		}
 		return toolkit.Missing(ctx, c.call, c.path)
 	case info.IsDir():
@@ -91,7 +91,7 @@ func (c *debugCall) sourceThere(ctx context.Context) error {
 	return nil
 }
 
-// planned returns the result of an action on the breakpoints that are kept for the next launch.
+// planned returns the result of an action on the breakpoints that are stored for the next launch.
 func (c *debugCall) planned(ctx context.Context, b *dap.Breakpoint, all []dap.Breakpoint) *agent.Result {
 	var list []dap.Breakpoint
 	for _, o := range all {
@@ -106,7 +106,7 @@ func (c *debugCall) planned(ctx context.Context, b *dap.Breakpoint, all []dap.Br
 	return c.result(ctx, text)
 }
 
-// listText returns the breakpoints of b's file or kind.
+// listText returns a list of the breakpoints in b's file or of b's kind.
 func (p *printer) listText(b *dap.Breakpoint, list []dap.Breakpoint, planned bool) string {
 	if len(list) == 0 {
 		return p.listHead(b) + "(none)\n"
@@ -146,7 +146,8 @@ func (p *printer) breakpointsText(list []dap.Breakpoint, planned bool) string {
 	return text.String()
 }
 
-// breakpointText returns one breakpoint: its requested and its actual place, whether the adapter has found code there, and its conditions.
+// breakpointText describes one breakpoint: its requested and its actual location, whether the adapter has found code there, and its
+// conditions.
 func (p *printer) breakpointText(b *dap.Breakpoint, planned bool) string {
 	text := cmp.Or(b.Function, b.Instruction, b.DataID, b.Filter)
 	if b.Offset != 0 {
@@ -181,7 +182,7 @@ func (p *printer) breakpointText(b *dap.Breakpoint, planned bool) string {
 	return text + between(" on ", b.AccessType, "") + between(" (", oneLine(b.Message, maxShownValue), ")")
 }
 
-// between returns a text between two others, or "" if it is empty.
+// between returns a text enclosed in two others, or "" if it is empty.
 func between(before, text, after string) string {
 	if text == "" {
 		return ""
@@ -205,7 +206,7 @@ func runBreakpoints(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	return c.result(ctx, strings.Join(parts, "")), nil
 }
 
-// runExceptionBreakpoints sets the exceptions to stop at, or lists those that exist.
+// runExceptionBreakpoints sets the exceptions to stop at, or lists the available ones.
 func runExceptionBreakpoints(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	in := c.in
 	for filter := range in.Conditions {

@@ -1,4 +1,4 @@
-// Package debug holds the tool debug: debug sessions over DAP adapters.
+// Package debug implements the debug tool: debug sessions over DAP adapters.
 package debug
 
 import (
@@ -47,16 +47,16 @@ type debugCall struct {
 	call   *agent.Call
 	in     *debugInput
 	action debugAction
-	// adapters lists the debug adapters.
+	// adapters is the catalog of debug adapters.
 	adapters dap.Catalog
-	// turn is the context of the turn: when it ends, so does the debug session. The context of the action ends with its timeout.
+	// turn is the context of the turn: when it ends, so does the debug session. The context of the action ends at its timeout.
 	turn context.Context //nolint:containedctx // it outlives the action's context
-	// path is the file, absolute, or "".
+	// path is the absolute path of the file, or "".
 	path string
 	// session is the session that the call is about, or nil.
 	session *dap.Session
 	seconds float64
-	// stopped, if set, is called when the wait for the program is over.
+	// stopped, if set, is called when the wait for the program ends.
 	stopped  func()
 	release  func()
 	live     *toolkit.LiveOutput
@@ -64,7 +64,7 @@ type debugCall struct {
 	followed []agent.Location
 }
 
-// debugPrepared holds the results of planning for the run.
+// debugPrepared holds the results of planning that Run needs.
 type debugPrepared struct {
 	session *dap.Session
 	start   *debugStart
@@ -144,7 +144,7 @@ func planDebug(_ context.Context, call *agent.Call, in *debugInput) (*agent.Call
 		if err := (launcher{c}).roomForMore(); err != nil {
 			return nil, err
 		}
-		plan.Effects = []approval.Effect{{Action: approval.ActionDebug, Title: plan.Title}} // the exact effects are found out below
+		plan.Effects = []approval.Effect{{Action: approval.ActionDebug, Title: plan.Title}} // the exact effects are determined below
 		plan.Complete = func(ctx context.Context) error {
 			ctx, cancel := c.limit(ctx)
 			defer cancel()
@@ -206,12 +206,12 @@ func runDebug(ctx context.Context, call *agent.Call, in *debugInput) (*agent.Res
 	return res, nil
 }
 
-// limit returns ctx with the timeout of the call.
+// limit returns ctx limited by the timeout of the call.
 func (c *debugCall) limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, time.Duration(c.seconds*float64(time.Second)), errDebugTimeout)
 }
 
-// find sets the session that the action is about. It leaves it nil if the action needs none and there is none.
+// find sets the session of the call. It leaves it nil if the action needs none and none exists.
 func (c *debugCall) find() error {
 	if c.action.session == noSession {
 		return nil
@@ -225,7 +225,7 @@ func (c *debugCall) find() error {
 	case s.State() != dap.StateTerminated:
 		c.session = s
 	case c.in.Session != "" || c.action.session == anySession:
-		c.session = s // it reports how it ended
+		c.session = s // it can still report how it ended
 	case c.action.session == openSession:
 		return fmt.Errorf("%w; the last one, %s, has ended: %s", dap.ErrNoSession, s.ID(), ending(s.Peek()))
 	}
@@ -237,7 +237,7 @@ func (c *debugCall) observe(s *dap.Session) {
 	c.live = toolkit.NewLiveOutput(c.call.Update, nil)
 	terminal := func(id string) { c.call.Update(agent.Progress{TerminalID: id}) }
 	if !c.action.starts && !c.action.resumes {
-		terminal = nil // this action does not run the program
+		terminal = nil // this action does not resume the program
 	}
 	release := s.Observe(dap.Observer{
 		Output:   func(_, text string) { c.live.Write([]byte(text)) },
@@ -252,12 +252,12 @@ func (c *debugCall) observe(s *dap.Session) {
 	}
 }
 
-// cancelled ends the debug session of a call whose turn was cancelled, so that no part of the program is left running.
+// cancelled ends the debug session of a call whose turn was cancelled, so that no part of the program keeps running.
 func (c *debugCall) cancelled(ctx context.Context) *agent.Result {
 	text := context.Cause(ctx).Error()
 	s := c.session
 	if s != nil {
-		if name, _, child := strings.Cut(s.ID(), "."); child { // its program does not run without the others
+		if name, _, child := strings.Cut(s.ID(), "."); child { // a child's program does not run without the others
 			if root, err := c.debugger.Find(name); err == nil {
 				s = root
 			}
@@ -275,7 +275,7 @@ func (c *debugCall) cancelled(ctx context.Context) *agent.Result {
 	return &agent.Result{Text: text, IsError: true}
 }
 
-// result returns text for the model within its bounds. What does not fit is stored as an artifact.
+// result returns text for the model within its limits. Text that does not fit is stored as an artifact.
 func (c *debugCall) result(ctx context.Context, words string) *agent.Result {
 	return &agent.Result{Text: text.Visible(toolkit.BoundedText(ctx, c.call, "debug", words, c.notes)), Locations: c.followed}
 }

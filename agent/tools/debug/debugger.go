@@ -9,8 +9,8 @@ import (
 type Debugger struct {
 	// Sessions are the debug sessions. Their owner closes them.
 	Sessions *dap.Debugger
-	// Adapters lists the debug adapters for the directories of the session. The debug tool asserts further interfaces on it:
-	// trust, and the configurations of launch.json.
+	// Adapters lists the debug adapters for the directories of the session. The debug tool asserts that it implements further
+	// interfaces: trust, and the configurations of launch.json.
 	Adapters dap.Catalog
 }
 

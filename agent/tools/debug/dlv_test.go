@@ -18,7 +18,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// withDebugger gives a world a debugger, which ends with the test. Programs are looked for in path.
+// withDebugger adds a debugger to a world. It ends with the test. Programs are looked up in path.
 func withDebugger(t testing.TB, w *toolstest.World, path string) {
 	t.Helper()
 	testenv.NoLeaks(t)
@@ -39,7 +39,7 @@ func withDebugger(t testing.TB, w *toolstest.World, path string) {
 	})
 }
 
-// buggy is a module whose Total leaves out the last number.
+// buggy is a module whose function Total omits the last number.
 var buggy = map[string]string{
 	"go.mod": "module example.com/m\n\ngo 1.24\n",
 	"main.go": `package main
@@ -124,12 +124,12 @@ func withAction(action string, in toolstest.Input) toolstest.Input {
 	all := toolstest.Input{"action": action}
 	maps.Copy(all, in)
 	if all["timeout"] == nil {
-		all["timeout"] = 120 // a cold cache, and a busy machine
+		all["timeout"] = 120 // allows for a cold cache and a busy machine
 	}
 	return all
 }
 
-// The model finds the bug with the tool alone.
+// The model can find the bug with this tool alone.
 func TestDebug_DelveFindsTheBug(t *testing.T) {
 	w := delve(t)
 	show := func(action string, in toolstest.Input) string {

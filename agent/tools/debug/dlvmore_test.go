@@ -108,7 +108,7 @@ func TestDebug_DelveValues(t *testing.T) {
 	}
 }
 
-// The program continues with the value that was set.
+// The program continues with the new value.
 func TestDebug_DelveSetVariable(t *testing.T) {
 	w := delve(t)
 	stoppedAt(t, w, 25)
@@ -118,7 +118,7 @@ func TestDebug_DelveSetVariable(t *testing.T) {
 	toolstest.Contains(t, runAction(t, w, "output", nil), "ann 6")
 }
 
-// A program that runs on outlives the call's timeout; it can be paused, and another launch can follow.
+// A program that keeps running outlives the call's timeout. It can be paused, and another launch can follow.
 func TestDebug_DelveRunsOn(t *testing.T) {
 	w := delve(t)
 	runAction(t, w, "launch", toolstest.Input{"program": ".", "args": []string{"loop"}, "timeout": 120})
@@ -141,7 +141,8 @@ func TestDebug_DelveRunsOn(t *testing.T) {
 	toolstest.Contains(t, runAction(t, w, "terminate", toolstest.Input{"session": "debug-1"}), "Session: debug-1", "Debug session terminated.")
 }
 
-// run_to reports where the program stopped instead, leaves the user's breakpoint as it was, and runs nothing if the line has no code.
+// run_to reports where the program stopped instead, keeps the user's breakpoint unchanged, and runs nothing if the line contains no
+// code.
 func TestDebug_DelveRunTo(t *testing.T) {
 	w := delve(t)
 	stoppedAt(t, w, 23)
@@ -174,7 +175,7 @@ func TestDebug_DelveCancelled(t *testing.T) {
 		t.Fatal(err)
 	}
 	pid := w.Debugger.Sessions.Sessions()[0].Peek().PID
-	go func() { // ends when the program runs
+	go func() { // ends once the program is running
 		tick := time.NewTicker(time.Millisecond)
 		defer tick.Stop()
 		for w.Debugger.Sessions.Sessions()[0].State() == dap.StateStopped {
@@ -268,7 +269,7 @@ func TestDebug_DelveWatchesAVariable(t *testing.T) {
 	toolstest.Contains(t, runAction(t, w, "remove_data_breakpoint", toolstest.Input{"data_id": id}), "Data breakpoints:\n(none)")
 }
 
-// refOf is the first ref in a text.
+// refOf returns the first ref in a text.
 func refOf(t testing.TB, text string) int {
 	t.Helper()
 	m := regexp.MustCompile(`ref(?:=|: )(\d+)`).FindStringSubmatch(text)
@@ -282,7 +283,7 @@ func refOf(t testing.TB, text string) int {
 	return n
 }
 
-// chooser is an editor that can only let the user choose.
+// chooser is an editor that supports only choices.
 type chooser struct {
 	agent.Elicitor
 	take  int
@@ -296,7 +297,8 @@ func (c chooser) Choose(_ context.Context, choice agent.Choice) (int, agent.Elic
 	return c.take, agent.ElicitAccept, nil
 }
 
-// A configuration of launch.json is launched by name; the user is asked for its inputs, and the question shows all of it.
+// A configuration of launch.json is launched by name. The user is asked for its inputs, and the question shows the whole
+// configuration.
 func TestDebug_DelveConfiguration(t *testing.T) {
 	w := delve(t)
 	w.Put(t, ".vscode/launch.json", `{

@@ -13,13 +13,13 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// sideEffect is a change of the program by an action, and its description for the user.
+// sideEffect is a change to the program by an action, and its description for the user.
 type sideEffect struct {
 	effect approval.Effect
 	shown  string
 }
 
-// evaluates reports whether the call has anything that the adapter could evaluate, or changes the program.
+// evaluates reports whether the call contains anything that the adapter could evaluate, or changes the program.
 func (c *debugCall) evaluates() bool {
 	switch in := c.in; in.Action {
 	case "evaluate", "completions", "set_variable", "set_expression", "write_memory", "custom_request", "goto":
@@ -35,13 +35,13 @@ func (c *debugCall) evaluates() bool {
 	}
 }
 
-// sideEffects returns the side effects of the call. The user is asked about each by itself, and an answer to one permits no other. Changes of
-// variables to plain values are the exception: an answer permits all of them in the same program.
+// sideEffects returns the side effects of the call. The user is asked about each separately, and an answer to one permits no other.
+// Changes of variables to plain values are the exception: an answer permits all of them in the same program.
 func (c *debugCall) sideEffects(bare bool) []sideEffect {
 	return append(c.conditionEffects(bare), c.actionEffects(bare)...)
 }
 
-// conditionEffects returns the side effects of what the program evaluates at breakpoints.
+// conditionEffects returns the side effects of expressions that the program evaluates at breakpoints.
 func (c *debugCall) conditionEffects(bare bool) []sideEffect {
 	in := c.in
 	var list []sideEffect
@@ -61,7 +61,7 @@ func (c *debugCall) conditionEffects(bare bool) []sideEffect {
 	return list
 }
 
-// exactly returns a side effect that an answer permits only in these words.
+// exactly returns a side effect that an answer permits only in this exact wording.
 func (c *debugCall) exactly(shown string) sideEffect {
 	return c.sideEffect(c.title(), shown, "this exact step", shown)
 }
@@ -114,7 +114,7 @@ func (c *debugCall) actionEffects(bare bool) (list []sideEffect) {
 // assignment returns the side effect of set_variable and set_expression.
 func (c *debugCall) assignment(bare bool) sideEffect {
 	in := c.in
-	target, plain := in.Name, plainExpression(in.Name, false) // some adapters join name and value to one text and run it
+	target, plain := in.Name, plainExpression(in.Name, false) // some adapters join name and value to one string and evaluate it
 	if in.Action == "set_expression" {
 		target, plain = in.Expression, plainExpression(in.Expression, bare)
 	}
@@ -137,7 +137,7 @@ func (c *debugCall) again() sideEffect {
 	return sideEffect{e, "Start " + name + " again, as it is now."}
 }
 
-// typeNames matches a list of exception types, which some adapters take as a condition.
+// typeNames matches a list of exception types, which some adapters evaluate as a condition.
 var typeNames = lazyregexp.New(`^\s*[A-Z_a-z][\w.:]*(\s*,\s*[A-Z_a-z][\w.:]*)*\s*$`)
 
 // constants is typeNames for languages in which other names can be calls.
@@ -193,11 +193,11 @@ func (c *debugCall) bareCalls(ctx context.Context) bool {
 	}
 	list, err := c.adapters.List(ctx)
 	if err != nil {
-		return true // unknown: an extra question does no harm
+		return true // unknown; an extra question is harmless
 	}
 	for _, spec := range list.Adapters {
 		if spec.Name == snap.Adapter {
-			// A project's definition of the languages needs no trust, so the kind counts too.
+			// A project's definition of the languages needs no trust, so the kind is checked, too.
 			return slices.Contains(bareKinds, spec.Kind) || slices.ContainsFunc(spec.Languages, func(l string) bool { return slices.Contains(bareCallers, strings.ToLower(l)) })
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// explain returns err worded for the model, with the next sensible step. ctx is the one with the call's timeout.
+// explain rewords err for the model, and adds the next sensible step. ctx is the context with the call's timeout.
 func (c *debugCall) explain(ctx context.Context, err error) error {
 	if err = c.worded(ctx, err); err == nil {
 		return nil
@@ -89,7 +89,8 @@ const noDebugInfo = `The program has no debug information: build it with -g (Go:
 
 const noAttach = "The system may not allow it (Linux: /proc/sys/kernel/yama/ptrace_scope): launch the program under the debugger instead of attaching"
 
-// failureHints are the known errors of adapters that need another step first: the advice, and texts that such an error has one of.
+// failureHints lists known errors of adapters that require another step first: the advice, and the texts by which such an error is
+// recognized.
 var failureHints = [...][]string{
 	{noDebugInfo, "no debug info", "could not open debug info", "debug symbols", "no symbol table", "without debug", "stripped"},
 	{noAttach, "operation not permitted", "ptrace", "could not attach", "not allowed to attach"},

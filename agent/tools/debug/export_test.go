@@ -17,12 +17,12 @@ func PlainLog(text string) bool { return plainLog(text, false) }
 // PlainFunction exports plainFunction.
 func PlainFunction(name string) bool { return plainFunction(name) }
 
-// SnapshotText returns the text of a snapshot in a call.
+// SnapshotText exports snapshotText, called for a snapshot in a call.
 func SnapshotText(call *agent.Call, s *dap.Snapshot, verb string, full bool) string {
 	return (&printer{workspace: &call.Workspace, debugger: new(dap.Debugger)}).snapshotText(s, verb, full)
 }
 
-// BreakpointText returns the text of a breakpoint in a call.
+// BreakpointText exports breakpointText, called for a breakpoint in a call.
 func BreakpointText(call *agent.Call, b *dap.Breakpoint) string {
 	return (&printer{workspace: &call.Workspace}).breakpointText(b, false)
 }

@@ -12,10 +12,10 @@ import (
 // maxPlain is the length in bytes of the longest expression that is parsed. A longer one is not plain.
 const maxPlain = 2000
 
-// plainExpression reports whether an expression only reads: names, members, indexes, literals, comparisons and arithmetic, in any language.
-// It does not know the language, so an expression that any language could read as a call, an assignment, a command or a second statement is
-// not plain, even inside a string. With bareCalls a name can be a call by itself, as in Ruby: only names that begin with @ or $ are plain
-// then.
+// plainExpression reports whether an expression only reads: names, members, indexes, literals, comparisons and arithmetic, in any
+// language. It does not know the language, so an expression that any language could interpret as a call, an assignment, a command
+// or a second statement is not plain, even inside a string. With bareCalls a name by itself can be a call, as in Ruby: only names
+// that begin with @ or $ are plain then.
 func plainExpression(text string, bareCalls bool) bool {
 	if len(text) > maxPlain || !utf8.ValidString(text) {
 		return false
@@ -37,12 +37,12 @@ func plainExpression(text string, bareCalls bool) bool {
 type plainParser struct {
 	rest      string
 	bareCalls bool
-	// operand reports that the last token ended an operand, member that it was a dot or an arrow.
+	// operand reports that the last token ended an operand, member that the last token was a dot or an arrow.
 	operand, member bool
-	// open are the open brackets, choices the number of question marks without their colon.
+	// open are the open brackets, choices is the number of question marks without a colon.
 	open    []byte
 	choices int
-	// less reports that there was a <, which may begin a list of types.
+	// less reports that a < was found, which may begin a list of types.
 	less bool
 }
 
@@ -52,7 +52,7 @@ var (
 	wordPrefixes  = []string{"not", "sizeof", "typeof"}
 )
 
-// actingWords have an effect in one language or another, alone or before an operand that can begin with an operator. They are plain only as
+// actingWords have an effect in some language, alone or before an operand that can begin with an operator. They are plain only as
 // members.
 var actingWords = map[string]bool{
 	"await": true, "break": true, "co_await": true, "co_return": true, "co_yield": true, "continue": true, "defer": true,
@@ -60,7 +60,7 @@ var actingWords = map[string]bool{
 	"quit": true, "raise": true, "return": true, "throw": true, "yield": true,
 }
 
-// Operators, the longest first, so that a changing operator is not read as a plain one that it begins with.
+// Operators, the longest first, so that a plain operator does not match the beginning of one that changes something.
 var (
 	changing  = []string{">>>=", "<<=", ">>=", "&&=", "||=", "??=", "**=", "//=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "~=", ":=", "++", "--", "<-", "=>", "=~", "|>", "<|", "?=", ".=", "@="}
 	operators = []string{"===", "!==", "<=>", ">>>", "==", "!=", "<=", ">=", "<<", ">>", "&&", "||", "->", "?.", "::", "??", "**", "//", "..", "+", "-", "*", "/", "%", "&", "|", "^", "<", ">", "?", ":", "."}
@@ -73,7 +73,7 @@ var cast = lazyregexp.New(`^\([ \t]*(?:(?:const|volatile|struct|enum|union|unsig
 // numberCall matches a method call on a number, as in Ruby.
 var numberCall = lazyregexp.New(`\.\pL|\._`)
 
-// token consumes one token and reports whether it is plain at this place.
+// token consumes one token and reports whether it is plain at this position.
 func (p *plainParser) token() bool {
 	r, size := utf8.DecodeRuneInString(p.rest)
 	member := p.member
@@ -128,7 +128,7 @@ func (p *plainParser) number() bool {
 // took consumes n bytes that end an operand.
 func (p *plainParser) took(n int) bool {
 	p.rest, p.operand, p.member = p.rest[n:], true, false
-	// A string, a call's arguments or a further name directly after an operand belong to it.
+	// A string, a call's arguments or another name directly after an operand is part of it.
 	return p.rest == "" || !strings.ContainsRune("\"'`(", rune(p.rest[0]))
 }
 
@@ -170,7 +170,8 @@ func (p *plainParser) word(member bool) bool {
 	return p.took(len(name))
 }
 
-// text consumes a string. It must be a string in every language: without escapes, and without what some of them evaluate in it.
+// text consumes a string. It must be a string in every language: without escapes, and without anything that some languages evaluate
+// in it.
 func (p *plainParser) text(quote rune) bool {
 	n := strings.IndexRune(p.rest[1:], quote)
 	if n < 0 || p.operand || strings.Contains(p.rest[:n+1], "++") || strings.Contains(p.rest[:n+1], "--") {
@@ -246,7 +247,7 @@ func (p *plainParser) operator() bool {
 	return true
 }
 
-// prefix returns the first element of list that s begins with, or "".
+// prefix returns the first element of list that is a prefix of s, or "".
 func prefix(s string, list []string) string {
 	for _, op := range list {
 		if strings.HasPrefix(s, op) {
@@ -282,10 +283,10 @@ func plainLog(message string, bareCalls bool) bool {
 // plainReference reports whether a memory reference is a number or a plain expression: some adapters evaluate it.
 func plainReference(text string) bool { return text == "" || plainExpression(text, false) }
 
-// functionCondition matches what makes gdb read a place as one with a condition.
+// functionCondition matches text that makes gdb parse a location as one with a condition.
 var functionCondition = lazyregexp.New(`\s(?:if|thread|task|inferior)\b|\s-`)
 
-// plainFunction reports whether the name of a function is a name, a pattern or a signature, and has no condition or command.
+// plainFunction reports whether the name of a function is a name, a pattern or a signature, without a condition or a command.
 func plainFunction(name string) bool {
 	return !strings.ContainsAny(name, "`;\n\r\"'{}=") && !strings.Contains(name, "$(") && !functionCondition().MatchString(name)
 }

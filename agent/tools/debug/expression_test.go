@@ -80,7 +80,7 @@ var (
 	assignment = regexp.MustCompile(`[^=!<>]=[^=]|^=|=$|[^<]<<=[^=]|>>=|\+\+|--`)
 )
 
-// A text with a call, an assignment, a second statement or a command is not plain, whatever else it holds.
+// A text with a call, an assignment, a second statement or a command is not plain, whatever else it contains.
 func FuzzPlainExpression(f *testing.F) {
 	for _, s := range []string{"x", "f(x)", "a[0](1)", "x = 1", "x == 1", "a <= b", "a; b", "`a`", "!a", "$(a)", "(int)x", "not x", "'a' + \"b\"", "a<b>c", "x++", "a :: b", "1..2"} {
 		f.Add(s)

@@ -44,7 +44,7 @@ type played struct {
 	*daptest.Program
 }
 
-// play returns one. The program is main.x.
+// play returns a played world. The program is main.x.
 func play(t testing.TB, languages ...string) *played {
 	t.Helper()
 	testenv.NoLeaks(t)
@@ -77,7 +77,7 @@ func play(t testing.TB, languages ...string) *played {
 	return p
 }
 
-// launch begins a session, which is stopped then.
+// launch begins a session, which then is stopped at its entry.
 func (p *played) launch(t testing.TB) {
 	t.Helper()
 	wants2(t, runAction(t, p.World, "launch", toolstest.Input{"program": "main.x"}), "Session: debug-1", "Adapter: fake", "Stop reason: entry", "Location: main.x:1:1")
@@ -128,7 +128,7 @@ func TestDebug_Effects(t *testing.T) {
 		{"sessions", nil, nil},
 		{"output", nil, nil},
 		{"terminate", nil, nil},
-		{"restart", nil, []string{"debug: launches of main.x with fake"}}, // it may be another program now
+		{"restart", nil, []string{"debug: launches of main.x with fake"}}, // the file may contain another program now
 		{"set_breakpoint", toolstest.Input{"file": "main.x", "line": 3, "condition": "x > 3", "hit_condition": ">= 2", "log_message": "x is {x}"}, nil},
 		{"set_breakpoint", toolstest.Input{"file": "main.x", "line": 3, "condition": "f(x)"}, []string{exact}},
 		{"set_breakpoint", toolstest.Input{"file": "main.x", "line": 3, "hit_condition": "f()"}, []string{exact}},
@@ -258,7 +258,7 @@ func TestDebug_SubjectsDiffer(t *testing.T) {
 	}
 }
 
-// In a language in which a name alone can be a call, evaluating a name asks the user.
+// In a language in which a name by itself can be a call, evaluating a name requires permission.
 func TestDebug_BareCalls(t *testing.T) {
 	p := play(t, "ruby")
 	p.launch(t)
@@ -461,7 +461,7 @@ func TestDebug_ReportedWhileItRuns(t *testing.T) {
 	}
 }
 
-// A slow adapter costs a call, and not the session.
+// A slow adapter fails the call, but not the session.
 func TestDebug_SlowAdapter(t *testing.T) {
 	p := play(t)
 	p.Handle("threads", func(*daptest.Request) {})
@@ -470,7 +470,7 @@ func TestDebug_SlowAdapter(t *testing.T) {
 	toolstest.Contains(t, runAction(t, p.World, "step_over", nil), "Step over stopped at main.x:2:1.")
 }
 
-// A run_to that the adapter does not start leaves no breakpoint.
+// A run_to that the adapter does not execute leaves no breakpoint.
 func TestDebug_RunToRefused(t *testing.T) {
 	p := play(t)
 	p.Handle("continue", func(r *daptest.Request) { r.Refuse("not now") })
@@ -492,7 +492,7 @@ func TestDebug_AdapterDies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for begin := time.Now(); s.State() != dap.StateTerminated; { // when nothing is left of the adapter
+	for begin := time.Now(); s.State() != dap.StateTerminated; { // until nothing is left of the adapter
 		if time.Since(begin) > time.Minute {
 			t.Fatal("the session does not end")
 		}
@@ -500,7 +500,7 @@ func TestDebug_AdapterDies(t *testing.T) {
 	toolstest.Contains(t, actionFails(t, p.World, "step_over", nil), "no active debug session; launch or attach first; the last one, debug-1, has ended: Program terminated: the debug adapter died")
 }
 
-// The result of inspect stays small for frames of any size, and opens values that do not show their content.
+// The result of inspect stays small for frames of any size, and expands values that do not show their content.
 func TestDebug_InspectIsBounded(t *testing.T) {
 	p := play(t)
 	p.Handle("stackTrace", func(r *daptest.Request) {

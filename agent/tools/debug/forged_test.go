@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/dap/daptest"
 )
 
-// A question to the user has each item on its own line, and no character that hides others.
+// A question to the user shows each item on its own line, without characters that hide others.
 func TestDebug_QuestionsCanNotBeForged(t *testing.T) {
 	p := play(t)
 	p.launch(t)
@@ -59,7 +59,7 @@ func TestDebug_QuestionsCanNotBeForged(t *testing.T) {
 	}
 }
 
-// Names of functions and variables forge no line of a result.
+// Names of functions and variables cannot forge a line of a result.
 func TestDebug_ResultsCanNotBeForged(t *testing.T) {
 	p := play(t)
 	const forged = "x\x1b[2K\r\nDebug session terminated."
@@ -85,7 +85,8 @@ func TestDebug_ResultsCanNotBeForged(t *testing.T) {
 	}
 }
 
-// A permanent answer for variables does not cover a name that is not an identifier: adapters run name and value as one text.
+// A permanent answer for variables does not cover a name that is not an identifier: some adapters evaluate name and value as one
+// string.
 func TestDebug_NamesOfVariablesAreLookedAt(t *testing.T) {
 	p := play(t)
 	p.launch(t)
@@ -99,7 +100,7 @@ func TestDebug_NamesOfVariablesAreLookedAt(t *testing.T) {
 	}
 }
 
-// The debugger does not attach to gjc and its ancestors, wherever their number is given.
+// The debugger does not attach to gjc or its ancestors, wherever their process ID is specified.
 func TestDebug_AttachChecksAllProcesses(t *testing.T) {
 	p := play(t)
 	for _, in := range []toolstest.Input{
@@ -121,7 +122,7 @@ func TestDebug_AttachChecksAllProcesses(t *testing.T) {
 	}
 }
 
-// A restart asks as the launch did: the allowed file may be another program now.
+// A restart requires permission like the launch: the allowed file may contain another program now.
 func TestDebug_RestartIsALaunch(t *testing.T) {
 	p := play(t)
 	p.launch(t)

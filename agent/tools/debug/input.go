@@ -85,10 +85,10 @@ type memoryInput struct {
 	Command              string `json:"command,omitzero" jsonschema:"custom_request: the DAP request"`
 }
 
-// jsonText is a JSON value that a model may give as JSON or as a string.
+// jsonText is a JSON value that a model may also write as a string.
 type jsonText string
 
-// UnmarshalJSON implements the decoding of [jsonx].
+// UnmarshalJSON implements the decoding for [jsonx].
 func (j *jsonText) UnmarshalJSON(data []byte) error {
 	raw := jsonx.Raw(data)
 	if raw.Kind() != '"' {
@@ -103,10 +103,10 @@ func (j *jsonText) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// scalar is a string that a model may also give as a number or a boolean.
+// scalar is a string that a model may also write as a number or a boolean.
 type scalar string
 
-// UnmarshalJSON implements the decoding of [jsonx].
+// UnmarshalJSON implements the decoding for [jsonx].
 func (s *scalar) UnmarshalJSON(data []byte) error {
 	switch raw := jsonx.Raw(data); raw.Kind() {
 	case '"':

@@ -15,18 +15,18 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// Limits of inspect.
+// Limits of the inspect action.
 const (
 	inspectDepth    = 3
 	maxInspectDepth = 10
 	// maxInspect bounds the text, in bytes.
 	maxInspect = 12 << 10
-	// maxInspected bounds the variables of a scope that are shown, maxNested those inside a variable that is opened.
+	// maxInspected bounds the number of variables shown for a scope, maxNested the number shown inside an expanded variable.
 	maxInspected = 30
 	maxNested    = 8
-	// maxOpened bounds the variables that are opened.
+	// maxOpened bounds the number of expanded variables.
 	maxOpened = 24
-	// maxAtOnce bounds the concurrent requests.
+	// maxAtOnce bounds the number of concurrent requests.
 	maxAtOnce = 8
 )
 
@@ -41,7 +41,7 @@ type inspectedScope struct {
 	dap.Scope
 	variables []dap.Variable
 	more      bool
-	// nested holds the variables inside a variable, by its reference.
+	// nested holds the variables inside expanded variables, by reference.
 	nested map[int][]dap.Variable
 	err    error
 }
@@ -94,7 +94,7 @@ func runInspect(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	case left > 0:
 		fmt.Fprintf(&b, "… %s left out: scopes with their frame_id shows them\n", text.Count(left, "frame"))
 	case total > len(frames):
-		b.WriteString("… more frames below\n") // not all adapters know how many
+		b.WriteString("… more frames below\n") // not all adapters report the number
 	}
 	c.follow(frames[0].Path, frames[0].Line)
 	return c.result(ctx, b.String()), nil
@@ -130,7 +130,7 @@ func (c *debugCall) look(ctx context.Context, f *inspected, top bool, slots chan
 	wg.Wait()
 }
 
-// wide reports whether a scope belongs to more than a frame.
+// wide reports whether a scope belongs to more than one frame.
 func wide(s *dap.Scope) bool {
 	name := strings.ToLower(s.Name)
 	return slices.ContainsFunc([]string{"global", "register", "static", "builtin", "module"}, func(word string) bool {
@@ -157,7 +157,7 @@ func (c *debugCall) open(ctx context.Context, all []inspected, slots chan struct
 					defer func() { <-slots }()
 					list, more, err := c.session.Variables(ctx, v.Ref, dap.Page{Count: maxNested})
 					if err != nil || more || len(list) > maxNested {
-						return // the value alone has to do
+						return // shows only the value
 					}
 					mu.Lock()
 					defer mu.Unlock()
@@ -169,7 +169,7 @@ func (c *debugCall) open(ctx context.Context, all []inspected, slots chan struct
 	wg.Wait()
 }
 
-// opaque reports whether a value does not show its content: some adapters write it out, some only name the type.
+// opaque reports whether a value does not show its content: some adapters write it out, others only the type.
 func opaque(v *dap.Variable) bool {
 	value := strings.TrimSpace(v.Value)
 	if value == "" || strings.Contains(value, "...") || strings.Contains(value, "…") || strings.HasPrefix(value, "0x") || strings.HasPrefix(value, "<") {
@@ -216,7 +216,7 @@ func (p *printer) inspectedText(f *inspected, n int) string {
 	return b.String()
 }
 
-// frameText returns a frame on one line.
+// frameText describes a frame on one line.
 func (p *printer) frameText(f *dap.Frame) string {
 	text := oneLine(f.Name, toolkit.MaxShownColumns)
 	switch {
@@ -255,7 +255,7 @@ func runStackTrace(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	return c.result(ctx, b.String()), nil
 }
 
-// maxThreads bounds the list of threads: a Go program has thousands.
+// maxThreads bounds the list of threads: a Go program can have thousands.
 const maxThreads = 200
 
 func runThreads(ctx context.Context, c *debugCall) (*agent.Result, error) {
@@ -313,7 +313,7 @@ func runVariables(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	return c.result(ctx, b.String()), nil
 }
 
-// ref returns the scope or the variable that the call is about, or zero.
+// ref returns the reference of the scope or the variable in the call, or zero.
 func (c *debugCall) ref() int {
 	if c.in.VariableRef != 0 {
 		return c.in.VariableRef

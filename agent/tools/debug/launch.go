@@ -28,8 +28,8 @@ type debugStart struct {
 	notes []string
 	// program is the absolute path of the program, or "" if it is not a file.
 	program string
-	// plain reports that adapter, mode and program identify the launch: the program is in the workspace, and the adapter gets nothing else.
-	// shown is what else the user is to see.
+	// plain reports that adapter, mode and program identify the launch: the program is in the workspace, and the adapter receives
+	// nothing else. shown lists what else the user must see.
 	plain bool
 	mode  string
 	shown []string
@@ -37,7 +37,7 @@ type debugStart struct {
 	dir string
 	// identity distinguishes the processes to attach to from later ones with the same ids.
 	identity string
-	// secrets must not be shown.
+	// secrets are values that must not be shown.
 	secrets []string
 }
 
@@ -52,7 +52,7 @@ func (c launcher) roomForMore() error {
 	return nil
 }
 
-// planStart finds out what a launch or an attach would run, for the question to the user.
+// planStart determines what a launch or an attach would run, for the question to the user.
 func (c launcher) planStart(ctx context.Context, plan *agent.CallPlan, prep *debugPrepared) error {
 	dir, err := c.startDir(ctx)
 	if err != nil {
@@ -92,7 +92,7 @@ func (c launcher) planStart(ctx context.Context, plan *agent.CallPlan, prep *deb
 	return err
 }
 
-// look takes the program and the directory from the arguments, which may replace them.
+// look reads the program and the directory from the arguments, which may override them.
 func (st *debugStart) look() {
 	abs := func(name string) string {
 		path, _ := st.start.Arguments[name].(string)
@@ -224,7 +224,8 @@ func (c launcher) executable(ctx context.Context, spec *dap.Spec, path string) e
 	return nil
 }
 
-// stopOnEntry reports whether the program stops at its beginning: if no breakpoint would stop it, unless the call decides.
+// stopOnEntry reports whether the program stops at its beginning. It does if no breakpoint would stop it, unless the call specifies
+// otherwise.
 func (c launcher) stopOnEntry() *bool {
 	if c.in.StopOnEntry != nil {
 		return c.in.StopOnEntry
@@ -233,7 +234,7 @@ func (c launcher) stopOnEntry() *bool {
 	return new(!stops)
 }
 
-// planConfiguration plans a launch or an attach of launch.json. The parameters of the call win over it.
+// planConfiguration plans a launch or an attach of launch.json. The parameters of the call override it.
 func (c launcher) planConfiguration(ctx context.Context, extra map[string]any) (*debugStart, error) {
 	cfg, err := c.configuration(ctx)
 	if err != nil {
@@ -309,7 +310,7 @@ func (c launcher) startEffects(st *debugStart, dir, title string) ([]approval.Ef
 	} else {
 		arguments := maps.Clone(st.start.Arguments)
 		if c.in.Arguments == "" && c.in.Configuration == "" {
-			delete(arguments, "output") // each launch builds the program in a new place
+			delete(arguments, "output") // each launch builds the program at a new path
 		}
 		args, err := jsonx.Marshal(arguments)
 		if err != nil {
@@ -372,7 +373,7 @@ func (c launcher) startText(st *debugStart) (string, error) {
 	return text, nil
 }
 
-// maskEnv returns arguments with only the names of environment variables: a configuration may read secrets from files.
+// maskEnv returns arguments with only the names of environment variables, because a configuration may read secrets from files.
 func maskEnv(args map[string]any) map[string]any {
 	env, ok := args["env"].(map[string]any)
 	if !ok {
@@ -408,7 +409,7 @@ func (c launcher) start(ctx context.Context, st *debugStart) (*agent.Result, err
 	case err != nil && ctx.Err() == nil:
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 		defer cancel()
-		_ = s.Terminate(end, st.start.Request == "launch") // its error is less important
+		_ = s.Terminate(end, st.start.Request == "launch") // the first error is more important
 		return nil, err
 	case err != nil:
 		return c.stillRunning("", true)
@@ -420,10 +421,10 @@ func (c launcher) start(ctx context.Context, st *debugStart) (*agent.Result, err
 	return c.report(ctx, "", true)
 }
 
-// attachTime bounds the wait for the stop of an attached program without breakpoints.
+// attachTime bounds the wait for an attached program without breakpoints to stop.
 const attachTime = 3 * time.Second
 
-// errAttached reports that an attached program runs on under the debugger.
+// errAttached reports that an attached program keeps running under the debugger.
 var errAttached = errors.New("the program that gjc attached to is still running")
 
 // firstStop waits for the first stop or the end of the program.
@@ -445,7 +446,7 @@ func (c launcher) firstStop(ctx context.Context, st *debugStart) error {
 	}
 }
 
-// noteBreakpoints adds a note for each breakpoint that is not where it was set before the launch.
+// noteBreakpoints adds a note for each breakpoint that was not set at its requested location.
 func (c launcher) noteBreakpoints() {
 	for _, b := range c.session.Breakpoints() {
 		moved := b.ActualLine != 0 && b.ActualLine != b.Line && b.Kind == dap.SourceBreakpoint

@@ -61,7 +61,7 @@ func runDisassemble(ctx context.Context, c *debugCall) (*agent.Result, error) {
 		text += between("  <", oneLine(ins.Symbol, maxShownValue), ">")
 		fmt.Fprintf(w, "%s %s\t%s\t%s\n", mark, ins.Address, ins.InstructionBytes, text)
 	}
-	_ = w.Flush() // it writes to memory
+	_ = w.Flush() // writes to memory, never fails
 	return c.result(ctx, cmp.Or(b.String(), "No instructions there.")), nil
 }
 
@@ -91,7 +91,7 @@ func runReadMemory(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	return c.result(ctx, shown), nil
 }
 
-// hexdump returns bytes as text, 16 a line.
+// hexdump formats bytes as text, 16 per line.
 func hexdump(address string, data []byte) string {
 	start, err := strconv.ParseUint(address, 0, 64)
 	var b strings.Builder
@@ -163,7 +163,7 @@ func runModules(ctx context.Context, c *debugCall) (*agent.Result, error) {
 		m := &list[i]
 		fmt.Fprintf(w, "%v\t%s\t%s\t%s\t%s\n", m.Id, oneLine(m.Name, toolkit.MaxShownColumns), oneLine(toolkit.Display(&c.call.Workspace, m.Path), toolkit.MaxColumns), m.SymbolStatus, m.AddressRange)
 	}
-	_ = w.Flush() // it writes to memory
+	_ = w.Flush() // writes to memory, never fails
 	if shown := c.in.StartModule + len(list); total > shown {
 		fmt.Fprintf(&b, "… %s; start_module %d shows them\n", text.Count(total-shown, "more module"), shown)
 	}
@@ -191,7 +191,7 @@ func runLoadedSources(ctx context.Context, c *debugCall) (*agent.Result, error) 
 	return c.result(ctx, cmp.Or(b.String(), "No loaded sources.")), nil
 }
 
-// runSource shows the source of a frame, or one that only the adapter has.
+// runSource shows the source of a frame, or a source that only the adapter has.
 func runSource(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	if c.in.SourceReference != 0 {
 		text, err := c.session.SourceText(ctx, c.in.SourceReference)

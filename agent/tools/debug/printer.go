@@ -8,14 +8,14 @@ import (
 	"github.com/gajae-code/gjc/dap"
 )
 
-// A printer writes what the debugger knows as text for the model.
+// A printer formats the debugger's data as text for the model.
 type printer struct {
-	// workspace shortens paths. debugger lists the sessions: with several open ones, a text names its session.
+	// workspace shortens paths. debugger lists the sessions: if several are open, a text names its session.
 	workspace *agent.Workspace
 	debugger  *dap.Debugger
 }
 
-// place returns a path, with the line and the column if they are known.
+// place formats a path, with the line and the column if they are known.
 func (p *printer) place(path string, line, column int) string {
 	text := toolkit.Display(p.workspace, path)
 	if line > 0 {

@@ -32,7 +32,7 @@ func ownProcess(pid int) error {
 	return nil
 }
 
-// processStat returns the fields of a process's stat file after its name: the state first.
+// processStat returns the fields of a process's stat file after the process name: the state first.
 func processStat(pid int) []string {
 	data, err := os.ReadFile(procFile(pid, "stat"))
 	if err != nil {
@@ -42,7 +42,7 @@ func processStat(pid int) []string {
 	return strings.Fields(rest)
 }
 
-// ancestors returns the ids of gjc's parent process, its parent, and so on.
+// ancestors returns the process IDs of gjc's parent, its parent, and so on.
 func ancestors() []int {
 	var all []int
 	for pid := os.Getppid(); pid > 0 && !slices.Contains(all, pid); {
@@ -57,7 +57,7 @@ func ancestors() []int {
 
 // processIdentity returns the start time of a process, which differs for a later process with the same id.
 func processIdentity(pid int) string {
-	const startTime = 22 - 3 // the field of that number, counted from the state, which is the third
+	const startTime = 22 - 3 // the number of that field, counted from the state, which is the third
 	if fields := processStat(pid); len(fields) > startTime {
 		return fields[startTime]
 	}

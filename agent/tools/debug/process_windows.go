@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// ownProcess returns an error for a process that does not exist or may not be opened.
+// ownProcess returns an error for a process that does not exist or that the user may not open.
 func ownProcess(pid int) error {
 	const queryLimitedInformation = 0x1000
 	handle, err := syscall.OpenProcess(queryLimitedInformation, false, uint32(pid))

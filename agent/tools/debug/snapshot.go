@@ -15,21 +15,21 @@ import (
 
 // Limits of a snapshot's text.
 const (
-	// maxShownValue bounds a value among others, in characters.
+	// maxShownValue bounds a value in a list of values, in characters.
 	maxShownValue = 200
 	// maxSnapshotOutput bounds the end of the output that is shown with a stop, in bytes.
 	maxSnapshotOutput = 8 << 10
 )
 
-// report returns the result of an action after which the program is stopped, runs or has ended: one snapshot. A full one has the program and
-// the directory; steps omit them.
+// report returns the result of an action after which the program is stopped, runs or has ended: one snapshot. A full one includes
+// the program and the directory; steps omit them.
 func (c *debugCall) report(ctx context.Context, verb string, full bool) (*agent.Result, error) {
 	snap, err := c.session.Snapshot(ctx)
 	if err != nil {
 		if c.turn.Err() != nil {
 			return nil, context.Cause(c.turn)
 		}
-		snap = c.session.Peek() // what is known is better than nothing
+		snap = c.session.Peek() // a partial snapshot is better than none
 		c.notes = append(c.notes, "Not all could be asked of the adapter: "+err.Error())
 	}
 	if full && strings.Contains(strings.ToLower(snap.Output), "no debug info") {
@@ -42,7 +42,7 @@ func (c *debugCall) report(ctx context.Context, verb string, full bool) (*agent.
 	return c.result(ctx, text), nil
 }
 
-// standing returns the session that a snapshot is about: a stopped child if the session itself is not stopped.
+// standing returns the session that a snapshot describes: a stopped child if the session itself is not stopped.
 func standing(s *dap.Snapshot) *dap.Snapshot {
 	if s.Stop != nil || s.State == dap.StateStopped {
 		return s
@@ -55,7 +55,7 @@ func standing(s *dap.Snapshot) *dap.Snapshot {
 	return s
 }
 
-// snapshotText returns a snapshot for the model: the outcome, then the state.
+// snapshotText formats a snapshot for the model: the outcome, then the state.
 func (p *printer) snapshotText(s *dap.Snapshot, verb string, full bool) string {
 	var b strings.Builder
 	at := standing(s)
@@ -84,7 +84,7 @@ func (p *printer) snapshotText(s *dap.Snapshot, verb string, full bool) string {
 	return b.String()
 }
 
-// outcome returns a sentence on the result of a step.
+// outcome describes the result of a step in one sentence.
 func (p *printer) outcome(s, at *dap.Snapshot, verb string) string {
 	switch {
 	case s.State == dap.StateTerminated:
@@ -106,7 +106,7 @@ func (p *printer) outcome(s, at *dap.Snapshot, verb string) string {
 	}
 }
 
-// ending returns a sentence on how a session has ended.
+// ending describes in one sentence how a session has ended.
 func ending(s *dap.Snapshot) string {
 	text := "Program terminated"
 	if s.ExitCode != nil {
@@ -165,7 +165,7 @@ func (p *printer) writeStop(b *strings.Builder, s *dap.Snapshot, full bool) {
 	}
 }
 
-// writeLines writes source with an arrow at the current line.
+// writeLines writes source lines with an arrow at the current one.
 func writeLines(b *strings.Builder, lines []dap.SourceLine, current int) {
 	width := 0
 	for _, l := range lines {
@@ -184,7 +184,7 @@ func tidySource(line string) string {
 	return strings.ReplaceAll(toolkit.PlainOutput(strings.ToValidUTF8(line, "\uFFFD")), "\t", "    ")
 }
 
-// writeVariables writes the variables that have changed, or all if there is nothing to compare them with.
+// writeVariables writes the variables that have changed, or all if there is no earlier stop to compare with.
 func writeVariables(b *strings.Builder, s *dap.Snapshot, all bool) {
 	if s.Frame == nil {
 		return
@@ -217,7 +217,7 @@ func writeVariables(b *strings.Builder, s *dap.Snapshot, all bool) {
 	}
 }
 
-// valueText returns a variable on one line.
+// valueText formats a variable on one line.
 func valueText(name, value, typ string, ref int) string {
 	value = oneLine(value, maxShownValue)
 	text := oneLine(name, toolkit.MaxShownColumns) + " = " + value
@@ -230,9 +230,9 @@ func valueText(name, value, typ string, ref int) string {
 	return text
 }
 
-// oneLine returns a value on one line with at most most characters.
+// oneLine returns a value on one line of at most most characters.
 func oneLine(value string, most int) string {
-	if len(value) > 8*most { // a value of megabytes: only its start counts
+	if len(value) > 8*most { // for a value of megabytes, only its start matters
 		value = toolkit.CutBytes(value, 8*most) + "…"
 	}
 	value = toolkit.PlainOutput(strings.ToValidUTF8(value, "\uFFFD"))
@@ -285,7 +285,7 @@ func runDebugSessions(ctx context.Context, c *debugCall) (*agent.Result, error) 
 		if snap.State == dap.StateTerminated {
 			text = fmt.Sprintf("Session: %s\nStatus: %s\nProgram: %s\n%s\n", snap.ID, snap.State, toolkit.Display(&c.call.Workspace, snap.Program), ending(snap))
 		}
-		// An adapter's own events may be what custom_request is about.
+		// The purpose of custom_request may be the adapter's own events.
 		for _, e := range s.Events() {
 			text = strings.TrimRight(text, "\n") + fmt.Sprintf("\nEvent of the adapter: %q %s", e.Name, toolkit.CutLine(strconv.Quote(e.Body), toolkit.MaxShownColumns))
 		}

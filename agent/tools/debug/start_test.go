@@ -8,7 +8,7 @@ import (
 	"github.com/gajae-code/gjc/dap/daptest"
 )
 
-// The output before the first stop, or the end, is reported with it.
+// The output before the first stop, or before the end, is reported with it.
 func TestDebug_LaunchTellsOutput(t *testing.T) {
 	p := play(t)
 	p.Handle("configurationDone", func(r *daptest.Request) {
@@ -25,7 +25,7 @@ func TestDebug_LaunchTellsOutput(t *testing.T) {
 	wants2(t, runAction(t, p.World, "continue", nil), "Output since the last stop:\nbye", "Program terminated with exit code 0.")
 }
 
-// Models give numbers for strings.
+// Models send numbers instead of strings.
 func TestDebug_ValueAsANumber(t *testing.T) {
 	p := play(t)
 	p.launch(t)
@@ -44,6 +44,6 @@ func TestDebug_EventsOfTheAdapter(t *testing.T) {
 	p := play(t)
 	p.launch(t)
 	p.Event("myOwn", map[string]any{"a": 1})
-	runAction(t, p.World, "threads", nil) // after it
+	runAction(t, p.World, "threads", nil) // returns after the event has arrived
 	toolstest.Contains(t, runAction(t, p.World, "sessions", nil), `Event of the adapter: "myOwn" "{\"a\":1}"`)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/dap"
 )
 
-// wait waits for the next stop or the end and reports it. After a timeout the program runs on.
+// wait waits for the next stop or the end and reports it. After a timeout the program keeps running.
 func (c *debugCall) wait(ctx context.Context, verb string, full bool) (*agent.Result, error) {
 	err := c.session.Wait(ctx)
 	if c.stopped != nil {
@@ -32,7 +32,8 @@ func (c *debugCall) wait(ctx context.Context, verb string, full bool) (*agent.Re
 	}
 }
 
-// after returns the context for requests after the program has stopped: the time that the program took does not count against the adapter.
+// after returns the context for requests after the program has stopped. The time that the program took does not reduce the
+// adapter's time.
 func (c *debugCall) after(ctx context.Context) context.Context {
 	if ctx.Err() == nil {
 		return ctx
@@ -40,7 +41,7 @@ func (c *debugCall) after(ctx context.Context) context.Context {
 	return c.turn
 }
 
-// stillRunning reports a program that has not stopped in time.
+// stillRunning reports a program that did not stop in time.
 func (c *debugCall) stillRunning(verb string, full bool) (*agent.Result, error) {
 	ctx, cancel := context.WithTimeout(c.turn, toolkit.AfterTimeout)
 	defer cancel()
@@ -51,7 +52,7 @@ func (c *debugCall) stillRunning(verb string, full bool) (*agent.Result, error) 
 	text := c.snapshotText(snap, "", full)
 	said := fmt.Sprintf("Program is still running after %ss. Use pause to interrupt and inspect state.", toolkit.Seconds(c.seconds))
 	switch {
-	case snap.Stop != nil || snap.State == dap.StateTerminated: // it has stopped since
+	case snap.Stop != nil || snap.State == dap.StateTerminated: // it has stopped meanwhile
 		return c.report(ctx, verb, full)
 	case snap.State == dap.StateLaunching || snap.State == dap.StateConfiguring:
 		said = fmt.Sprintf("The program is still being started after %ss: the adapter builds or loads it. Use continue to wait for its first stop.", toolkit.Seconds(c.seconds))
@@ -59,7 +60,7 @@ func (c *debugCall) stillRunning(verb string, full bool) (*agent.Result, error) 
 	return c.result(ctx, said+"\n"+text), nil
 }
 
-// resume lets the program run on and waits.
+// resume resumes the program and waits.
 func (c *debugCall) resume(ctx context.Context, r dap.Resume) (*agent.Result, error) {
 	if err := c.session.Resume(ctx, r); err != nil {
 		return nil, err
@@ -67,7 +68,7 @@ func (c *debugCall) resume(ctx context.Context, r dap.Resume) (*agent.Result, er
 	return c.wait(ctx, c.action.verb, false)
 }
 
-// runContinue also waits for a program that already runs.
+// runContinue resumes the program. It also waits for a program that is already running.
 func runContinue(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	if c.session.State() != dap.StateStopped {
 		return c.wait(ctx, c.action.verb, false)
@@ -133,7 +134,7 @@ func runRestart(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	return c.wait(ctx, "Restart", true)
 }
 
-// runRunTo lets the program run to a line. It always removes its breakpoint, and restores one that was there before.
+// runRunTo runs the program to a line. It always removes its breakpoint, and restores one that existed before.
 func runRunTo(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	if c.session.State() != dap.StateStopped {
 		return nil, fmt.Errorf("run_to needs a stopped program; %w", dap.ErrRunning)
@@ -188,7 +189,7 @@ func runRunTo(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	return res, nil
 }
 
-// restore removes the breakpoint of run_to, or restores the conditions of the one that was there before.
+// restore removes the breakpoint of run_to, or restores the conditions of the earlier one.
 func (c *debugCall) restore(before []dap.Breakpoint, at int, temporary *dap.Breakpoint) {
 	if c.session.State() == dap.StateTerminated {
 		return
@@ -210,7 +211,7 @@ func samePlace(a, b *dap.Breakpoint) bool {
 	return a.Kind == dap.SourceBreakpoint && sameFile(a.Path, b.Path) && a.Line == b.Line
 }
 
-// sameFile compares paths of adapters: some change the case of a drive letter.
+// sameFile compares paths from adapters: some change the case of a drive letter.
 func sameFile(a, b string) bool {
 	a, b = filepath.Clean(a), filepath.Clean(b)
 	return a == b || filepath.VolumeName(a) != "" && strings.EqualFold(a, b)

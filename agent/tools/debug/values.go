@@ -19,16 +19,16 @@ import (
 const (
 	// maxResult bounds the value of an expression, in characters.
 	maxResult = 8 << 10
-	// scopeTime bounds the search for names in scope, for the advice after a failed expression.
+	// scopeTime bounds the search for the names in scope that is made for the advice after a failed expression.
 	scopeTime = 2 * time.Second
 	maxNames  = 40
 )
 
-// evaluateContexts are the contexts in which adapters evaluate an expression and not a command.
+// evaluateContexts are the contexts in which adapters evaluate an expression rather than a command.
 var evaluateContexts = []string{"watch", "hover", "variables", "clipboard"}
 
-// evaluateContext returns the context of the call's expression. repl may run debugger commands, so it is only for an expression that is not
-// plain.
+// evaluateContext returns the context of the call's expression. Because repl may run debugger commands, only an expression that is
+// not plain uses it.
 func (c *debugCall) evaluateContext(bareCalls bool) string {
 	switch {
 	case c.in.Context != "":

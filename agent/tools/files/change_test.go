@@ -17,7 +17,7 @@ func oneEdit(path, from, to string) toolstest.Input {
 	return toolstest.Input{"path": path, "edits": []any{toolstest.Input{"old_text": from, "new_text": to}}}
 }
 
-// The diff has the whole file, exact to the byte, and is shown before the file is changed.
+// The diff contains the whole file, exact to the byte, and is shown before the file is changed.
 func TestChangeDiffs(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"a.txt": "one\r\ntwo\r\n"})
 	path := w.Path("a.txt")
@@ -68,7 +68,7 @@ func TestFormatOnSave(t *testing.T) {
 	}
 }
 
-// The buffer is edited, not the file below it.
+// The buffer is edited, not the file on the disk.
 func TestEditWorksOnTheBuffer(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"a.txt": "on disk\n"})
 	w.FS.Buffers[w.Path("a.txt")] = "in the editor\n"

@@ -9,20 +9,20 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// conflict is one region that a merge has left to people. Lines count from 1.
+// conflict is one region that a merge has left unresolved. Lines count from 1.
 type conflict struct {
 	first, last        int
 	ours, base, theirs conflictSide
 }
 
-// conflictSide is the lines of one side, from the line after its marker to the one before the next marker.
+// conflictSide is the range of lines of one side, from the line after its marker to the one before the next marker.
 type conflictSide struct {
 	label  string
-	marker int // zero for a side that does not exist
+	marker int // zero for a missing side
 	end    int
 }
 
-// findConflicts returns the complete conflicts in lines. open is the line of a conflict without an end, or zero.
+// findConflicts returns the complete conflicts in lines. open is the line of a conflict that does not end, or zero.
 func findConflicts(lines []string) (found []conflict, open int) {
 	var c conflict
 	side := &c.ours
@@ -30,7 +30,7 @@ func findConflicts(lines []string) (found []conflict, open int) {
 		n := i + 1
 		marker, label := conflictMarker(line)
 		switch {
-		case marker == '<': // drop one that never ended
+		case marker == '<': // discards a conflict that did not end
 			c = conflict{first: n, ours: conflictSide{label: label, marker: n}}
 			side = &c.ours
 		case c.first == 0:

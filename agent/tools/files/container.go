@@ -13,15 +13,15 @@ import (
 
 // container is a kind of file with parts that a path can name, after the file's name: "a.zip:docs/a.md:1-20".
 type container struct {
-	// suffixes are the ends of the names of such files, in lower case.
+	// suffixes are the suffixes of the names of such files, in lower case.
 	suffixes []string
 	// queries reports that a question mark may follow the name.
 	queries bool
-	// show returns the result. It may return errNotContainer for a file of another kind, whatever its name.
+	// show returns the result. It may return errNotContainer for a file that is of another kind despite its name.
 	show func(ctx context.Context, call *agent.Call, f agent.OpenFile, name string, t *target) (*agent.Result, error)
 }
 
-// errNotContainer reports a file that only has the name of a container. It is shown like any other.
+// errNotContainer reports a file that has only the name of a container. It is shown as a regular file.
 var errNotContainer = errors.New("not what its name says")
 
 // containers lists the kinds.
@@ -35,7 +35,7 @@ func containers() []*container {
 // longestSuffix is one more than the length of the longest suffix.
 const longestSuffix = len(".sqlite3") + 1
 
-// containerOf returns the kind of a file by its name, or nil.
+// containerOf returns the kind of container that a file's name indicates, or nil.
 func containerOf(name string) *container {
 	name = strings.ToLower(name[max(0, len(name)-longestSuffix):])
 	for _, c := range containers() {
@@ -48,7 +48,7 @@ func containerOf(name string) *container {
 	return nil
 }
 
-// inContainer returns what a path names in an existing container, or nil.
+// inContainer returns the part of an existing container that a path names, or nil.
 func inContainer(ctx context.Context, call *agent.Call, input string) *target {
 	looked := 0
 	for end := 1; end <= len(input) && looked < 10; end++ {

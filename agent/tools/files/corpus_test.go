@@ -27,7 +27,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// corpusModules are dependencies of this module with consecutive versions.
+// corpusModules are dependencies of this module, in consecutive versions.
 var corpusModules = [][]string{
 	{"golang.org/x/tools@v0.10.0", "golang.org/x/tools@v0.20.0", "golang.org/x/tools@v0.27.0", "golang.org/x/tools@v0.30.0", "golang.org/x/tools@v0.33.0", "golang.org/x/tools@v0.36.0", "golang.org/x/tools@v0.38.0"},
 	{"github.com/spf13/cobra@v1.7.0", "github.com/spf13/cobra@v1.8.0", "github.com/spf13/cobra@v1.9.1"},
@@ -37,9 +37,9 @@ var corpusModules = [][]string{
 }
 
 const (
-	// corpusPairs is the least number of edits.
+	// corpusPairs is the minimum number of edits.
 	corpusPairs = 2000
-	// maxCorpusFile bounds the files, in bytes: larger ones are generated tables.
+	// maxCorpusFile bounds the size of the files, in bytes: larger ones are generated tables.
 	maxCorpusFile = 100 << 10
 	// maxCorpusDownload bounds the download of the modules.
 	maxCorpusDownload = 2 * time.Minute
@@ -48,7 +48,7 @@ const (
 // pair is a file in two versions.
 type pair struct{ name, old, now string }
 
-// Real changes of real files, written in each mode, give the exact result.
+// Real changes to real files, written in each mode, produce the exact result.
 func TestEditModes_Corpus(t *testing.T) {
 	if testing.Short() || testenv.Race {
 		t.Skip("thousands of edits")
@@ -60,7 +60,7 @@ func TestEditModes_Corpus(t *testing.T) {
 	for _, mode := range []struct {
 		mode  files.EditMode
 		input func(p *pair) any
-		// final reports whether the mode can change how a file ends.
+		// final reports whether the mode can change the line ending at the end of a file.
 		final bool
 	}{
 		{files.EditReplace, replaceInput, true},
@@ -80,7 +80,7 @@ func TestEditModes_Corpus(t *testing.T) {
 				}
 				done++
 				w.Put(t, "f", p.old)
-				w.Values = agent.NewValues(nil) // no file of this name was seen before
+				w.Values = agent.NewValues(nil) // forgets the earlier files of this name
 				_, res, err := toolstest.Do(t.Context(), editTool, w.Call(t, editTool.Spec().Name, mode.input(p)))
 				switch got := w.Disk(t, "f"); {
 				case err != nil:
@@ -139,18 +139,18 @@ func corpus(t *testing.T) []pair {
 	return pairs
 }
 
-// usable reports whether a file is text with one kind of line ends: no mode can change mixed ones.
+// usable reports whether a file is text with one kind of line ending: no mode can change mixed ones.
 func usable(data []byte) bool {
 	crlf := bytes.Count(data, []byte("\r\n"))
 	return len(data) > 0 && len(data) <= maxCorpusFile && bytes.IndexByte(data, 0) < 0 && utf8.Valid(data) && !bytes.HasPrefix(data, []byte("\uFEFF")) && (crlf == 0 || crlf == bytes.Count(data, []byte("\n")))
 }
 
-// moduleDir makes the go command download a module. The test is skipped if it cannot.
+// moduleDir returns the directory of a module, which the go command downloads. It skips the test if that fails.
 func moduleDir(t *testing.T, module string) string {
 	ctx, cancel := context.WithTimeout(t.Context(), maxCorpusDownload)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", module)
-	cmd.Dir = t.TempDir() // outside a module: go.sum stays as it is
+	cmd.Dir = t.TempDir() // outside a module, so that go.sum is unchanged
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	cmd.Stderr = io.Discard
 	out, err := cmd.Output()
@@ -173,7 +173,7 @@ func (p *pair) changedLines() (old, now *linetext.Text, regions []linetext.Regio
 	return old, now, linetext.Changed(old, now)
 }
 
-// editTool returns the tool of a mode, which changes generated files too.
+// editTool returns the tool of a mode. It is allowed to change generated files.
 func editTool(t testing.TB, mode files.EditMode) agent.Tool {
 	t.Helper()
 	for _, tool := range tools.All(&tools.Settings{Edit: files.EditSettings{Mode: mode, AllowGenerated: true}}) {
@@ -185,7 +185,8 @@ func editTool(t testing.TB, mode files.EditMode) agent.Tool {
 	return nil
 }
 
-// replaceInput has a chunk of old text for each region, with as many lines around it as make it unique. Regions that meet share a chunk.
+// replaceInput returns an input with a chunk of old text for each region, extended by surrounding lines until it is unique. Regions
+// that meet share a chunk.
 func replaceInput(p *pair) any {
 	old, now := splitAfter(p.old), splitAfter(p.now)
 	_, _, regions := p.changedLines()
@@ -194,7 +195,8 @@ func replaceInput(p *pair) any {
 	} else if last := &regions[len(regions)-1]; strings.HasSuffix(p.old, "\n") != strings.HasSuffix(p.now, "\n") && last.OldEnd < len(old) {
 		regions = append(regions, linetext.Region{OldStart: len(old) - 1, OldEnd: len(old), Start: len(now) - 1, End: len(now)})
 	}
-	// Each edit applies to the result of the ones before it, so each must be unique in the text at that point: the last region comes first.
+	// Each edit applies to the result of the previous ones, so its old text must be unique at that point. The last region comes
+	// first.
 	type edit = map[string]any
 	var edits []edit
 	text := p.old
@@ -211,7 +213,7 @@ func replaceInput(p *pair) any {
 			chunk := strings.Join(old[lo:r.OldEnd], "")
 			with := strings.Join(old[lo:r.OldStart], "") + strings.Join(now[r.Start:r.End], "")
 			_ = head
-			// The text after the region is already the new one.
+			// The text after the region has already been replaced.
 			after := splitAfter(rest)
 			after = after[:min(tail, len(after))]
 			chunk += strings.Join(after, "")
@@ -243,7 +245,7 @@ func unifiedInput(p *pair) any {
 	return map[string]any{"path": "f", "edits": []any{map[string]any{"diff": udiff.Unified("a/f", "b/f", p.old, p.now)}}}
 }
 
-// envelopeInput has a hunk for each region, with lines around it until it has only one place.
+// envelopeInput returns an input with a hunk for each region, extended by surrounding lines until it fits in only one place.
 func envelopeInput(p *pair) any {
 	old, now, regions := p.changedLines()
 	a, b := old.Lines(), now.Lines()

@@ -59,7 +59,7 @@ func edit(s *EditSettings) agent.Tool {
 	})
 }
 
-// checkEdits returns an error for edits that are wrong for any file.
+// checkEdits returns an error for edits that are invalid for any file.
 func checkEdits(edits []textEdit) error {
 	if len(edits) == 0 {
 		return fmt.Errorf("%w for edit: edits is empty", agent.ErrBadInput)
@@ -141,7 +141,7 @@ func runEdit(ctx context.Context, call *agent.Call, in *editInput, s *EditSettin
 	return res, nil
 }
 
-// looseNote returns a note on the edits that matched only without white space.
+// looseNote returns a note on the edits that matched only when white space was ignored.
 func looseNote(loose []int, edits int) string {
 	what := "old_text was"
 	if edits > 1 {

@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 
-// Every invalid input gets an answer that says what is wrong, and changes nothing.
+// Every invalid input is answered with an explanation, and changes nothing.
 func TestEditModes_BadInput(t *testing.T) {
 	type call struct{ tool, in, want string }
 	modes := map[files.EditMode][]call{
@@ -89,7 +89,7 @@ func TestEditModes_BadInput(t *testing.T) {
 	}
 }
 
-// special makes files that are not texts: a pipe, a sparse file of ten gigabytes, a link without a target.
+// special creates files that are not text: a pipe, a sparse file of ten gigabytes, a link without a target.
 func special(t *testing.T, w *toolstest.World) {
 	t.Helper()
 	for _, name := range []string{"fifo", "fifo.zip"} {

@@ -9,7 +9,8 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit/lines"
 )
 
-// changedError reports that a text differs from the one that the model knows, with the new lines. From then on the model knows them.
+// changedError reports that a text differs from the one that the model knows, and shows the new lines. From then on the model knows
+// them.
 func (s *EditSettings) changedError(call *agent.Call, path, text string, regions []lines.Region, where string) error {
 	edits.KnownOf(call).Put(path, text)
 	name := toolkit.Display(&call.Workspace, path)

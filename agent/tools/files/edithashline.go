@@ -64,7 +64,7 @@ func (in *hashlineInput) fileEdits(ctx context.Context, call *agent.Call) ([]fil
 	return all, nil
 }
 
-// placeOps finds the places of operations.
+// placeOps finds the positions of operations.
 func placeOps(text, old *lines.Text, ops []hashline.Op) (placed, error) {
 	res, err := hashline.Apply(text, old, ops)
 	if e, ok := errors.AsType[*hashline.MismatchError](err); ok {

@@ -11,14 +11,15 @@ import (
 type EditSettings struct {
 	// Mode is the format of edits; empty means [EditAuto].
 	Mode EditMode
-	// AllowGenerated permits changes of generated files and lock files.
+	// AllowGenerated permits changes to generated files and lock files.
 	AllowGenerated bool
 }
 
 // EditMode is a format of edits.
 type EditMode string
 
-// The modes. [EditAuto] is the format that a model was trained for: apply_patch for the GPT models that know it, replace for all others.
+// The modes. [EditAuto] is the format for which a model was trained: apply_patch for the GPT models that support it, replace for
+// all others.
 const (
 	EditAuto       EditMode = "auto"
 	EditReplace    EditMode = "replace"
@@ -44,11 +45,11 @@ func (s *EditSettings) mode(model *providers.ModelInfo) EditMode {
 	}
 }
 
-// anchors reports whether read shows a model the anchors that hashline edits need.
+// anchors reports whether read shows a model the anchors that hashline edits use.
 func (s *EditSettings) anchors(model *providers.ModelInfo) bool { return s.mode(model) == EditHashline }
 
-// knowsApplyPatch reports whether a model is of the GPT family that was trained for apply_patch: 4.1 and later, the open ones, and those
-// called codex.
+// knowsApplyPatch reports whether a model is of the GPT family that was trained for apply_patch: version 4.1 and later, the
+// open-weight ones, and those called codex.
 func knowsApplyPatch(model *providers.ModelInfo) bool {
 	id := strings.ToLower(model.ID)
 	if i := strings.LastIndexAny(id, "/."); i >= 0 && strings.Contains(id[i:], "gpt-") {

@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// Each model is offered one tool to change parts of files: the one that it knows, or the one that the user has chosen.
+// Each model is offered one tool to change parts of files: the one for which it was trained, or the one that the user has chosen.
 func TestEditModes_OnePerModel(t *testing.T) {
 	models := map[string]string{
 		"gpt-6-sol": "apply_patch", "gpt-5.2-codex": "apply_patch", "openai/gpt-oss-120b": "apply_patch", "openai.gpt-oss-20b-1:0": "apply_patch",
@@ -48,7 +48,7 @@ func offered(mode files.EditMode, id string) []string {
 	return names
 }
 
-// Every mode keeps the bytes that it does not change, through the editor.
+// Every mode preserves the bytes that it does not change, through the editor.
 func TestEditModes_KeepBytes(t *testing.T) {
 	const bom = "\xEF\xBB\xBF"
 	inputs := map[files.EditMode]toolstest.Input{

@@ -100,7 +100,7 @@ func (e *patchEdit) fileEdit(call *agent.Call, path string) (*fileEdit, error) {
 	return f, nil
 }
 
-// createdText returns the text of a file to create: the diff itself, or its added lines if it has no others.
+// createdText returns the text of a file to create: its added lines, or the diff itself if it has no added lines.
 func createdText(diff string) (string, error) {
 	if strings.ContainsRune(diff, 0) {
 		return "", errors.New("diff contains a NUL byte")

@@ -19,37 +19,38 @@ import (
 // fileEdit is the edit of one file by a call.
 type fileEdit struct {
 	kind lsp.OperationKind
-	// path is absolute. newPath, if set, is the new path of a file that is edited or only moved.
+	// path is absolute. newPath, if set, is the new path of a file that is moved, with or without edits.
 	path, newPath string
 	// content is the text of a new file.
 	content string
-	// place finds what to change in a text; nil if the text stays. old is the text as the model knows it, or nil if that is the same or
-	// unknown.
+	// place finds the changes to make in a text; nil if the text is unchanged. old is the text as the model knows it, or nil if
+	// that is the same or unknown.
 	place func(text, old *lines.Text) (placed, error)
 }
 
-// placed holds the places of an edit.
+// placed holds the positions of an edit.
 type placed struct {
 	splices []lines.Splice
 	notes   []string
 }
 
-// fileEdits are the edits of one call. All of them are made, or none.
+// fileEdits holds the edits of one call. Either all of them are made, or none.
 type fileEdits struct {
 	call     *agent.Call
 	settings *EditSettings
 	edits    []fileEdit
 
-	// ops are the operations, notes the notes for the model.
+	// ops are the operations, notes are the notes for the model.
 	ops   []lsp.FileOperation
 	notes []string
-	// at has the operation that writes or creates a path, again the paths with several edits, gone those that are moved or deleted.
+	// at maps a path to the operation that writes or creates it, again holds the paths with several edits, gone those that are
+	// moved or deleted.
 	at    map[string]int
 	again map[string]bool
 	gone  map[string]string
 }
 
-// fileEditTool returns a tool whose input means edits of files.
+// fileEditTool returns a tool whose input describes edits of files.
 func fileEditTool[In any](s *EditSettings, parse func(in *In, ctx context.Context, call *agent.Call) ([]fileEdit, error), tool agent.ToolFuncs[In]) agent.Tool {
 	tool.Plan = func(ctx context.Context, call *agent.Call, in *In) (*agent.CallPlan, error) {
 		edits, err := parse(in, ctx, call)
@@ -135,7 +136,7 @@ func (f *fileEdits) workOut(ctx context.Context, look bool) error {
 	names := make(map[string]string)
 	for i := range f.edits {
 		e := &f.edits[i]
-		if e.place != nil { // a change under one name would make the other stale
+		if e.place != nil { // two names of a file would overwrite each other's changes
 			real := f.call.FS.RealPath(e.path)
 			if other, known := names[real]; known && other != e.path {
 				return fmt.Errorf("%w: %s and %s are the same file; use one of the names", agent.ErrBadInput, f.name(other), f.name(e.path))
@@ -173,8 +174,8 @@ func (f *fileEdits) workOut(ctx context.Context, look bool) error {
 	return nil
 }
 
-// stillKnown returns an error if files with several edits have changed at the places of the edits: the later edits are made for a text that
-// the model has not read, so all are checked together.
+// stillKnown returns an error if files with several edits have changed at the positions of the edits. The later edits are made for
+// a text that the model has not read, so all are checked together.
 func (f *fileEdits) stillKnown(look bool) error {
 	for i := range f.ops {
 		o := &f.ops[i]
@@ -252,7 +253,7 @@ func (f *fileEdits) move(ctx context.Context, e *fileEdit) error {
 }
 
 func (f *fileEdits) update(ctx context.Context, e *fileEdit, look bool) error {
-	if i, again := f.at[e.path]; again { // on the result of the edit before it
+	if i, again := f.at[e.path]; again { // based on the result of the previous edit
 		f.again[e.path] = true
 		p, err := e.place(lines.Parse(f.ops[i].New), nil)
 		if err == nil {
@@ -340,7 +341,7 @@ func (f *fileEdits) run(ctx context.Context) (*agent.Result, error) {
 	return res, nil
 }
 
-// text returns the model's text about what was done.
+// text returns the text for the model about the changes made.
 func (f *fileEdits) text(done *edits.WorkspaceChange) string {
 	var b strings.Builder
 	for i := range f.ops {
@@ -358,7 +359,7 @@ func (f *fileEdits) text(done *edits.WorkspaceChange) string {
 		default:
 		}
 		now := o.New
-		for _, c := range done.Content { // as the editor has saved it
+		for _, c := range done.Content { // the text as saved by the editor
 			if d, ok := c.(agent.DiffContent); ok && d.Path == o.Path && d.Old != nil {
 				now = d.New
 			}

@@ -7,7 +7,7 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit"
 )
 
-// naiveEdit makes an edit literally, for texts without carriage returns.
+// naiveEdit makes an edit literally, for text without carriage returns.
 func naiveEdit(text string, e *textEdit) (string, bool) {
 	first := strings.Index(text, e.OldText)
 	if first < 0 || !e.All && first != strings.LastIndex(text, e.OldText) {
@@ -41,12 +41,12 @@ func FuzzEdit(f *testing.F) {
 		ok = ok && want != text
 		got, loose, err := applyEdits("f", text, edits)
 		if err == nil && len(loose) > 0 {
-			return // found without white space, which naiveEdit does not try
+			return // matched by ignoring white space, which naiveEdit does not try
 		}
 		if (err == nil) != ok || ok && got != want {
 			t.Fatalf("%q %v: got %q, %v; want %q, %v", text, edits, got, err, want, ok)
 		}
-		// The same text with CRLF line ends gives the same result with CRLF line ends, whichever the edits have.
+		// The same text with CRLF line endings gives the same result with CRLF line endings, whichever line endings the edits have.
 		if !strings.Contains(text, "\n") {
 			return
 		}
@@ -65,7 +65,7 @@ func FuzzEdit(f *testing.F) {
 	})
 }
 
-// An edit keeps the bytes outside its place in a file with mixed line ends.
+// An edit preserves the bytes outside its match in a file with mixed line endings.
 func FuzzEditMixedLineEnds(f *testing.F) {
 	f.Add("a\r\n", "x", "\nb\r\n")
 	f.Add("\n\r\n\r", "\r\nmid\n", "\r\n")

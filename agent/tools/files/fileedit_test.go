@@ -38,7 +38,7 @@ func TestApplyPatch_RollsBack(t *testing.T) {
 	}
 }
 
-// The plan has every path before anything is done.
+// The plan lists every path before anything is changed.
 func TestApplyPatch_Effects(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"a": "a\n", "b": "b\n", "c": "c\n"})
 	outside := filepath.Join(t.TempDir(), "x")
@@ -60,7 +60,7 @@ func TestApplyPatch_Effects(t *testing.T) {
 	}
 }
 
-// Anchors follow lines that only moved, and are refused if the lines themselves changed.
+// Anchors follow lines that only moved, and are rejected if the lines themselves changed.
 func TestEditHashline_Recovers(t *testing.T) {
 	text := "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n"
 	w := toolstest.NewWorld(t, map[string]string{"f": text})
@@ -100,7 +100,7 @@ func (f *scriptFS) MakeExecutable(_ context.Context, path string) error {
 	return nil
 }
 
-// A new script is executable.
+// A new script is made executable.
 func TestWrite_MakesScriptsExecutable(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"old.sh": "#!/bin/sh\n"})
 	fsys := &scriptFS{FS: w.FS}
@@ -118,7 +118,7 @@ func TestWrite_MakesScriptsExecutable(t *testing.T) {
 	toolstest.Same(t, "executable", fsys.marked, []string{"run.sh", "added"})
 }
 
-// The modes, plan mode included, judge by effects: every tool that changes files must have some.
+// All modes, including plan mode, judge by effects, so every tool that changes files must have some.
 func TestEditTools_HaveEffects(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"f": "one\ntwo\n"})
 	toolstest.Run(t, w, "write", toolstest.Input{"path": "made", "content": "x\n"})

@@ -17,9 +17,9 @@ import (
 
 // Limits of reading a file that is too long to be read whole.
 const (
-	// readBlock is how much of the file is read at once, in bytes.
+	// readBlock is the number of bytes that are read at once.
 	readBlock = 128 << 10
-	// maxScan bounds how long lines are counted up to the requested one.
+	// maxScan bounds the time spent on counting lines up to the requested one.
 	maxScan = 10 * time.Second
 )
 
@@ -91,7 +91,7 @@ func newLongLines(ctx context.Context, r io.Reader) (*longLines, toolkit.Encodin
 	return l, enc, err
 }
 
-// sniffed is how much of a file is read to distinguish text from binary.
+// sniffed is the number of bytes that are read to distinguish text from binary data.
 const sniffed = 8 << 10
 
 func (l *longLines) Total() int {
@@ -101,7 +101,7 @@ func (l *longLines) Total() int {
 	return 0
 }
 
-// check bounds the time. It is called for each block.
+// check returns an error if the time is over. It is called for each block.
 func (l *longLines) check() error {
 	if l.ctx.Err() != nil {
 		return context.Cause(l.ctx)
@@ -161,7 +161,7 @@ func (l *longLines) Next() (string, int64, error) {
 	return string(line), cut, nil
 }
 
-// Skip counts line ends block by block.
+// Skip counts line endings block by block.
 func (l *longLines) Skip(n int) error {
 	for n > 0 {
 		if l.r.Buffered() == 0 {
@@ -192,7 +192,7 @@ func (l *longLines) Skip(n int) error {
 		if _, err := l.r.Discard(used); err != nil {
 			return err
 		}
-		// The last line needs no line end.
+		// The last line needs no line ending.
 		if n > 0 && block[len(block)-1] != '\n' {
 			if _, err := l.r.Peek(1); errors.Is(err, io.EOF) {
 				l.taken++

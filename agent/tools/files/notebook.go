@@ -59,10 +59,10 @@ func (in *notebookInput) fileEdits(_ context.Context, call *agent.Call) ([]fileE
 	return []fileEdit{{path: path, place: func(text, old *lines.Text) (placed, error) { return placeCell(edit, text, old) }}}, nil
 }
 
-// placeCell returns the splices of a change of a notebook.
+// placeCell returns the splices for a change to a notebook.
 func placeCell(edit *ipynb.Edit, read, old *lines.Text) (placed, error) {
 	if old != nil {
-		// Cells are addressed by number: the model's number may be another cell now.
+		// Cells are identified by number: the same number may now be another cell.
 		return placed{}, errors.New("the notebook has changed since you read it, and its cells may be numbered differently")
 	}
 	whole, err := read.Apply(nil)

@@ -46,7 +46,7 @@ func TestNotebook(t *testing.T) {
 	if err := toolstest.Fails(t, w, "notebook", toolstest.Input{"path": "a.ipynb", "action": "delete", "cell": 0}); !strings.Contains(err.Error(), "numbered differently") || !strings.Contains(err.Error(), "x = 9") {
 		t.Errorf("%v", err)
 	}
-	toolstest.Run(t, w, "notebook", toolstest.Input{"path": "a.ipynb", "action": "delete", "cell": 0}) // the model knows it now
+	toolstest.Run(t, w, "notebook", toolstest.Input{"path": "a.ipynb", "action": "delete", "cell": 0}) // the model knows the change now
 	if got := w.Disk(t, "a.ipynb"); !strings.HasPrefix(got, "{\r\n \"cells\": [],") {
 		t.Errorf("%q", got)
 	}

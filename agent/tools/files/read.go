@@ -1,4 +1,4 @@
-// Package files holds the tools that read and change files: read, write, edit, apply_patch, notebook and undo.
+// Package files implements the tools that read and change files: read, write, edit, apply_patch, notebook and undo.
 package files
 
 import (
@@ -62,14 +62,14 @@ type target struct {
 	inner     string
 }
 
-// artifact reports whether it is not a file but something that the session keeps: an output, a rule or a skill.
+// artifact reports whether the target is not a file but something that the session stores: an output, a rule or a skill.
 func (t *target) artifact() bool { return isArtifact(t.path) }
 
 func isArtifact(path string) bool {
 	return strings.HasPrefix(path, artifactScheme) || agent.IsDocument(path)
 }
 
-// resolveTarget splits a path from its selector. A file that is really called "a:3" wins over line 3 of "a".
+// resolveTarget splits a path from its selector. An existing file named "a:3" has precedence over line 3 of "a".
 func resolveTarget(ctx context.Context, call *agent.Call, input string) (*target, error) {
 	if strings.TrimSpace(input) == "" {
 		return nil, fmt.Errorf("%w for read: path is empty", agent.ErrBadInput)
@@ -137,7 +137,7 @@ func runRead(ctx context.Context, call *agent.Call, t *target, s *EditSettings) 
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s cannot be read: %w", name, toolkit.Reason(err))
-	case err != nil: // it may still be a new file in the editor that was never saved
+	case err != nil: // it may still be an unsaved new file in the editor
 	case info.IsDir():
 		return listDirectory(ctx, call, t.path)
 	case !info.Mode().IsRegular():
@@ -180,7 +180,7 @@ func readArtifact(ctx context.Context, call *agent.Call, t *target) (*agent.Resu
 	return showText(t.path, data, t.sel)
 }
 
-// showData returns the result for the bytes of a file, by their kind.
+// showData returns the result for the bytes of a file, according to their kind.
 func showData(ctx context.Context, call *agent.Call, name string, data []byte, sel toolkit.Selector) (*agent.Result, error) {
 	switch {
 	case sel.Whole() && picture.Type(data) != "":
@@ -225,7 +225,7 @@ func showText(name string, data []byte, sel toolkit.Selector) (*agent.Result, er
 	return &agent.Result{Text: toolkit.JoinNotes(w.Out.String(), append(notes, w.Notes...))}, nil
 }
 
-// showMade returns the result for text that was made from a file: its lines are not the file's.
+// showMade returns the result for text that was derived from a file: its lines are not the file's.
 func showMade(name, text string, sel toolkit.Selector, notes ...string) (*agent.Result, error) {
 	if text == "" {
 		return &agent.Result{Text: toolkit.JoinNotes("", notes)}, nil

@@ -155,7 +155,7 @@ func TestReadFailures(t *testing.T) {
 			t.Errorf("%s: %v", op, err)
 		}
 	}
-	// A subdirectory that cannot be read does not spoil the listing.
+	// An unreadable subdirectory does not spoil the listing.
 	w.FS.Fail = func(op, path string) error {
 		if op == "readdir" && path == w.Path("d") {
 			return &fs.PathError{Op: "open", Path: path, Err: fs.ErrPermission}

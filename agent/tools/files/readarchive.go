@@ -13,10 +13,10 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// maxMembers bounds the members of an archive that are listed.
+// maxMembers bounds the number of members of an archive that are listed.
 const maxMembers = 500
 
-// readArchive returns the result of read for an archive, or for what a path names in it.
+// readArchive returns the result of read for an archive, or for the member that a path names in it.
 func readArchive(ctx context.Context, call *agent.Call, f agent.OpenFile, name string, t *target) (*agent.Result, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -30,7 +30,7 @@ func readArchive(ctx context.Context, call *agent.Call, f agent.OpenFile, name s
 		return nil, fmt.Errorf("%s cannot be read: %w", name, toolkit.Reason(err))
 	}
 	member := strings.TrimPrefix(t.inner, ":")
-	// A member that is really called "a:3" wins over line 3 of "a".
+	// An existing member named "a:3" has precedence over line 3 of "a".
 	data, err := memberData(ctx, a, member)
 	sel := toolkit.Selector{}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -61,7 +61,7 @@ func splitMember(member string) (base string, sel toolkit.Selector, err error) {
 	return strings.TrimPrefix(base, "/"), sel, err
 }
 
-// memberData is [archive.Archive.ReadFile], with no name for the archive's root.
+// memberData is like [archive.Archive.ReadFile], with an empty name for the archive's root.
 func memberData(ctx context.Context, a *archive.Archive, member string) ([]byte, error) {
 	if archive.Clean(member) == "" {
 		return nil, fs.ErrInvalid
@@ -110,9 +110,9 @@ func listArchive(ctx context.Context, a *archive.Archive, name, dir string) (*ag
 	return &agent.Result{Text: toolkit.JoinNotes(b.String(), notes)}, nil
 }
 
-// nearMember names members that could have been meant.
+// nearMember suggests members that the caller may have meant.
 func nearMember(ctx context.Context, a *archive.Archive, member string) string {
-	entries, _, _ := a.List(ctx, "", 20_000) // what was found is good enough
+	entries, _, _ := a.List(ctx, "", 20_000) // partial results are good enough
 	want := strings.ToLower(archive.Clean(member))
 	base := want[strings.LastIndexByte(want, '/')+1:]
 	for _, same := range []func(name string) bool{

@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 
-// Every invalid input gets a text that says what is wrong.
+// Every invalid input is answered with an explanation.
 func TestRead_BadInput(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"a.go": "package a\n"})
 	for _, in := range []string{

@@ -37,12 +37,12 @@ func pictureOf(t testing.TB, format string, w, h int) string {
 	return b.String()
 }
 
-// webpDot is a picture of one pixel.
+// webpDot is a one-pixel picture.
 const webpDot = "RIFF\x1a\x00\x00\x00WEBPVP8L\x0d\x00\x00\x00\x2f\x00\x00\x00\x10\x07\x10\x11\x11\x88\x88\xfe\x07\x00"
 
 func TestReadImage(t *testing.T) {
 	dot := pictureOf(t, "png", 4, 3)
-	// The header says 60,000 x 60,000 pixels; its checksum is right.
+	// The header says 60,000 x 60,000 pixels, with a correct checksum.
 	bomb := []byte(dot)
 	copy(bomb[16:], "\x00\x00\xEA\x60\x00\x00\xEA\x60")
 	sum := crc32.ChecksumIEEE(bomb[12:29])
@@ -85,7 +85,7 @@ func TestReadImage(t *testing.T) {
 			t.Errorf("%s: %s", api, got)
 		}
 	}
-	// A model without image input gets a note in its place with each request: a later one may see it.
+	// A model without image input receives a note instead with each request: a later model may see the picture.
 	w.Model.Images = false
 	res := toolstest.Run(t, w, "read", toolstest.Input{"path": "a.png"})
 	if len(res.Images) != 1 || len(res.Content) != 1 {

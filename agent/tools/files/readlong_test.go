@@ -113,7 +113,7 @@ func TestReadLong_OddFiles(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		return
 	}
-	// A sparse file of ten gigabytes takes no time.
+	// Reading a sparse file of ten gigabytes takes almost no time.
 	if err := os.WriteFile(w.Path("sparse"), []byte("text\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestReadLong_OddFiles(t *testing.T) {
 	}
 }
 
-// BenchmarkRead1GB reads windows of a file of 1 GB. The budget of one near the start is 5 ms.
+// BenchmarkRead1GB reads windows of a 1 GB file. The budget of one near the start is 5 ms.
 func BenchmarkRead1GB(b *testing.B) {
 	w := toolstest.NewWorld(b, nil)
 	total := makeLong(b, w.Path("big.log"), 1<<30, "\n")

@@ -18,7 +18,7 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// Limits of what is shown of a database.
+// Limits on what is shown of a database.
 const (
 	maxTables     = 500
 	sampleRows    = 5
@@ -39,7 +39,7 @@ func readSQLite(ctx context.Context, call *agent.Call, f agent.OpenFile, name st
 	if err != nil {
 		return nil, fmt.Errorf("%w for read: %w", agent.ErrBadInput, err)
 	}
-	// The file that was judged is read, with links resolved.
+	// Reads the file that was judged, with links resolved.
 	path := call.FS.RealPath(t.path)
 	opened, err := f.Stat()
 	if err == nil {
@@ -75,7 +75,7 @@ func readSQLite(ctx context.Context, call *agent.Call, f agent.OpenFile, name st
 // dbPath is the parsed part of a path inside a database.
 type dbPath struct {
 	table, key    string
-	hasKey, asked bool // asked: something follows the question mark
+	hasKey, asked bool // asked reports that the path contains a question mark
 	query         string
 	where, order  string
 	limit, offset int
@@ -241,7 +241,7 @@ func moreRows(rows *sqlitefile.Rows, how string) []string {
 	return []string{fmt.Sprintf("There are more rows than the %d; %s.", len(rows.Cells), how)}
 }
 
-// grid returns rows as a table with aligned columns.
+// grid formats rows as a table with aligned columns.
 func grid(rows *sqlitefile.Rows) string {
 	if len(rows.Cells) == 0 {
 		return strings.Join(rows.Columns, " | ") + "\n(no rows)\n"
@@ -280,7 +280,7 @@ func grid(rows *sqlitefile.Rows) string {
 	return b.String()
 }
 
-// cellText returns a value on one line of at most cellColumns characters.
+// cellText formats a value on one line of at most cellColumns characters.
 func cellText(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || r == '\r' {

@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 
-// makeDB makes a database by statements.
+// makeDB creates a database by running statements.
 func makeDB(t testing.TB, path string, statements ...string) {
 	t.Helper()
 	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite, sqlite.OpenCreate)

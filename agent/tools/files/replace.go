@@ -12,8 +12,9 @@ import (
 	"github.com/gajae-code/gjc/internal/lazyregexp"
 )
 
-// applyEdits applies edits to text one after the other and returns the result. It compares texts with LF line ends. Bytes outside an edit
-// stay, and new lines get the line end of most of the file. loose are the numbers of the edits that match only without white space.
+// applyEdits applies edits to text one after the other and returns the result. It compares text with LF line endings. Bytes outside
+// an edit are unchanged, and new lines get the file's most frequent line ending. loose lists the numbers of the edits that match
+// only when white space is ignored.
 func applyEdits(name, text string, edits []textEdit) (now string, loose []int, err error) {
 	eol := toolkit.LineEnd(text)
 	now = text
@@ -68,11 +69,11 @@ func applyEdit(text string, e *textEdit, eol string) (now string, loose bool, er
 	return b.String(), false, nil
 }
 
-// minLoose is the least number of characters that are not white space for a search that ignores white space.
+// minLoose is the minimum number of non-space characters for a search that ignores white space.
 const minLoose = 4
 
-// looseEdit replaces old, as whole lines, ignoring white space at the ends of lines, or other indentation, which the new lines then get
-// too. found is false unless there is exactly one match.
+// looseEdit replaces old, as whole lines, ignoring white space at the ends of lines or differences in indentation. In the latter
+// case, the new lines get the found indentation. found is false unless there is exactly one match.
 func looseEdit(text, old, with string) (now string, found bool, err error) {
 	if len(strings.Join(strings.Fields(old), "")) < minLoose || strings.HasSuffix(old, "\n") && with != "" && !strings.HasSuffix(with, "\n") {
 		return "", false, nil
@@ -111,7 +112,8 @@ func looseEdit(text, old, with string) (now string, found bool, err error) {
 	return "", false, nil
 }
 
-// occurrences returns the positions of old in text. Unless all is set, they may overlap: each would be a way to read the edit.
+// occurrences returns the positions of old in text. Unless all is set, they may overlap, because each is a possible reading of the
+// edit.
 func occurrences(text, old string, all bool) []int {
 	var places []int
 	for from := 0; ; {
@@ -128,7 +130,7 @@ func occurrences(text, old string, all bool) []int {
 	}
 }
 
-// flatText is a text with LF line ends that knows its original offsets.
+// flatText is text with LF line endings that maps offsets to those in the original.
 type flatText struct {
 	text string
 	// returns are the offsets in text of the line feeds that followed a carriage return.
@@ -150,7 +152,7 @@ func newFlatText(text string) flatText {
 	}
 }
 
-// offset returns the original position of one in the flat text. That of a line feed is that of its carriage return.
+// offset returns the original offset of an offset in the flat text. That of a line feed is that of its carriage return.
 func (f *flatText) offset(at int) int {
 	lo, hi := 0, len(f.returns)
 	for lo < hi {
@@ -163,7 +165,7 @@ func (f *flatText) offset(at int) int {
 	return at + lo
 }
 
-// maxPlaces bounds how many places an error names.
+// maxPlaces bounds the number of places that an error names.
 const maxPlaces = 8
 
 func lineNumbers(text string, places []int) string {
@@ -174,7 +176,7 @@ func lineNumbers(text string, places []int) string {
 		line += lines
 		from = at
 		if lines == 0 && named > 0 {
-			continue // the same line again
+			continue // still on the same line
 		}
 		if named == maxPlaces {
 			b.WriteString(" and more")
@@ -192,16 +194,16 @@ func lineNumbers(text string, places []int) string {
 	return "lines " + b.String()
 }
 
-// errNoMatch is wrapped by the error for an old_text that is not in a file.
+// errNoMatch is wrapped by the error for an old_text that does not occur in a file.
 var errNoMatch = errors.New("old_text is not in the file")
 
 // numbered matches a line as the read tool shows it.
 var numbered = lazyregexp.New(`^ *[0-9]+\|`)
 
-// maxNearestLines bounds the lines of a file that are shown for an edit that does not match.
+// maxNearestLines bounds the number of lines of a file that are shown for an edit that does not match.
 const maxNearestLines = 30
 
-// notFound explains why old is not in text, with the most similar lines.
+// notFound explains why old is not in text, and shows the most similar lines.
 func notFound(text, old, replacement string) error {
 	var hints []string
 	if trimmed := strings.TrimSpace(replacement); len(trimmed) >= 8 && !strings.Contains(replacement, old) && strings.Contains(text, replacement) {
@@ -214,7 +216,7 @@ func notFound(text, old, replacement string) error {
 	return fmt.Errorf("%w. %s", errNoMatch, strings.Join(append(hints, hint), " "))
 }
 
-// nearestText shows the lines of a text that are most like old, and says in what way; empty if none are.
+// nearestText shows the lines of a text that are most similar to old, and says how; empty if none are similar.
 func nearestText(text, old string) string {
 	at, n, why := toolkit.NearestLines(text, old)
 	if n == 0 {

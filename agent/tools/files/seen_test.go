@@ -11,8 +11,8 @@ import (
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 
-// The user's changes since the file was read are kept: by a second edit in a call, under another name of the file, below a directory that
-// was renamed, or when the file is deleted.
+// The user's changes since the file was read are kept: by a second edit in a call, under another name of the file, below a renamed
+// directory, or when the file is deleted.
 func TestSeen_UserWork(t *testing.T) {
 	var b strings.Builder
 	for i := range 40 {

@@ -20,7 +20,7 @@ var undoText string
 
 type undoInput struct{}
 
-// Undo returns the tool "undo", which takes back the session's latest change of files.
+// Undo returns the tool "undo", which reverts the session's latest change to files.
 func Undo() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[undoInput]{
 		Schemas: schemas,
@@ -44,7 +44,7 @@ func Undo() agent.Tool {
 type undoPlan struct {
 	set *edits.ChangeSet
 	ops []lsp.FileOperation
-	// gone are created files that were removed since.
+	// gone are created files that have been removed since.
 	gone []string
 }
 
@@ -82,7 +82,7 @@ func touchedBefore(ops []lsp.FileOperation, i int) bool {
 	return slices.ContainsFunc(ops[:i], func(o lsp.FileOperation) bool { return edits.Touches(&o, ops[i].Path) })
 }
 
-// forget drops a change that cannot be undone, so that it does not block those before it, and returns an error about it.
+// forget drops a change that cannot be undone, so that it does not block earlier ones, and returns an error about it.
 func forget(call *agent.Call, set *edits.ChangeSet, err error) error {
 	all := edits.ChangeSetsOf(call)
 	all.Drop(set)
@@ -138,7 +138,7 @@ func runUndo(ctx context.Context, call *agent.Call, _ *undoInput) (*agent.Result
 	return res, nil
 }
 
-// untouched returns an error if a file is not as the change left it.
+// untouched returns an error if a file differs from what the change left.
 func (p *undoPlan) untouched(ctx context.Context, call *agent.Call) error {
 	for i := range p.ops {
 		o := &p.ops[i]
@@ -160,5 +160,5 @@ func (p *undoPlan) untouched(ctx context.Context, call *agent.Call) error {
 	return nil
 }
 
-// errChangedSince is wrapped by the error for an undo in a file that has changed since.
+// errChangedSince is wrapped by the error for undoing a change to a file that has changed since.
 var errChangedSince = errors.New("the file has changed since")

@@ -12,10 +12,10 @@ import (
 func TestUndo_Continues(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		// change is made by the tools after that of a, and meanwhile by another program.
+		// change is made by the tools after that of a, and meanwhile is made by another program.
 		change    func(t *testing.T, w *toolstest.World)
 		meanwhile func(t *testing.T, w *toolstest.World)
-		// want is the text of undo, as a result or, with fails, as an error.
+		// want is the expected text of undo, as a result or, with fails, as an error.
 		want  []string
 		fails bool
 	}{

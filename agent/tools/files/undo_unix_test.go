@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/bridges"
 )
 
-// A restored file has its permissions. A link is not restored as a copy of its target.
+// A restored file has its old permissions. A link is not restored as a copy of its target.
 func TestUndo_Permissions(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"secret": "key\n", "tool": "\x7fELF\x00", "run.sh": "#!/bin/sh\n"})
 	do := func(tl agent.Tool, in toolstest.Input) (string, error) {
@@ -60,7 +60,7 @@ func TestUndo_Permissions(t *testing.T) {
 	}
 }
 
-// A file that was created through a link is removed, and the link stays.
+// A file that was created through a link is removed, and the link is kept.
 func TestUndo_ThroughALink(t *testing.T) {
 	w := toolstest.NewWorld(t, nil)
 	if err := os.Symlink("there", w.Path("link")); err != nil {

@@ -155,8 +155,8 @@ func runWrite(ctx context.Context, call *agent.Call, in *writeInput, s *EditSett
 	return res, nil
 }
 
-// overwritable returns an error for a text that the model knew and that has changed since: the change would be lost. A file that the model
-// has never read may be replaced; the diff shows what it held.
+// overwritable returns an error for a text that the model knew and that has changed since, because that change would be lost. A
+// file that the model has never read may be replaced; the diff shows its content.
 func overwritable(call *agent.Call, path, text string) error {
 	known, isKnown := edits.KnownOf(call).Get(path)
 	if !isKnown || toolkit.LineFeeds(known) == toolkit.LineFeeds(text) {
@@ -168,7 +168,7 @@ func overwritable(call *agent.Call, path, text string) error {
 		name, edits.ErrChanged, edits.ByOthers, strings.TrimSuffix(toolkit.ShortDiff(name, toolkit.LineFeeds(known), toolkit.LineFeeds(text)), "\n"))
 }
 
-// bare returns the text without anchors if the model has copied them from read with the lines, and a note about it.
+// bare returns the text without anchors if the model has copied them with the lines from read, and a note about it.
 func (s *EditSettings) bare(call *agent.Call, content string) (text, note string) {
 	if !s.anchors(&call.Model) {
 		return content, ""
@@ -180,8 +180,8 @@ func (s *EditSettings) bare(call *agent.Call, content string) (text, note string
 	return text, note
 }
 
-// replacement returns the text to write in place of old, which is nil for a new file. An existing file keeps its encoding and its CRLF line
-// ends: read shows neither, so the model cannot write them.
+// replacement returns the text to write instead of old, which is nil for a new file. An existing file keeps its encoding and its
+// CRLF line endings: read shows neither, so the model cannot write them.
 func replacement(old *edits.TextFile, content string) (text string, enc toolkit.Encoding, notes []string) {
 	if old == nil {
 		return content, toolkit.PlainUTF8, nil

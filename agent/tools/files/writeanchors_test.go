@@ -11,8 +11,8 @@ import (
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 
-// In the mode hashline a model sees lines with anchors, and may copy them into what it writes. They do not get into files, the editor's
-// preview or archives. In the other modes, and if one line has none, the text stays as it is.
+// In the mode hashline a model sees lines with anchors, and may copy them into its output. They do not reach files, the editor's
+// preview or archives. In the other modes, and if one line has none, the text is unchanged.
 func TestWrite_CopiedAnchors(t *testing.T) {
 	const plain = "package x\n\nfunc f() {}\n"
 	var copied strings.Builder

@@ -17,23 +17,24 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// member is a file in an archive to write.
+// member is a file to write in an archive.
 type member struct {
-	// path is the archive's, name that of the member.
+	// path is the path of the archive, name that of the member.
 	path, name string
 }
 
-// maxArchive bounds the archives that are rewritten, in bytes.
+// maxArchive bounds the size of the archives that are rewritten, in bytes.
 const maxArchive = 256 << 20
 
-// archiveSuffixes are the ends of names of archives that can be written, otherArchives those of some that cannot.
+// archiveSuffixes are the suffixes of archives that can be written, otherArchives those of some that cannot.
 var (
 	archiveSuffixes = []string{".zip", ".tar", ".tar.gz", ".tgz"}
 	otherArchives   = []string{".tar.xz", ".tar.bz2", ".7z", ".jar"}
 )
 
-// memberOf returns what a path names in an archive, which may not exist yet, or nil for a plain file. An existing file of that name wins. A
-// path that can only mean an archive that cannot be written is an error: a file with a colon in its name is not what was meant.
+// memberOf returns the member that a path names in an archive, which may not exist yet, or nil for a plain file. An existing file
+// of that name wins. A path that can only mean an archive that cannot be written is an error: the caller did not mean a file with a
+// colon in its name.
 func memberOf(ctx context.Context, call *agent.Call, input string) (*member, error) {
 	for at, r := range input {
 		if r != ':' || strings.Contains(input, "://") {
@@ -64,7 +65,7 @@ func memberOf(ctx context.Context, call *agent.Call, input string) (*member, err
 	return nil, nil
 }
 
-// endsIn reports whether a file's name ends in one of suffixes, in any case, and has more than that.
+// endsIn reports whether a file's name ends in one of suffixes, ignoring case, and is longer than that.
 func endsIn(name string, suffixes []string) bool {
 	name = strings.ToLower(name)
 	return slices.ContainsFunc(suffixes, func(s string) bool {
@@ -73,12 +74,13 @@ func endsIn(name string, suffixes []string) bool {
 	})
 }
 
-// label returns the member for people.
+// label returns the name of the member for people.
 func (m *member) label(call *agent.Call) string {
 	return toolkit.Display(&call.Workspace, m.path) + ":" + archive.Clean(m.name)
 }
 
-// open reads the archive, or returns nil if it does not exist. old is the member's text, or nil if it has none or is not text.
+// open reads the archive, or returns nil if it does not exist. old is the member's text, or nil if the member does not exist or is
+// not text.
 func (m *member) open(ctx context.Context, call *agent.Call) (a *archive.Archive, old *string, err error) {
 	name := toolkit.Display(&call.Workspace, m.path)
 	info, err := call.FS.Stat(ctx, m.path)

@@ -17,15 +17,15 @@ import (
 	"github.com/gajae-code/gjc/internal/sqlitefile"
 )
 
-// row is a row of a database to write.
+// row is a row to write in a database.
 type row struct {
-	// path is the database's.
+	// path is the path of the database.
 	path   string
 	change *sqlitefile.Change
 }
 
-// rowOf returns what a path names in a database, or nil for a plain file. An existing file of that name wins, as does one that is not a
-// database.
+// rowOf returns the row that a path names in a database, or nil for a plain file. An existing file of that name wins, as does one
+// that is not a database.
 func rowOf(ctx context.Context, call *agent.Call, input, content string) (*row, error) {
 	for at, r := range input {
 		if r != ':' && r != '?' {
@@ -37,7 +37,7 @@ func rowOf(ctx context.Context, call *agent.Call, input, content string) (*row, 
 		if _, err := call.FS.Stat(ctx, call.Workspace.Resolve(input)); err == nil {
 			return nil, nil
 		}
-		// The file that was judged is written, with links resolved.
+		// Writes the file that was judged, with links resolved.
 		path := call.FS.RealPath(call.Workspace.Resolve(input[:at]))
 		name := toolkit.Display(&call.Workspace, path)
 		info, err := call.FS.Stat(ctx, path)
@@ -101,7 +101,7 @@ func parseRow(inner, content string) (*sqlitefile.Change, error) {
 	}
 	err = jsonx.ReadObject(object, func(name []byte, raw jsonx.Raw) error {
 		for _, have := range c.Values {
-			if strings.EqualFold(have.Column, string(name)) { // the database would silently take one of them
+			if strings.EqualFold(have.Column, string(name)) { // the database would silently pick one of them
 				return fmt.Errorf("%s and %s are the same column; name it once", strconv.Quote(have.Column), strconv.Quote(string(name)))
 			}
 		}
@@ -131,7 +131,7 @@ func columnValue(raw jsonx.Raw) (any, error) {
 		if err == nil {
 			return n, nil
 		}
-		if errors.Is(err, strconv.ErrRange) { // as a float it would be another number
+		if errors.Is(err, strconv.ErrRange) { // as a float its value would change
 			return nil, fmt.Errorf("%s has more digits than a database number can store; quote it to write it as text", toolkit.CutLine(word, 100))
 		}
 		if f, err := strconv.ParseFloat(word, 64); err == nil {
@@ -141,7 +141,7 @@ func columnValue(raw jsonx.Raw) (any, error) {
 	}
 }
 
-// what returns the change in a few words.
+// what describes the change in a few words.
 func (r *row) what(call *agent.Call) string {
 	name := toolkit.Display(&call.Workspace, r.path) + ":" + r.change.Table
 	switch {
@@ -158,14 +158,14 @@ func (r *row) plan(ctx context.Context, call *agent.Call) *agent.CallPlan {
 	plan := &agent.CallPlan{
 		Title: r.what(call), Locations: []agent.Location{{Path: r.path}}, Effects: []approval.Effect{{Action: approval.ActionEdit, Path: r.path}},
 	}
-	// The current row: making the change would lock the database, and may not be permitted.
+	// Shows the current row: making the change would lock the database, and may not be permitted.
 	if old, err := r.now(ctx); err == nil {
 		plan.Content = []agent.Content{r.wanted(old)}
 	}
 	return plan
 }
 
-// now returns the current row; empty for a new one.
+// now returns the current row, or "" for a new one.
 func (r *row) now(ctx context.Context) (string, error) {
 	if r.change.Key == nil {
 		return "", nil
@@ -180,7 +180,7 @@ func (r *row) now(ctx context.Context) (string, error) {
 	return text, errors.Join(err, db.Close())
 }
 
-// wanted returns what the user is asked about: the row, and the new values.
+// wanted returns the text of the question to the user: the row, and the new values.
 func (r *row) wanted(old string) agent.Content {
 	var b strings.Builder
 	for _, v := range r.change.Values {

@@ -65,7 +65,7 @@ func TestWriteRow(t *testing.T) {
 	}
 }
 
-// An impossible change is explained, and leaves the database as it was.
+// An impossible change is explained, and leaves the database unchanged.
 func TestWriteRow_Fails(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"text.db": "no database"})
 	makeDB(t, w.Path("a.db"), "CREATE TABLE t(id INTEGER PRIMARY KEY, n INT CHECK (n < 10), u UNIQUE)", "INSERT INTO t VALUES (1, 1, 'a'), (2, 2, 'b')", "CREATE VIEW v AS SELECT * FROM t",
@@ -119,7 +119,7 @@ func TestWriteRow_Fails(t *testing.T) {
 	if d := cmp.Diff(before, w.Disk(t, "a.db")); d != "" {
 		t.Error("the database has changed")
 	}
-	// A file that only has such a name is not a database.
+	// A file that has only the name of a database is not one.
 	toolstest.Run(t, w, "write", toolstest.Input{"path": "text.db:t", "content": "x"})
 	if _, err := os.Stat(w.Path("text.db:t")); err != nil {
 		t.Error(err)

@@ -18,8 +18,8 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// MCP returns the tools that the servers of set offer now, as far as a model can be shown them, and two for their resources if they have
-// any. Each call takes a new snapshot. A tool of an old one still runs while its server has it.
+// MCP returns the tools that the servers of set currently offer, as far as a model can be shown them, and two for their resources
+// if they have any. Each call takes a new snapshot. A tool from an old snapshot still runs while its server has it.
 func MCP(set *mcp.Set) []agent.Tool {
 	var all []agent.Tool
 	for _, t := range set.Offered() {
@@ -42,7 +42,7 @@ func newMCPTool(set *mcp.Set, t *mcp.Tool) *mcpTool {
 	description := cmp.Or(t.Description, t.Title)
 	return &mcpTool{set: set, tool: t, spec: agent.ToolSpec{
 		Name: t.Name, Description: description, Kind: mcpKind(t), Schema: t.Schema,
-		// A tool that may change something must not run with another call that may.
+		// A tool that may change something must not run concurrently with another such call.
 		Exclusive: !t.ReadOnly,
 	}}
 }
@@ -60,7 +60,7 @@ func mcpKind(t *mcp.Tool) agent.ToolKind {
 
 func (t *mcpTool) Spec() *agent.ToolSpec { return &t.spec }
 
-// Plan returns what the call does. A server's hint that a tool only reads avoids the question; other hints have no effect.
+// Plan returns the effects of the call. A server's hint that a tool only reads avoids the question; other hints have no effect.
 func (t *mcpTool) Plan(_ context.Context, call *agent.Call) (*agent.CallPlan, error) {
 	title := mcpTitle(t.tool)
 	plan := &agent.CallPlan{Title: title}
@@ -79,7 +79,7 @@ func (t *mcpTool) Plan(_ context.Context, call *agent.Call) (*agent.CallPlan, er
 	return plan, nil
 }
 
-// mcpTitle names the server and the tool before the title that the server gives, which may say anything.
+// mcpTitle returns a title that begins with the server and the tool: the title from the server may say anything.
 func mcpTitle(t *mcp.Tool) string {
 	name := strings.Join(strings.Fields(t.Remote), " ")
 	title := t.Server + ": " + name
@@ -89,7 +89,7 @@ func mcpTitle(t *mcp.Tool) string {
 	return title
 }
 
-// mcpDefinition identifies everything that a server says of a tool: "always" permits only the tool with this definition.
+// mcpDefinition identifies a tool by its complete definition from the server: "always" permits only the tool with this definition.
 func mcpDefinition(t *mcp.Tool) string {
 	h := sha256.New()
 	for _, s := range []string{t.Remote, t.Title, t.Description, string(t.Schema), strconv.FormatBool(t.Destructive)} {
@@ -106,7 +106,7 @@ func (t *mcpTool) Run(ctx context.Context, call *agent.Call) (*agent.Result, err
 	return mcpResult(ctx, call, t.tool.Server, res), nil
 }
 
-// mcpProgress shows a server's reports, at a bounded rate.
+// mcpProgress shows a server's progress reports at a bounded rate.
 func mcpProgress(update func(agent.Progress)) func(mcp.Progress) {
 	if update == nil {
 		return nil
@@ -133,12 +133,12 @@ func progressLine(p mcp.Progress) string {
 	return p.Message + " (" + done + ")"
 }
 
-// mcpResult converts a server's result. The model gets its text marked as data, the user as it is.
+// mcpResult converts a server's result. The model receives its text marked as data, the user unchanged.
 func mcpResult(ctx context.Context, call *agent.Call, server string, res *mcp.Result) *agent.Result {
 	out := &agent.Result{Text: toolkit.Marked("the MCP server "+server, res.Text), IsError: res.IsError}
 	shown := res.Text
 	if res.Full != "" && call.Artifacts != nil {
-		// The result is good without the artifact.
+		// The result is useful without the artifact.
 		if url, err := call.Artifacts.Put(ctx, call.Name, []byte(res.Full)); err == nil {
 			note := "\n\nThe full output is in " + url + "; read takes line ranges of it."
 			out.Text, shown = out.Text+note, shown+note

@@ -26,7 +26,7 @@ import (
 
 const pngHead = "\x89PNG\r\n\x1a\n"
 
-// mcpSet is a connected set with one server, called web, to which add adds what is tested.
+// mcpSet returns a connected set with one server, called web, to which add adds what the test needs.
 func mcpSet(t *testing.T, add func(*sdk.Server)) *mcp.Set {
 	t.Helper()
 	server := sdk.NewServer(&sdk.Implementation{Name: "web", Version: "1"}, nil)
@@ -69,7 +69,7 @@ func sdkTool(s *sdk.Server, tool *sdk.Tool, res *sdk.CallToolResult) {
 	s.AddTool(tool, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) { return res, nil })
 }
 
-// TestMCP_Effects checks which hints of a server count: no question for a tool that only reads.
+// TestMCP_Effects checks which hints of a server have an effect: a tool that only reads needs no question.
 func TestMCP_Effects(t *testing.T) {
 	hints := map[string]*sdk.ToolAnnotations{
 		"none":        nil,
@@ -259,7 +259,7 @@ func TestMCP_Resources(t *testing.T) {
 	}
 }
 
-// TestMCP_Snapshot checks that no server means no tool.
+// TestMCP_Snapshot checks that there are no tools without a server.
 func TestMCP_Snapshot(t *testing.T) {
 	if got := mcptools.MCP(mcp.NewSet(mcp.Options{}, nil)); len(got) != 0 {
 		t.Errorf("%d tools", len(got))
@@ -283,7 +283,7 @@ func TestMCP_Many(t *testing.T) {
 	}
 }
 
-// isMarked reports whether a text for the model is a server's words between two lines that the server cannot have known.
+// isMarked reports whether a text for the model is a server's text between two lines that the server cannot have known.
 func isMarked(text, server, words string) bool {
 	first, rest, _ := strings.Cut(text, "\n")
 	id, ok := strings.CutSuffix(strings.TrimPrefix(first, "<data id="), ` from="the MCP server `+server+`">`)

@@ -213,7 +213,7 @@ b/crlf.js: 2 replacements
 	}
 }
 
-// A session keeps the edit that was shown last, until it is applied or discarded.
+// A session keeps the last previewed edit until it is applied or discarded.
 func TestASTEdit_Preview(t *testing.T) {
 	w := astWorld(t, map[string]string{"a.py": "f(1)\n"})
 	in := toolstest.Input{"paths": []string{"."}, "ops": []toolstest.Input{{"pat": "none($A)", "out": "g($A)"}}}
@@ -252,7 +252,7 @@ func TestASTEdit_Stale(t *testing.T) {
 		t.Error(err)
 	}
 	toolstest.Same(t, "the other file", w.Disk(t, "a.py"), "f(1)\n")
-	// Nothing is left of a discarded edit.
+	// Nothing remains of a discarded edit.
 	toolstest.Run(t, w, "ast_edit", in)
 	toolstest.Same(t, "text", toolstest.Run(t, w, "resolve", toolstest.Input{"action": "discard", "reason": "x"}).Text, "Discarded: rewriting f($A) to g($A) in .. Nothing was changed.")
 	toolstest.Fails(t, w, "resolve", apply)
@@ -265,7 +265,7 @@ func TestASTEdit_Stale(t *testing.T) {
 	toolstest.Run(t, w, "resolve", apply)
 	toolstest.Same(t, "the first", w.Disk(t, "a.py"), "h()\n")
 	toolstest.Same(t, "the second", w.Disk(t, "b.py"), "f(3)\n")
-	// A plan that waited for an answer is not applied to a later preview.
+	// A plan that was waiting for an answer is not applied to a later preview.
 	toolstest.Run(t, w, "ast_edit", toolstest.Input{"paths": []string{"b.py"}, "ops": []toolstest.Input{{"pat": "f($A)", "out": "g($A)"}}})
 	call := w.Call(t, "resolve", apply)
 	if _, err := toolstest.Tool(t, "resolve").Plan(t.Context(), call); err != nil {
@@ -276,7 +276,7 @@ func TestASTEdit_Stale(t *testing.T) {
 		t.Error("what was approved is not what was applied")
 	}
 	toolstest.Same(t, "the second", w.Disk(t, "b.py"), "f(3)\n")
-	// ast-grep has not read an unsaved text.
+	// ast-grep does not read unsaved text.
 	w.FS.Buffers[w.Path("a.py")] = "f(9)\n"
 	if text := toolstest.Run(t, w, "ast_edit", toolstest.Input{"paths": []string{"a.py"}, "ops": []toolstest.Input{{"pat": "h()", "out": "g()"}}}).Text; !strings.Contains(text, "a.py is left out") {
 		t.Error(text)
@@ -371,7 +371,7 @@ func TestASTGrep_Broken(t *testing.T) {
 	}
 }
 
-// Files of the workspace must not decide what runs: no configuration there is read, and a pattern is never an option.
+// Files of the workspace must not determine what runs: no configuration is read from it, and a pattern is never an option.
 func TestASTGrep_Command(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"-U.py": "f(1)\n"})
 	var progs []agent.Program

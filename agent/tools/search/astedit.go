@@ -152,19 +152,19 @@ func astDiffs(c *edits.Operations) (diffs string, left int) {
 	return b.String(), 0
 }
 
-// astChange is a replacement in a file, by its bytes on the disk.
+// astChange is a replacement in a file, by byte offsets in the file on the disk.
 type astChange struct {
 	start, end int
 	old, text  string
-	// op is the index of the op that makes it.
+	// op is the index of the op that makes the change.
 	op int
 }
 
-// astStaging computes what a call would change.
+// astStaging computes the changes of a call.
 type astStaging struct {
 	call  *agent.Call
 	edits map[string][]astChange
-	// order has the files in the order in which they were found.
+	// order lists the files in the order in which they were found.
 	order []string
 
 	ops   []lsp.FileOperation
@@ -258,7 +258,7 @@ func countVerb(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// outermost removes changes inside another of the same op, and returns how many. Changes of two ops must not overlap.
+// outermost removes changes nested in another of the same op, and returns how many. Changes of two ops must not overlap.
 func outermost(changes []astChange) (outer []astChange, inside int, err error) {
 	slices.SortStableFunc(changes, func(a, b astChange) int {
 		if a.start != b.start {
@@ -282,7 +282,7 @@ func outermost(changes []astChange) (outer []astChange, inside int, err error) {
 	return outer, inside, nil
 }
 
-// replaceAt makes the changes, which are in order and do not overlap. It fails if data has changed since they were found.
+// replaceAt makes the changes, which are in order and do not overlap. It fails if data has changed since the matches were found.
 func replaceAt(data []byte, changes []astChange) ([]byte, error) {
 	var out []byte
 	at := 0

@@ -26,11 +26,11 @@ const astProgram = "ast-grep"
 
 // Limits of ast-grep in one call.
 const (
-	// maxASTFiles bounds the files that are searched, maxASTFile one of them, in bytes.
+	// maxASTFiles bounds the number of files that are searched, maxASTFile the size of each, in bytes.
 	maxASTFiles = 50_000
 	maxASTFile  = 2 << 20
-	// maxASTOutput bounds the output of one run that is read, in bytes. maxASTArgs bounds the names of its files: Windows limits a command
-	// line to 32 KiB.
+	// maxASTOutput bounds the output of one run that is read, in bytes. maxASTArgs bounds the total length of its file names:
+	// Windows limits a command line to 32 KiB.
 	maxASTOutput = 16 << 20
 	maxASTArgs   = 20 << 10
 	// maxASTPattern bounds a pattern or its replacement, in bytes.
@@ -71,18 +71,18 @@ type astText struct {
 	Text string `json:"text"`
 }
 
-// astSearch is a search, or a rewrite.
+// astSearch is a search, or a search with a rewrite.
 type astSearch struct {
 	pattern string
-	// rewrite replaces what matches; nil for a search.
+	// rewrite replaces the matches; nil for a search.
 	rewrite *string
 }
 
 // astFile is a file to search.
 type astFile struct{ path, language string }
 
-// astFiles returns the files of the scopes that have a language, in order. language is the requested one, or "" for any. notes say what is
-// left out.
+// astFiles returns the files of the scopes that have a language, in order. language is the requested one, or "" for any. notes
+// describe the omitted files.
 func astFiles(ctx context.Context, call *agent.Call, scopes []walk.Glob, language, globalIgnore string) (files []astFile, notes []string, err error) {
 	languageOf := astFileLanguages()
 	large := 0
@@ -149,7 +149,7 @@ func astFiles(ctx context.Context, call *agent.Call, scopes []walk.Glob, languag
 	return files, notes, nil
 }
 
-// astRun runs ast-grep over files in parts.
+// astRun runs ast-grep over files in batches.
 type astRun struct {
 	call   *agent.Call
 	path   string
@@ -157,7 +157,7 @@ type astRun struct {
 	// complaints are the errors of ast-grep about the pattern, by language. tried are the languages that were searched.
 	complaints map[string]string
 	tried      map[string]bool
-	// cut reports that some output was too long to be read whole.
+	// cut reports that some output was too long to be read completely.
 	cut bool
 }
 
@@ -207,7 +207,7 @@ func (r *astRun) matches(ctx context.Context, files []astFile, enough func(n int
 	return all, r.complaint(len(all))
 }
 
-// complaint returns an error if ast-grep could use the pattern for no language.
+// complaint returns an error if ast-grep could not use the pattern for any language.
 func (r *astRun) complaint(matches int) error {
 	if matches > 0 || len(r.complaints) < len(r.tried) || len(r.complaints) == 0 {
 		return nil
@@ -230,12 +230,12 @@ func (r *astRun) complained() []string {
 	return all
 }
 
-// run searches files of one language. It runs in the root directory, so that ast-grep reads no sgconfig.yml of the workspace: it can name
-// libraries to load.
+// run searches files of one language. It runs in the root directory, so that ast-grep does not read a sgconfig.yml of the
+// workspace, which can name libraries to load.
 func (r *astRun) run(ctx context.Context, language string, paths []string) ([]astMatch, error) {
 	args := []string{"run", "--lang=" + language, "--json=stream", "--color=never"}
 	if language == "go" && isCall(r.search.pattern) {
-		// By itself it would be parsed as the conversion to a type.
+		// By itself, the call would be parsed as a type conversion.
 		args = append(args, "--pattern=func t() { "+r.search.pattern+" }", "--selector=call_expression")
 	} else {
 		args = append(args, "--pattern="+r.search.pattern)
@@ -244,7 +244,7 @@ func (r *astRun) run(ctx context.Context, language string, paths []string) ([]as
 		args = append(args, "--rewrite="+*r.search.rewrite)
 	}
 	for _, kind := range []string{"hidden", "dot", "exclude", "global", "parent", "vcs"} {
-		args = append(args, "--no-ignore="+kind) // walks have applied them already
+		args = append(args, "--no-ignore="+kind) // walks have already applied them
 	}
 	args = append(append(args, "--"), paths...)
 	r.tried[language] = true
@@ -263,7 +263,7 @@ func (r *astRun) run(ctx context.Context, language string, paths []string) ([]as
 			return nil, nil
 		}
 		return nil, fmt.Errorf("ast-grep failed with status %d: %s", exit.Code, text.VisibleLine(toolkit.CutLine(strings.TrimSpace(exit.Stderr), toolkit.MaxColumns)))
-	case len(out) == 0: // it prints an error but succeeds if it cannot parse the pattern
+	case len(out) == 0: // if it cannot parse the pattern, it prints an error but succeeds
 		r.complaints[language] = "the pattern is no complete code"
 		return nil, nil
 	}
@@ -283,7 +283,7 @@ func isCall(code string) bool {
 	for i := open; i < len(code); i++ {
 		switch code[i] {
 		case '"', '`', '\'':
-			return strings.HasSuffix(code, ")") // strings are not parsed, and few patterns have one
+			return strings.HasSuffix(code, ")") // a string is not parsed, because few patterns contain one
 		case '(':
 			depth++
 		case ')':
@@ -295,7 +295,7 @@ func isCall(code string) bool {
 	return false
 }
 
-// astComplaint returns ast-grep's error about a pattern in one line, or "" for another failure.
+// astComplaint returns ast-grep's error about a pattern on one line, or "" for another failure.
 func astComplaint(stderr string) string {
 	if !strings.Contains(stderr, "Cannot parse query") {
 		return ""

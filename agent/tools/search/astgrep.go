@@ -22,7 +22,7 @@ const (
 	astPage = 50
 	// maxASTLines bounds the lines of one match that are shown.
 	maxASTLines = 12
-	// maxASTVariable bounds the text of a metavariable, in characters.
+	// maxASTVariable bounds the length of a metavariable's text, in characters.
 	maxASTVariable = 120
 )
 
@@ -59,7 +59,7 @@ func planASTGrep(ctx context.Context, call *agent.Call, in *astGrepInput) (*agen
 	}, nil
 }
 
-// astScopes checks the parameters that both tools have.
+// astScopes checks the parameters that both tools share.
 func astScopes(ctx context.Context, call *agent.Call, tool, pattern string, paths []string, lang string) (scopes []walk.Glob, language string, err error) {
 	switch {
 	case strings.TrimSpace(pattern) == "":

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// astExtensions has the languages that ast-grep parses, by its names for them, with their file name extensions.
+// astExtensions maps the languages that ast-grep parses, by ast-grep's names, to their file name extensions.
 var astExtensions = map[string]string{
 	"bash": ".sh .bash .bats .zsh .ksh", "c": ".c .h", "cpp": ".cc .cpp .cxx .c++ .hh .hpp .hxx .cu .ino", "csharp": ".cs", "css": ".css .scss",
 	"elixir": ".ex .exs", "go": ".go", "haskell": ".hs", "hcl": ".hcl .tf .tfvars", "html": ".html .htm .xhtml", "java": ".java",
@@ -16,7 +16,7 @@ var astExtensions = map[string]string{
 	"tsx": ".tsx", "typescript": ".ts .mts .cts", "yaml": ".yaml .yml",
 }
 
-// astAliases has other names of languages.
+// astAliases maps other names of languages.
 var astAliases = map[string]string{
 	"sh": "bash", "c++": "cpp", "cc": "cpp", "cs": "csharp", "c#": "csharp", "ex": "elixir", "golang": "go", "hs": "haskell", "terraform": "hcl",
 	"js": "javascript", "jsx": "javascript", "kt": "kotlin", "py": "python", "rb": "ruby", "rs": "rust", "sol": "solidity", "ts": "typescript", "yml": "yaml",
@@ -37,7 +37,7 @@ func astLanguage(name string) string {
 // astLanguages returns the names of all languages.
 func astLanguages() []string { return slices.Sorted(maps.Keys(astExtensions)) }
 
-// astFileLanguages returns a function that returns a file's language by its name, or "".
+// astFileLanguages returns a function that determines a file's language by its name, or "".
 func astFileLanguages() func(path string) string {
 	byExtension := make(map[string]string)
 	for language, ends := range astExtensions {

@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// benchTree is a workspace of 2,000 files of about 5 KB, with an ignore file as projects have it.
+// benchTree returns a workspace of 2,000 files of about 5 KB, with a typical ignore file.
 func benchTree(b *testing.B) *toolstest.World {
 	files := map[string]string{
 		".git/HEAD":  "ref: refs/heads/main\n",

@@ -11,9 +11,9 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit/walk"
 )
 
-// collect walks the directories below root concurrently and returns what visit selects, in the order of a walk. visit is called,
-// concurrently, for each entry that a walk visits: take selects value, and enter enters a directory. The goroutines end before collect
-// returns. It skips directories that cannot be read, except root.
+// collect walks the directories below root concurrently and returns the values that visit selects, in the order of a walk. visit is
+// called, concurrently, for each entry that a walk visits: take selects value, and enter enters a directory. The goroutines end
+// before collect returns. It skips directories that cannot be read, except root.
 func collect[T any](ctx context.Context, w *walk.Walker, root string, visit func(path string, d fs.DirEntry) (value T, take, enter bool)) ([]T, error) {
 	c := &collector[T]{walker: w, visit: visit}
 	c.idle.L = &c.mu
@@ -26,7 +26,7 @@ func collect[T any](ctx context.Context, w *walk.Walker, root string, visit func
 		for range runtime.GOMAXPROCS(0) {
 			workers.Go(func() {
 				for d := c.take(ctx); d != nil; d = c.take(ctx) {
-					_ = c.list(ctx, d) // a directory that cannot be read hides nothing else
+					_ = c.list(ctx, d) // an unreadable directory does not stop the walk
 					c.finish()
 				}
 			})
@@ -39,7 +39,7 @@ func collect[T any](ctx context.Context, w *walk.Walker, root string, visit func
 	return top.append(nil), nil
 }
 
-// collected holds what was found in one directory.
+// collected holds the results of one directory.
 type collected[T any] struct {
 	dir   string
 	rules *walk.IgnoreRules
@@ -71,9 +71,9 @@ type collector[T any] struct {
 	walker *walk.Walker
 	visit  func(path string, d fs.DirEntry) (value T, take, enter bool)
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	idle sync.Cond
-	// waiting are directories to list. busy counts those that are being listed, which may add more.
+	// waiting lists the directories to list. busy counts those being listed, which may add more.
 	waiting []*collected[T]
 	busy    int
 }

@@ -168,7 +168,7 @@ func (f *finder) find(ctx context.Context, g *walk.Glob) error {
 	match := g.Matcher()
 	found, err := collect(ctx, f.walker, g.Base, func(path string, d fs.DirEntry) (e foundEntry, take, enter bool) {
 		if match(path) {
-			if info, err := os.Lstat(path); err == nil { // else it was deleted since
+			if info, err := os.Lstat(path); err == nil { // otherwise it has been deleted since
 				e, take = foundEntry{path, info.ModTime(), d.IsDir()}, true
 			}
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 
-// age sets modification times, the first file's the newest.
+// age sets modification times; the first file's is the newest.
 func age(t testing.TB, w *toolstest.World, names ...string) {
 	t.Helper()
 	for i, name := range names {
@@ -33,7 +33,7 @@ func findWorld(t testing.TB) *toolstest.World {
 		"a.go": "", "b.go": "", "sub/c.go": "", "sub/deep/d.go": "", "sub/deep/e.txt": "", ".hid/h.go": "", ".env": "",
 		"out/x.go": "", ".gitignore": "out/\n", ".git/x.go": "", "sub/.git/y.go": "", "[x]/z.go": "",
 	})
-	// A directory changes when a file is created in it; give each directory one time, and the files an order.
+	// Creating a file changes the time of its directory, so all times are set in a fixed order.
 	age(t, w, "sub/deep/d.go", "b.go", ".hid/h.go", "a.go", "sub/c.go", "[x]/z.go", "out/x.go", "sub/deep/e.txt", ".env", ".gitignore", "sub/deep", "sub", ".hid", "out", "[x]")
 	return w
 }
@@ -70,7 +70,7 @@ func TestFind(t *testing.T) {
 	toolstest.Same(t, "effects", p.Effects, []approval.Effect{{Action: approval.ActionRead, Path: w.Path("sub")}, {Action: approval.ActionRead, Path: filepath.Dir(w.Dir)}})
 }
 
-// A working directory may itself look like a glob.
+// The working directory itself may look like a glob.
 func TestGlobsInADirectoryWithBrackets(t *testing.T) {
 	outer := findWorld(t)
 	w := &toolstest.World{Dir: outer.Path("[x]"), FS: outer.FS}
@@ -109,7 +109,7 @@ func TestFindRefuses(t *testing.T) {
 	}
 }
 
-// What was found before a timeout is worth more than an error.
+// Partial results before a timeout are better than an error.
 func TestFindTimeout(t *testing.T) {
 	for seconds, want := range map[float64]string{0: "5", 0.1: "0.5", 7: "7", 1000: "60"} {
 		w := findWorld(t)
@@ -144,7 +144,7 @@ func TestFindManyResults(t *testing.T) {
 	}
 }
 
-// A brace that is not closed stands for itself.
+// An unclosed brace is literal.
 func TestFind_UnclosedBrace(t *testing.T) {
 	w := findWorld(t)
 	for _, name := range []string{"a{b.go", "a{c.go", "{x}/y{z.txt"} {

@@ -36,7 +36,7 @@ func (e *ownEngine) search(ctx context.Context, req *searchRequest) (*searchResu
 	return found, nil
 }
 
-// files returns the files to search, in order, and which of them the call names itself.
+// files returns the files to search, in order, and which of them the call names explicitly.
 func (e *ownEngine) files(ctx context.Context, req *searchRequest) (paths []string, explicit map[string]bool, err error) {
 	explicit = make(map[string]bool)
 	w := &walk.Walker{FS: e.fs, Hidden: req.hidden, Ignore: req.ignore, GlobalIgnore: req.globalIgnore}
@@ -104,13 +104,13 @@ func searchFiles(ctx context.Context, paths []string, explicit map[string]bool, 
 type fileSearch struct {
 	results []*fileHits
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	done []bool
-	// next is the file to search next. All files before whole are done and have this many matches.
+	// next is the next file to search. All files before whole are done, and matches is the number of their matches.
 	next, whole, matches int
 }
 
-// take returns the file to search next, or -1 if there is none or enough was found.
+// take returns the next file to search, or -1 if there is none or enough matches were found.
 func (s *fileSearch) take() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,7 +155,7 @@ func searchFile(ctx context.Context, lines *scanner, req *searchRequest, path st
 	return hits
 }
 
-// searchable returns a file's text with LF line ends. ok is false if it has a zero byte. It may change data.
+// searchable returns a file's text with LF line endings. ok is false if it contains a NUL byte. It may change data.
 func searchable(data []byte) ([]byte, bool) {
 	if enc := toolkit.UTF16Of(data); enc != toolkit.PlainUTF8 {
 		data = enc.DecodeUTF16(data)
@@ -171,7 +171,7 @@ func searchable(data []byte) ([]byte, bool) {
 	return data, true
 }
 
-// unixLines replaces every CRLF by LF, in place. It also removes a carriage return at the very end.
+// unixLines replaces every CRLF with LF, in place. It also removes a carriage return at the very end.
 func unixLines(data []byte) []byte {
 	to := 0
 	for i, b := range data {
@@ -184,10 +184,10 @@ func unixLines(data []byte) []byte {
 	return data[:to]
 }
 
-// lineSpan is a line in a text: its number from 1, and its offsets without the line feed.
+// lineSpan is a line in a text: its number, counting from 1, and its offsets without the line feed.
 type lineSpan struct{ number, start, end int }
 
-// matching returns the lines of the scanner's text that match, most at most.
+// matching returns at most most lines of the scanner's text that match.
 func (s *scanner) matching(ctx context.Context, most int) []lineSpan {
 	var found []lineSpan
 	number, at := 1, 0
@@ -204,10 +204,10 @@ func (s *scanner) matching(ctx context.Context, most int) []lineSpan {
 	return found
 }
 
-// linesAround returns the matches with the lines around them.
+// linesAround returns the matches with the surrounding lines.
 func linesAround(text []byte, matched []lineSpan, before, after int) []hitLine {
 	var out []hitLine
-	last := 0 // the number of the line written last
+	last := 0 // the number of the last line written
 	for i, span := range matched {
 		first, at := span.number, span.start
 		for span.number-first < before && first-1 > last && at > 0 {

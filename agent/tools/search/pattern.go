@@ -12,8 +12,9 @@ import (
 	"unicode/utf8"
 )
 
-// A pattern is a regular expression, in Go's syntax, for single lines: "^" and "\A" match at the start of a line, "$" and "\z" at its
-// end, and only an explicit carriage return matches one. Bytes that are not UTF-8 match nothing. It is safe for concurrent use.
+// A pattern is a regular expression, in Go's syntax, for single lines: "^" and "\A" match at the start of a line, "$" and "\z" at
+// its end, and only an explicit carriage return in the pattern matches one. Bytes that are not UTF-8 match nothing. It is safe for
+// concurrent use.
 type pattern struct {
 	re        *regexp.Regexp
 	prefilter prefilter
@@ -21,11 +22,11 @@ type pattern struct {
 	rust *syntax.Regexp
 }
 
-// errLineFeed reports a pattern that can match no line because a line feed stands in it.
+// errLineFeed reports a pattern that cannot match any line because it contains a line feed.
 var errLineFeed = errors.New("the pattern contains a line feed")
 
-// invalidByte stands for a byte that is not UTF-8 in the text that the regular expression reads. It is a surrogate, which no text can
-// hold, and classes leave it out.
+// invalidByte represents a byte that is not UTF-8 in the text that the regular expression reads. It is a surrogate, which no valid
+// text contains, and classes exclude it.
 const invalidByte rune = 0xD800
 
 // maxWhole is the length in bytes of the longest line that is matched in one piece, without checking the context.
@@ -52,7 +53,7 @@ func compilePattern(expr string, ignoreCase bool) (*pattern, error) {
 	return &pattern{re: re, prefilter: newPrefilter(tree), rust: tree.Simplify()}, nil
 }
 
-// forLines returns re for the text of one line. ok is false if a line feed stands in re.
+// forLines returns re for the text of one line. ok is false if re contains a line feed.
 func forLines(re *syntax.Regexp) (_ *syntax.Regexp, ok bool) {
 	switch re.Op {
 	case syntax.OpBeginText:
@@ -117,7 +118,7 @@ func (p *pattern) newScanner() *scanner {
 	return &scanner{pattern: p, candidates: candidates{filter: &p.prefilter}}
 }
 
-// reset makes the scanner search text from its start. It reports whether text may hold a match.
+// reset makes the scanner search text from its start. It reports whether text may contain a match.
 func (s *scanner) reset(text []byte) bool {
 	s.text = text
 	s.candidates.reset(text)
@@ -174,7 +175,8 @@ func (r *lineReader) ReadRune() (rune, int, error) {
 	return c, size, nil
 }
 
-// Rust returns the pattern in the syntax of Rust's regular expressions, with the same meaning whether lines end with LF or CRLF.
+// Rust returns the pattern in the syntax of Rust's regular expressions. It has the same meaning for lines that end with LF and with
+// CRLF.
 func (p *pattern) Rust() string {
 	var b strings.Builder
 	writeRust(&b, p.rust)

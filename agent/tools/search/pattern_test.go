@@ -184,8 +184,8 @@ func TestRust(t *testing.T) {
 	}
 }
 
-// Patterns of several texts, in either case, agree with Go's engine: texts that begin others, and letters that fold to others outside
-// of ASCII.
+// Patterns of several texts, case-sensitive or not, agree with Go's engine: texts that are prefixes of others, and letters that
+// fold to others outside of ASCII.
 func TestPattern_Texts(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	word := func(letters []rune, most int) string {
@@ -251,7 +251,7 @@ func FuzzPattern(f *testing.F) {
 		if d := cmp.Diff(naive(re, text), matching(p, text)); d != "" {
 			t.Errorf("%q in %q (-Go +ours):\n%s", expr, text, d)
 		}
-		// The pattern for Rust means the same: except for the flag, it is in Go's syntax too.
+		// The pattern for Rust has the same meaning. Except for the flag, it is valid in Go's syntax, too.
 		rust := strings.ReplaceAll(p.Rust(), "(?-u:", "(?:")
 		if re, err := regexp.Compile(rust); err != nil {
 			t.Errorf("%q gives %q: %v", expr, rust, err)

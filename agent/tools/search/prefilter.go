@@ -8,21 +8,21 @@ import (
 	"unicode/utf8"
 )
 
-// A prefilter names what every match of a pattern contains. Searching for that is faster than matching the pattern.
+// A prefilter describes text that every match of a pattern contains. Searching for that is faster than matching the pattern.
 type prefilter struct {
-	// texts are literals of which every match contains one, in lower case if fold is set; nil if there are none.
+	// texts are literals of which every match contains at least one, in lower case if fold is set; nil if there are none.
 	texts [][]byte
 	// fold makes ASCII letters match in either case.
 	fold bool
-	// exact reports that a line matches the pattern if it contains one of the texts.
+	// exact reports that every line that contains one of the texts matches the pattern.
 	exact bool
 	// first are the bytes with which a match can begin; nil if a match can be empty.
 	first *[256]bool
-	// length is the number of bytes that every match has at least.
+	// length is the minimum length of a match, in bytes.
 	length int
 }
 
-// maxTexts bounds the texts of a prefilter: each of them is searched for by itself.
+// maxTexts bounds the number of texts of a prefilter, each of which is searched for separately.
 const maxTexts = 8
 
 func newPrefilter(re *syntax.Regexp) prefilter {
@@ -61,7 +61,7 @@ type requiredText struct {
 	fold bool
 }
 
-// requiredTexts returns texts of which every match of re contains one, or nil.
+// requiredTexts returns texts of which every match of re contains at least one, or nil.
 func requiredTexts(re *syntax.Regexp) []requiredText {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -110,14 +110,15 @@ func shortest(texts []requiredText) int {
 	return n
 }
 
-// literalText returns the text of a literal. In either case, it is the longest part whose characters have no other case than the ASCII one.
+// literalText returns the text of a literal. If the literal ignores case, it is the longest part whose characters have no case
+// variants outside of ASCII.
 func literalText(re *syntax.Regexp) requiredText {
 	if re.Flags&syntax.FoldCase == 0 {
 		return requiredText{text: string(re.Rune)}
 	}
 	longest := ""
 	for part := range strings.FieldsFuncSeq(string(re.Rune), func(r rune) bool {
-		return r >= utf8.RuneSelf || strings.ContainsRune("kKsS", r) // K is also the Kelvin sign, S the long s
+		return r >= utf8.RuneSelf || strings.ContainsRune("kKsS", r) // K also folds to the Kelvin sign, S to the long s
 	}) {
 		if len(part) > len(longest) {
 			longest = part
@@ -126,7 +127,7 @@ func literalText(re *syntax.Regexp) requiredText {
 	return requiredText{longest, true}
 }
 
-// minLength returns the number of bytes that every match of re has at least.
+// minLength returns the minimum length of a match of re, in bytes.
 func minLength(re *syntax.Regexp) int {
 	n := 0
 	switch re.Op {
@@ -203,12 +204,12 @@ func addFirst(set *[256]bool, lo, hi rune) {
 	}
 }
 
-// candidates finds the places in a text at which a match may lie.
+// candidates finds the positions in a text at which a match may begin.
 type candidates struct {
 	filter *prefilter
 	text   []byte
 	lower  []byte // the buffer for texts in lower case
-	found  []int  // the place of each of the filter's texts; len(text) if there is no more, -1 if it is not known
+	found  []int  // the position of each of the filter's texts; len(text) if there are no more, -1 if unknown
 }
 
 func (c *candidates) reset(text []byte) {
@@ -228,7 +229,7 @@ func (c *candidates) reset(text []byte) {
 	}
 }
 
-// next returns the first place from at on: a match begins in its line or later. It is -1 if there is none.
+// next returns the first candidate position at or after at: a match begins in its line or later. It returns -1 if there is none.
 func (c *candidates) next(at int) int {
 	switch {
 	case len(c.filter.texts) > 0:

@@ -23,7 +23,7 @@ type resolveInput struct {
 	Reason string `json:"reason" jsonschema:"why, in a few words"`
 }
 
-// Resolve returns the tool resolve. A session has it even without a pending edit, so that its tools stay the same.
+// Resolve returns the tool "resolve". A session has it even without a pending edit, so that its tools stay the same.
 func Resolve() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[resolveInput]{
 		Schemas: schemas,
@@ -32,11 +32,11 @@ func Resolve() agent.Tool {
 	})
 }
 
-// stagedEdit is an edit that was shown and not made.
+// stagedEdit is an edit that was shown but not made.
 type stagedEdit struct {
 	agent.Preview
 	ops []lsp.FileOperation
-	// edits counts the replacements.
+	// edits is the number of replacements.
 	edits int
 }
 
@@ -64,7 +64,7 @@ func (p *pendingEdit) Preview() *agent.Preview {
 	return nil
 }
 
-// put makes an edit the pending one and reports whether there was another.
+// put makes an edit the pending one and reports whether it replaced another.
 func (p *pendingEdit) put(e *stagedEdit) (was bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,7 +113,7 @@ func planResolve(_ context.Context, call *agent.Call, in *resolveInput) (*agent.
 
 func runResolve(ctx context.Context, call *agent.Call, in *resolveInput) (*agent.Result, error) {
 	e, ok := call.Prepared.(*stagedEdit)
-	if !ok || !agent.Value(call.Values, newPendingEdit).take(e) { // it is not tried twice, whatever happens
+	if !ok || !agent.Value(call.Values, newPendingEdit).take(e) { // it is not tried twice, whatever the result
 		return nil, errNothingPending
 	}
 	if in.Action == "discard" {

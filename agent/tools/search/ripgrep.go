@@ -16,12 +16,12 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// ripgrep searches with the program rg. Its flags make it see the files that [ownEngine] sees.
+// ripgrep searches with the program rg. Its flags make rg search the same files as [ownEngine].
 type ripgrep struct {
 	programs agent.Programs
 	// path is the path of rg.
 	path string
-	// dir is its working directory.
+	// dir is the working directory of rg.
 	dir string
 }
 
@@ -33,14 +33,14 @@ const maxOutput = 4 << 20
 // errMuch reports a run with too much output.
 var errMuch = errors.New("ripgrep's output is too long")
 
-// errAnchored reports patterns whose directory cannot be given to ripgrep: --ignore-file has none.
+// errAnchored reports ignore patterns whose base directory cannot be passed to ripgrep: --ignore-file does not support one.
 var errAnchored = errors.New("the user's global ignore file has patterns for paths")
 
 // errEmpty reports a pattern that ripgrep must not search for: at an empty match before a carriage return at the end of a line, a thread of
 // ripgrep 13 panics and the program hangs.
 var errEmpty = errors.New("the pattern matches outside of the text")
 
-// anchored reports whether an ignore file has patterns that are relative to a directory.
+// anchored reports whether an ignore file contains patterns that are relative to a directory.
 func anchored(ignoreFile string) bool {
 	rules := walk.RulesFrom("", []string{ignoreFile}, nil)
 	return ignoreFile != "" && rules != nil && slices.ContainsFunc(rules.Rules, func(r walk.IgnoreRule) bool { return !r.NameOnly })
@@ -92,7 +92,7 @@ func (r *ripgrep) scope(ctx context.Context, req *searchRequest, g *walk.Glob) (
 	return reader.files, nil
 }
 
-// maxCount is how many matching lines rg is asked for: lines after the last wanted match may match too.
+// maxCount is the number of matching lines to request from rg: lines after the last wanted match may match, too.
 func maxCount(perFile, after int) int { return perFile + after + 1 }
 
 func (r *ripgrep) args(req *searchRequest, g *walk.Glob, repository string) []string {
@@ -144,26 +144,26 @@ func (r *ripgrep) output(ctx context.Context, args []string, limit int) ([]byte,
 	case exit.Code == 1:
 		return nil, nil
 	case exit.Code == 2 && strings.TrimSpace(exit.Stderr) == "":
-		return out, nil // some file could not be read
+		return out, nil // some file was unreadable
 	default:
 		return nil, fmt.Errorf("ripgrep: %w", err)
 	}
 }
 
-// hiddenBelow reports whether path has a name that begins with a dot, below base.
+// hiddenBelow reports whether path contains a name that begins with a dot, below base.
 func hiddenBelow(base, path string) bool {
 	rel, err := filepath.Rel(base, path)
 	return err == nil && strings.Contains("/"+filepath.ToSlash(rel), "/.")
 }
 
-// ripgrepEvent is a line of rg's output, as far as it is used.
+// ripgrepEvent is the part of a line of rg's output that is used.
 type ripgrepEvent struct {
 	Type string `json:"type"`
 	Data struct {
 		Path       ripgrepText `json:"path"`
 		Lines      ripgrepText `json:"lines"`
 		LineNumber int         `json:"line_number"`
-		// BinaryOffset is set at the end of a file in which a zero byte was found.
+		// BinaryOffset is set at the end of a file that contains a NUL byte.
 		BinaryOffset *int64 `json:"binary_offset"`
 	} `json:"data"`
 }
@@ -227,7 +227,7 @@ func (r *ripgrepReader) end(e *ripgrepEvent) {
 	if hits == nil {
 		return
 	}
-	if hits.seen >= maxCount(r.perFile, r.after) { // rg has read no further, and the rest may be binary
+	if hits.seen >= maxCount(r.perFile, r.after) { // rg has stopped reading here, and the rest may be binary
 		data, err := walk.ReadFile(path, toolkit.MaxReadFile)
 		if _, isText := searchable(data); err != nil || !isText {
 			return
@@ -243,7 +243,7 @@ type pickedHits struct {
 	seen int
 }
 
-// pickLines selects the first perFile matches and the lines around them.
+// pickLines selects the first perFile matches and the surrounding lines.
 func pickLines(lines []hitLine, perFile, after int) *pickedHits {
 	hits := pickedHits{fileHits: new(fileHits)}
 	var matches []int

@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 )
 
-// ripgrepOnly runs the rg at path and no other program.
+// ripgrepOnly provides the rg at path and no other program.
 type ripgrepOnly struct{ path string }
 
 func (p ripgrepOnly) LookPath(name string) (string, error) {
@@ -36,7 +36,7 @@ func (p ripgrepOnly) Output(ctx context.Context, prog agent.Program, limit int) 
 	out, err := io.ReadAll(io.LimitReader(stdout, int64(limit)))
 	full := len(out) == limit
 	if full {
-		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Process.Kill() // it may have ended already
 	}
 	werr := cmd.Wait()
 	if exit, ok := errors.AsType[*exec.ExitError](werr); ok && !full {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// writeRust writes re so that nothing depends on which characters Rust counts as letters, digits or parts of words.
+// writeRust writes re in a form that does not depend on which characters Rust treats as letters, digits or parts of words.
 func writeRust(b *strings.Builder, re *syntax.Regexp) {
 	switch re.Op {
 	case syntax.OpNoMatch:
@@ -63,7 +63,7 @@ func writeRust(b *strings.Builder, re *syntax.Regexp) {
 			writeRust(b, sub)
 		}
 		b.WriteByte(')')
-	default: // forLines and Simplify leave no others
+	default: // forLines and Simplify leave no other operators
 	}
 }
 
@@ -76,7 +76,7 @@ func writeRustRune(b *strings.Builder, r rune) {
 	}
 }
 
-// withoutSurrogates returns the parts of a range that a text can hold.
+// withoutSurrogates returns the parts of a range that contain no surrogates.
 func withoutSurrogates(lo, hi rune) [][2]rune {
 	var parts [][2]rune
 	if lo < 0xD800 {

@@ -1,5 +1,5 @@
-// Package search holds the tools that search files: search, find, ast_grep, ast_edit, and resolve, which applies or discards an edit of
-// ast_edit.
+// Package search implements the tools that search files: search, find, ast_grep, ast_edit, and resolve, which applies or discards
+// an edit of ast_edit.
 package search
 
 import (
@@ -28,23 +28,23 @@ var searchText string
 // Limits of the search tool.
 const (
 	filesPerPage = 20
-	// fileMatches bounds the matches of one file that are shown, oneFileMatches those of the only file that is searched.
+	// fileMatches bounds the number of matches shown for one file, oneFileMatches the number for the only file of a search.
 	fileMatches    = 20
 	oneFileMatches = 200
 	// maxMatches is the number of matches at which a search stops.
 	maxMatches = 2000
-	// matchBefore and matchAfter are the lines shown around a match.
+	// matchBefore and matchAfter are the numbers of lines shown before and after a match.
 	matchBefore = 1
 	matchAfter  = 3
-	// maxContext bounds the lines around a match that a call can request.
+	// maxContext bounds the number of lines around a match that a call can request.
 	maxContext = 20
-	// maxMatchLine bounds a line that is shown, in characters.
+	// maxMatchLine bounds the length of a line that is shown, in characters.
 	maxMatchLine = 1024
-	// maxSearched bounds a file that is searched in a directory, in bytes.
+	// maxSearched bounds the size of a file that is searched in a directory, in bytes.
 	maxSearched = 4 << 20
-	// maxPattern bounds a pattern, in bytes.
+	// maxPattern bounds the length of a pattern, in bytes.
 	maxPattern = 16 << 10
-	// maxSearchTime bounds a search.
+	// maxSearchTime bounds the duration of a search.
 	maxSearchTime = 60 * time.Second
 )
 
@@ -147,7 +147,7 @@ func pathScopes(ctx context.Context, call *agent.Call, tool string, paths []stri
 	return scopes, nil
 }
 
-// searchableFile returns an error for a path that cannot be searched: a search must not wait for a pipe, or read a device.
+// searchableFile returns an error for a path that cannot be searched: a search must not block on a pipe, or read a device.
 func searchableFile(ctx context.Context, call *agent.Call, path string) error {
 	info, err := call.FS.Stat(ctx, path)
 	switch {
@@ -184,22 +184,22 @@ func searchPattern(in *searchInput) (*pattern, error) {
 // searchRequest is a request to a search engine.
 type searchRequest struct {
 	pattern *pattern
-	// hidden includes names that begin with a dot. ignore leaves out what ignore files name. globalIgnore is the path of the user's global
-	// ignore file.
+	// hidden includes names that begin with a dot. ignore excludes files that ignore files match. globalIgnore is the path of the
+	// user's global ignore file.
 	hidden, ignore bool
 	globalIgnore   string
 
 	scopes []walk.Glob
-	// perFile bounds the matches of one file.
+	// perFile bounds the number of matches in one file.
 	perFile int
-	// before and behind are the numbers of lines shown around a match.
+	// before and behind are the numbers of lines shown before and after a match.
 	before, after int
 }
 
 // fileHits holds the matches in one file.
 type fileHits struct {
 	path string
-	// lines are the matches and the lines around them, in order.
+	// lines are the matches and the surrounding lines, in order.
 	lines   []hitLine
 	matches int
 	// more reports that the file has more matches than perFile.
@@ -215,7 +215,7 @@ type hitLine struct {
 
 // searchResult holds the matches that an engine found.
 type searchResult struct {
-	// files are in the order of [walk.ComparePaths], each once.
+	// files are in the order of [walk.ComparePaths], without duplicates.
 	files []fileHits
 	// stopped reports that the search ended early, usually at maxMatches.
 	stopped bool
@@ -262,8 +262,8 @@ func runSearch(ctx context.Context, call *agent.Call, in *searchInput, globalIgn
 	return res, nil
 }
 
-// withoutSecrets removes matches in files that are not read without a question. A file that a scope names stays: the user has been asked
-// about it.
+// withoutSecrets removes matches in files that may not be read without a question. A file that a scope names is kept: the user has
+// been asked about it.
 func (r *searchResult) withoutSecrets(call *agent.Call, scopes []walk.Glob) (notes []string) {
 	var dropped []string
 	r.files = slices.DeleteFunc(r.files, func(f fileHits) bool {
@@ -282,10 +282,10 @@ func (r *searchResult) withoutSecrets(call *agent.Call, scopes []walk.Glob) (not
 	return []string{"Matches in files that hold secrets, or that a rule of the user's is about, are not shown: " + strings.Join(dropped, ", ") + ". Search such a file by its path; the user decides then."}
 }
 
-// maxNamed bounds how many files a note names.
+// maxNamed bounds the number of files that a note names.
 const maxNamed = 5
 
-// runEngines searches with ripgrep if it is installed and can, and with Go's regexp otherwise.
+// runEngines searches with ripgrep if it is installed and supports the search, and with Go's regexp otherwise.
 func runEngines(ctx context.Context, call *agent.Call, req *searchRequest) (*searchResult, error) {
 	if call.Programs != nil {
 		if path, err := call.Programs.LookPath("rg"); err == nil {
@@ -368,7 +368,7 @@ func (f *fileHits) format(ws *agent.Workspace) string {
 	return b.String()
 }
 
-// add appends a file and reports whether the search goes on.
+// add appends a file and reports whether the search should continue.
 func (r *searchResult) add(f fileHits) bool {
 	r.files = append(r.files, f)
 	r.matches += f.matches

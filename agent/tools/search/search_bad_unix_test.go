@@ -18,7 +18,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// oddTree is a workspace of files that are not regular, with two that are.
+// oddTree returns a workspace of files that are not regular, and two that are.
 func oddTree(t testing.TB) *toolstest.World {
 	w := toolstest.NewWorld(t, map[string]string{"a.txt": "needle\n", "new\nline.txt": "needle\n", "weird/\xFF.txt": "needle\n"})
 	if err := syscall.Mkfifo(w.Path("pipe"), 0o600); err != nil {
@@ -36,7 +36,7 @@ func oddTree(t testing.TB) *toolstest.World {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Chdir(w.Dir) // a socket's name is short
+	t.Chdir(w.Dir) // the path of a socket must be short
 	l, err := net.Listen("unix", "socket")
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func oddTree(t testing.TB) *toolstest.World {
 	return w
 }
 
-// Both engines skip a file that cannot be searched in a directory, refuse it by name, and never wait for a pipe.
+// Both engines skip a file in a directory that cannot be searched, reject it if it is named, and never block on a pipe.
 func TestSearch_OddFiles(t *testing.T) {
 	testenv.NoLeaks(t)
 	w := oddTree(t)
@@ -92,13 +92,13 @@ func TestSearch_BadPatterns(t *testing.T) {
 			t.Errorf("%q: %v, want %q", name, err, want)
 		}
 	}
-	// Patterns that take backtracking engines for ever take one pass over the text.
+	// Patterns on which backtracking engines take exponential time take one pass over the text.
 	for _, pattern := range []string{"(a*)*b", "(a|a)*b", "(a|aa)+$b", "(?:a?){50}a{50}b", "[a-z]{500}b"} {
 		toolstest.Same(t, pattern, toolstest.Run(t, w, "search", toolstest.Input{"pattern": pattern}).Text, "No matches.")
 	}
 }
 
-// A search that is cancelled in the middle returns the cause and leaves no goroutine.
+// A search that is cancelled in the middle returns the cause and leaves no goroutine behind.
 func TestSearch_Cancelled(t *testing.T) {
 	testenv.NoLeaks(t)
 	files := make(map[string]string)
@@ -117,7 +117,7 @@ func TestSearch_Cancelled(t *testing.T) {
 	}
 }
 
-// cancelling is cancelled when a directory is listed.
+// cancelling is a file system that cancels the search when a directory is listed.
 type cancelling struct {
 	*toolstest.FS
 	cancel context.CancelCauseFunc

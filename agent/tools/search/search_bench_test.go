@@ -10,8 +10,8 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// ratio runs a tool and a program in turns and reports the fastest time of each, and their ratio. Each call of the tool is the first in its
-// session.
+// ratio runs a tool and a program in turn and reports the fastest time of each, and their ratio. Each call of the tool is the first
+// in its session.
 func ratio(b *testing.B, w *toolstest.World, name string, in toolstest.Input, program string, args ...string) {
 	b.Helper()
 	ratioOf(b, w, name, in, true, program, args...)
@@ -34,7 +34,7 @@ func ratioOf(b *testing.B, w *toolstest.World, name string, in toolstest.Input, 
 		start = time.Now()
 		cmd := exec.CommandContext(b.Context(), program, args...)
 		cmd.Dir = w.Dir
-		_, _ = cmd.Output() // it also fails if nothing is found
+		_, _ = cmd.Output() // the program also fails if nothing is found
 		theirs = min(theirs, time.Since(start))
 	}
 	for b.Loop() {
@@ -62,8 +62,8 @@ func BenchmarkSearchTree(b *testing.B) {
 	}
 }
 
-// BenchmarkFindTree finds files in the standard library, against programs that list all files. The budget is a ratio of 1.2. "newest" reads
-// the time of each file. "again" is a second call in a session.
+// BenchmarkFindTree finds files in the standard library, compared with programs that list all files. The budget is a ratio of 1.2.
+// "newest" reads the time of each file. "again" is a second call in a session.
 func BenchmarkFindTree(b *testing.B) {
 	rg := testenv.NeedsTool(b, "rg")
 	w := treeWorld(b, standardLibrary(b))
@@ -71,7 +71,7 @@ func BenchmarkFindTree(b *testing.B) {
 	b.Run("rg", func(b *testing.B) { ratio(b, w, "find", in, rg, "--no-config", "--files", "--hidden") })
 	b.Run("again", func(b *testing.B) { ratioOf(b, w, "find", in, false, rg, "--no-config", "--files", "--hidden") })
 	b.Run("fd", func(b *testing.B) {
-		fd, err := exec.LookPath("fdfind") // its name on Debian
+		fd, err := exec.LookPath("fdfind") // the program's name on Debian
 		if err != nil {
 			fd = testenv.NeedsTool(b, "fd")
 		}

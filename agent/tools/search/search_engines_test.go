@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// engineTree is a workspace with a file for each way in which two engines could differ.
+// engineTree returns a workspace with a file for each way in which the engines could differ.
 func engineTree(t testing.TB, repository bool) *toolstest.World {
 	w := toolstest.NewWorld(t, map[string]string{
 		"main.go":                  "package main\n\nimport \"fmt\"\n\nfunc main() {\n\tfmt.Println(needle)\n}\n",
@@ -145,7 +145,7 @@ var engineSearches = map[string]toolstest.Input{
 	"symlinks":           {"pattern": "needle", "paths": []string{"link", "linked.go"}},
 }
 
-// Both engines return the same bytes: what a model learns must not depend on what is installed.
+// Both engines return the same bytes: the result must not depend on what is installed.
 func TestSearchEnginesAgree(t *testing.T) {
 	rg := testenv.NeedsTool(t, "rg")
 	for _, repository := range []bool{true, false} {
@@ -161,7 +161,7 @@ func TestSearchEnginesAgree(t *testing.T) {
 	}
 }
 
-// ripgrep 13 hangs at an empty match before a carriage return.
+// ripgrep 13 hangs on an empty match before a carriage return.
 func TestSearch_CarriageReturns(t *testing.T) {
 	rg := testenv.NeedsTool(t, "rg")
 	files := map[string]string{"2/bad": "needle\r\r\n"}
@@ -207,7 +207,7 @@ func searchBy(t testing.TB, search agent.Tool, w *toolstest.World, in toolstest.
 	return text.String()
 }
 
-// Both engines leave out the same hidden and globally ignored files.
+// Both engines omit the same hidden and globally ignored files.
 func TestSearchEnginesAgreeOnWhatIsLeftOut(t *testing.T) {
 	rg := testenv.NeedsTool(t, "rg")
 	files := map[string]string{".gitignore": "!kept.log\n", "sub/.git/HEAD": "", "sub/.gitignore": "c.txt\n"}
@@ -265,7 +265,7 @@ func TestSearchEnginesAgreeOnWhatIsLeftOut(t *testing.T) {
 	}
 }
 
-// The limit falls on the same match, whichever order ripgrep works in.
+// The limit applies at the same match, in whichever order ripgrep searches.
 func TestSearchEnginesAgreeOnTheCap(t *testing.T) {
 	rg := testenv.NeedsTool(t, "rg")
 	files := make(map[string]string)

@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 
-// brokenRipgrep is an rg that fails in some way.
+// brokenRipgrep is an rg that fails in a given way.
 type brokenRipgrep struct {
 	out string
 	err error
@@ -26,7 +26,7 @@ func (b brokenRipgrep) Output(context.Context, agent.Program, int) ([]byte, erro
 	return []byte(b.out), b.err
 }
 
-// A failure of ripgrep must not cost the model its search.
+// If ripgrep fails, the search still succeeds.
 func TestSearchWithoutRipgrep(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"a.txt": "needle\n"})
 	for name, programs := range map[string]agent.Programs{
@@ -98,12 +98,12 @@ func TestSearchMissingPath(t *testing.T) {
 	if err := toolstest.Fails(t, w, "search", toolstest.Input{"pattern": "x", "paths": []string{"a.txt"}}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "did you mean src/a.txt?") {
 		t.Errorf("%v", err)
 	}
-	// A comma in a name is no list.
+	// A comma in a name does not make a list.
 	w.Put(t, "a,b.txt", "x\n")
 	toolstest.Same(t, "text", toolstest.Run(t, w, "search", toolstest.Input{"pattern": "x", "paths": []string{"a,b.txt"}}).Text, "a,b.txt\n    1:x")
 }
 
-// Files with secrets are searched only if the call names them, which asks the user.
+// Files with secrets are searched only if the call names them, which requires permission.
 func TestSearch_Secrets(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{".env": "KEY=needle\n", "sub/x.pem": "needle\n", "a.txt": "needle\n", ".env.example": "KEY=needle\n"})
 	w.Readable = func(path string) bool { return path != w.Path(".env") && path != w.Path("sub/x.pem") }

@@ -42,7 +42,7 @@ func treeWorld(t testing.TB, dir string) *toolstest.World {
 	return w
 }
 
-// treeSearches are searches of real trees. Paths that begin with "!" are only for the standard library.
+// treeSearches are searches of real trees. Those whose paths begin with "!" are only for the standard library.
 var treeSearches = []toolstest.Input{
 	// Texts.
 	{"pattern": "TODO"},
@@ -130,8 +130,8 @@ var treeSearches = []toolstest.Input{
 	{"pattern": "zip", "paths": []string{"!archive/zip/testdata"}},
 }
 
-// The two engines find the same bytes in real trees. Searches of a certain tree run there. The two large trees share the others, as each
-// search of them takes a second.
+// The two engines find the same bytes in real trees. Searches meant for a certain tree run only there. The two large trees share
+// the others, because each search takes a second.
 func TestSearchEnginesAgreeOnRealTrees(t *testing.T) {
 	rg := testenv.NeedsTool(t, "rg")
 	std := standardLibrary(t)
@@ -158,7 +158,8 @@ func TestSearchEnginesAgreeOnRealTrees(t *testing.T) {
 	}
 }
 
-// searchIn returns a search without the marks of its paths. marked reports that it had any, ok is false if it is not for this tree.
+// searchIn returns a search without the marks in its paths. marked reports whether it had any; ok is false if it is not for this
+// tree.
 func searchIn(in toolstest.Input, std bool) (search toolstest.Input, marked, ok bool) {
 	paths, ok := in["paths"].([]string)
 	if !ok {

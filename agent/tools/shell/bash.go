@@ -1,4 +1,4 @@
-// Package shell holds the tools that run commands: bash, job, eval and ssh.
+// Package shell implements the tools that run commands: bash, job, eval and ssh.
 package shell
 
 import (
@@ -38,21 +38,21 @@ type bashInput struct {
 	Async   bool              `json:"async,omitzero" jsonschema:"run it in the background, as a job; the call returns at once"`
 }
 
-// BashSettings are the settings of commands.
+// BashSettings configures commands.
 type BashSettings struct {
 	// MaxTimeout bounds the timeout of a command, in seconds. Zero means an hour.
 	MaxTimeout float64
-	// AutoBackground is how long a call waits for a command before it becomes a background job. Zero means to its end.
+	// AutoBackground is how long a call waits for a command before the command becomes a background job. Zero means until it ends.
 	AutoBackground time.Duration
 	Sandbox        SandboxMode
-	// SandboxNetwork lets commands in the sandbox open sockets. SandboxWrite are absolute directories that they may change in addition to
-	// the roots and those for temporary files.
+	// SandboxNetwork allows commands in the sandbox to open sockets. SandboxWrite lists absolute directories that they may change
+	// in addition to the roots and those for temporary files.
 	SandboxNetwork bool
 	SandboxWrite   []string
-	// SandboxKeep are absolute directories that commands in the sandbox do not change although they lie in a directory for temporary files:
-	// the user's home directory and gjc's own.
+	// SandboxKeep lists absolute directories that commands in the sandbox may not change although they are nested in a directory
+	// for temporary files: the user's home directory and gjc's own.
 	SandboxKeep []string
-	// Intercept refuses commands that another tool does better.
+	// Intercept refuses commands for which another tool is better.
 	Intercept bool
 	// Rules are checked before the built-in ones of Intercept.
 	Rules []InterceptRule
@@ -71,8 +71,8 @@ const (
 // SandboxModes lists all modes.
 func SandboxModes() []SandboxMode { return []SandboxMode{SandboxOff, SandboxAuto, SandboxRequire} }
 
-// sandbox returns what a command of a call may do, or nil if it may do what the user may. temp is the directory for its temporary files if
-// it cannot be the usual one.
+// sandbox returns the permissions of a call's command, or nil if it has all of the user's. temp is the directory for its temporary
+// files if it cannot be the usual one.
 func (s *BashSettings) sandbox(call *agent.Call) (box *agent.Sandbox, temp string) {
 	if s.Sandbox == "" || s.Sandbox == SandboxOff {
 		return nil, ""
@@ -115,7 +115,7 @@ func (s *BashSettings) protects(call *agent.Call, dir string) bool {
 	})
 }
 
-// tempEnv returns the variable for the directory for temporary files, if it is not the usual one.
+// tempEnv returns the environment variable for the directory for temporary files, if it is not the usual one.
 func tempEnv(dir string) []string {
 	if dir == "" {
 		return nil
@@ -144,7 +144,7 @@ type bashCommand struct {
 	env  []string
 	// timeout is in seconds; zero for none.
 	timeout float64
-	// head and tail bound the lines of the output that the model gets; zero for all.
+	// head and tail bound the number of output lines that the model receives; zero for all.
 	head, tail int
 	notes      []string
 	// gone reports that the shell's last directory no longer exists.
@@ -192,7 +192,7 @@ func (s *BashSettings) command(ctx context.Context, call *agent.Call, in *bashIn
 	return c, nil
 }
 
-// limit sets the timeout of a command to the wanted one, in seconds, as far as that is allowed. Zero leaves the usual one.
+// limit sets the timeout of a command to the requested number of seconds, within the maximum. Zero keeps the default.
 func (s *BashSettings) limit(c *bashCommand, wanted float64) {
 	most := toolkit.MaxBashTimeout
 	if s.MaxTimeout > 0 {
@@ -207,7 +207,7 @@ func (s *BashSettings) limit(c *bashCommand, wanted float64) {
 	}
 }
 
-// inSeconds returns a time for a sentence.
+// inSeconds formats a duration for a sentence.
 func inSeconds(s float64) string {
 	if s == 1 {
 		return "1 second"
@@ -228,8 +228,8 @@ func (s *BashSettings) plan(ctx context.Context, call *agent.Call, in *bashInput
 			return nil, err
 		}
 	}
-	// A variable can make any program run another one (BASH_ENV, PAGER), so the question and the remembered answer include them. They are
-	// lines of their own, because before "!", "for" or "export" they would change the command.
+	// A variable can make any program run another one (BASH_ENV, PAGER), so the question and the remembered answer include the
+	// variables. They are on separate lines, because before "!", "for" or "export" they would change the command.
 	title := toolkit.CommandTitle(c.assignments(" ") + in.Command)
 	plan := &agent.CallPlan{
 		Title:   title,
@@ -242,7 +242,7 @@ func (s *BashSettings) plan(ctx context.Context, call *agent.Call, in *bashInput
 	return plan, nil
 }
 
-// assignments returns the environment of the call as shell assignments, each followed by end; empty for none.
+// assignments returns the environment of the call as shell assignments, each followed by end; empty if there is none.
 func (c *bashCommand) assignments(end string) string {
 	var s strings.Builder
 	for _, kv := range c.env {
@@ -252,7 +252,7 @@ func (c *bashCommand) assignments(end string) string {
 	return s.String()
 }
 
-// shown returns the command as the editor shows it.
+// shown returns the command in the form that the editor shows.
 func (c *bashCommand) shown(call *agent.Call, in *bashInput) []agent.Content {
 	text := "$ " + c.assignments(" ") + strings.TrimSpace(in.Command)
 	if c.dir != call.Workspace.Cwd && c.line == strings.TrimSpace(in.Command) {
@@ -299,11 +299,11 @@ type bashRun struct {
 	sandbox *agent.Sandbox
 	// temp is the directory for temporary files if the sandbox does not allow the usual one.
 	temp string
-	// shown has the content that the editor shows above the output.
+	// shown is the content that the editor shows above the output.
 	shown []agent.Content
 	live  *toolkit.LiveOutput
 	exec  agent.Execution
-	// state is where the shell writes its state at its end.
+	// state is the file to which the shell writes its state when it ends.
 	state string
 }
 
@@ -337,7 +337,7 @@ func (r *bashRun) begin(ctx context.Context, c agent.Command) (err error) {
 	return nil
 }
 
-// wait waits for the command until it ends or becomes a background job.
+// wait waits until the command ends or becomes a background job.
 func (r *bashRun) wait(ctx context.Context, patience time.Duration) (*agent.Result, error) {
 	waitCtx, cancel := context.WithTimeoutCause(ctx, r.limit(), errBashTimeout)
 	defer cancel()
@@ -353,7 +353,7 @@ func (r *bashRun) wait(ctx context.Context, patience time.Duration) (*agent.Resu
 	return r.close(ctx, waitCtx, status, err, true)
 }
 
-// errBashPatience ends the wait for a command that becomes a background job.
+// errBashPatience ends the wait for a command that then becomes a background job.
 var errBashPatience = errors.New("the command takes long")
 
 // limit returns the timeout of the command.
@@ -367,11 +367,11 @@ func (r *bashRun) limit() time.Duration {
 // noBashTimeout is the timeout of background commands: they end with the session.
 const noBashTimeout = 100 * 365 * 24 * time.Hour
 
-// close ends a command and returns its result. The state of foreground commands is kept for the next one.
+// close ends a command and returns its result. The state after a foreground command is kept for the next one.
 func (r *bashRun) close(ctx, waitCtx context.Context, status agent.ExitStatus, werr error, foreground bool) (result *agent.Result, err error) {
 	defer r.live.Close()
 	after := context.WithoutCancel(ctx)
-	defer r.call.Values.FilesChanged() // whatever the command did
+	defer r.call.Values.FilesChanged() // whatever the command did to files
 	defer func() {
 		if rerr := r.exec.Release(after); rerr != nil && result != nil {
 			result.Text = "[" + rerr.Error() + "]\n" + result.Text // the outcome comes last
@@ -412,7 +412,7 @@ func (r *bashRun) background(ctx context.Context, how string) *agent.Result {
 	}
 }
 
-// ended returns the result of a command that ended by itself.
+// ended returns the result of a command that ended on its own.
 func (r *bashRun) ended(ctx context.Context, status agent.ExitStatus) (*agent.Result, error) {
 	out, err := r.output(ctx)
 	if err != nil {
@@ -467,13 +467,13 @@ type bashRaw struct {
 	Job string `json:"job,omitzero"`
 }
 
-// result joins the parts of a result. last is how the command failed; empty for success.
+// result joins the parts of a result. last says how the command failed; empty for success.
 func (r *bashRun) result(out toolkit.BashOutput, last string, raw bashRaw) *agent.Result {
 	text := cmp.Or(strings.TrimRight(out.Text, "\n"), "(no output)")
 	notes := append(out.Notes, r.command.notes...)
 	content := append([]agent.Content(nil), r.shown...)
 	if r.exec.TerminalID() == "" {
-		content = append(content, agent.TextContent{Text: toolkit.JoinNotes(text, notes)}) // people get all of it
+		content = append(content, agent.TextContent{Text: toolkit.JoinNotes(text, notes)}) // people see all of it
 	}
 	text, cut := headTail(text, r.command.head, r.command.tail)
 	if cut != "" {
@@ -492,7 +492,7 @@ func (r *bashRun) result(out toolkit.BashOutput, last string, raw bashRaw) *agen
 	return &agent.Result{Text: text, Content: content, Raw: raw, IsError: last != ""}
 }
 
-// headTail returns the first head lines of a text, and the last tail of those; zero means all. cut says what was left out.
+// headTail returns the first head lines of a text, and the last tail of those; zero means all. cut describes the omitted lines.
 func headTail(output string, head, tail int) (shown, cut string) {
 	lines := strings.Split(output, "\n")
 	all := len(lines)
@@ -508,7 +508,7 @@ func headTail(output string, head, tail int) (shown, cut string) {
 	return strings.Join(lines, "\n"), fmt.Sprintf("%d of %s, by head and tail", len(lines), text.Count(all, "line"))
 }
 
-// signalCodes are the exit codes by which shells report a signal: 128 and its number.
+// signalCodes maps the exit codes by which shells report a signal: 128 plus its number.
 var signalCodes = map[string]int{"HUP": 129, "INT": 130, "QUIT": 131, "ABRT": 134, "FPE": 136, "SEGV": 139, "PIPE": 141, "TERM": 143}
 
 // killedCode is the code for KILL, and for rare signals.
@@ -523,7 +523,7 @@ func sandboxNote(s *agent.Sandbox) string {
 	return note + ". If that is what it failed for, tell the user; bash.sandbox in config.yml decides."
 }
 
-// RunCheck runs a command line of a tool in the session's own directory and in the foreground.
+// RunCheck runs a command line for a tool, in the session's own directory and in the foreground.
 func RunCheck(ctx context.Context, call *agent.Call, line string) (*agent.Result, error) {
 	r := &bashRun{
 		call: call, command: &bashCommand{line: line, dir: call.Workspace.Cwd, timeout: toolkit.BashTimeout},

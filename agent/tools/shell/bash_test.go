@@ -30,7 +30,7 @@ func TestBashResults(t *testing.T) {
 	for name, c := range map[string]struct {
 		term    *toolstest.Terminal
 		timeout float64
-		want    string // the text, or part of the error
+		want    string // the expected text, or part of the error
 		failed  bool   // IsError
 		err     bool
 		calls   []string
@@ -126,7 +126,7 @@ func TestBashResults(t *testing.T) {
 	}
 }
 
-// The terminal must be in the tool call before the command has ended, and its output must not be there twice.
+// The terminal must be in the tool call before the command has ended, and its output must not appear twice.
 func TestBashShowsTheEditorsTerminal(t *testing.T) {
 	term := &toolstest.Terminal{ID: "term_1", Chunks: []toolstest.Chunk{{After: time.Second, Text: "hi\n"}}}
 	w := bashWorld(t, term)
@@ -142,7 +142,7 @@ func TestBashShowsTheEditorsTerminal(t *testing.T) {
 	toolstest.Same(t, "output limit", term.Command().OutputLimit, 50<<10)
 }
 
-// head and tail are for the model. People see all of the output, and how the command ended is not lost.
+// head and tail apply to the model's text. People see all of the output, and the outcome of the command is kept.
 func TestBashHeadAndTail(t *testing.T) {
 	for _, tt := range []struct {
 		head, tail int
@@ -184,7 +184,7 @@ func TestBashCancel(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			go func() {
-				time.Sleep(5 * time.Second) // of the bubble's clock
+				time.Sleep(5 * time.Second) // on the bubble's clock
 				cancel(errors.New("the user said stop"))
 			}()
 			start := time.Now()
@@ -200,7 +200,7 @@ func TestBashCancel(t *testing.T) {
 	}
 }
 
-// A command with much output must not flood the editor, and one with little must not be held back.
+// A command with a lot of output must not flood the editor, and the output of one with little must not be delayed.
 func TestBashStreams(t *testing.T) {
 	var chunks []toolstest.Chunk
 	for i := range 1000 {
@@ -211,7 +211,7 @@ func TestBashStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		done := make(chan *agent.Result)
 		go func() { done <- toolstest.Run(t, w, "bash", toolstest.Input{"command": "x"}) }()
-		time.Sleep(5 * time.Second) // of the bubble's clock
+		time.Sleep(5 * time.Second) // on the bubble's clock
 		synctest.Wait()
 		var text strings.Builder
 		reports := w.Progress()
@@ -230,7 +230,7 @@ func TestBashStreams(t *testing.T) {
 	})
 }
 
-// A command that never stops printing must neither fill the memory nor the editor.
+// A command that never stops printing must fill neither the memory nor the editor.
 func TestBashStreamIsBounded(t *testing.T) {
 	line := strings.Repeat("x", 1023) + "\n"
 	var chunks []toolstest.Chunk
@@ -392,7 +392,7 @@ func TestBashRefuses(t *testing.T) {
 	}
 }
 
-// A line with variables is judged as it is: before "!" or "for" they would change the command.
+// A line with variables is judged unchanged: before "!" or "for" they would change the command.
 func TestBashPlan_JudgesTheLine(t *testing.T) {
 	w := bashWorld(t, &toolstest.Terminal{})
 	for line, risky := range map[string]bool{

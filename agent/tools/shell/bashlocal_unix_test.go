@@ -22,7 +22,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// shellWorld is a world whose commands run.
+// shellWorld returns a world whose commands really run.
 func shellWorld(t *testing.T) *toolstest.World {
 	t.Helper()
 	testenv.NoLeaks(t)
@@ -60,7 +60,7 @@ func wantText(t *testing.T, res *agent.Result, want ...string) {
 	}
 }
 
-// The next command of the same session begins with the directory and the variables of the last one.
+// The next command of the same session starts with the directory and the variables of the previous one.
 func TestBash_State(t *testing.T) {
 	w := shellWorld(t)
 	bash := func(in toolstest.Input) *agent.Result { return toolstest.Run(t, w, "bash", in) }
@@ -83,7 +83,8 @@ func TestBash_State(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantText(t, bash(toolstest.Input{"command": "pwd"}), w.Dir, "is not there any more")
-	// A command's own trap, a shell that executes another program, and one that is killed leave no state and break nothing.
+	// A command with its own trap, a shell that executes another program, and a shell that is killed leave no state and break
+	// nothing.
 	for _, line := range []string{"trap 'echo bye' EXIT", "exec true", "kill -9 $$"} {
 		if _, err := with(t, w, new(tools.Settings), "bash", toolstest.Input{"command": line}); err != nil {
 			t.Errorf("%s: %v", line, err)
@@ -92,7 +93,7 @@ func TestBash_State(t *testing.T) {
 	toolstest.Same(t, "at last", bash(toolstest.Input{"command": "pwd"}).Text, w.Dir)
 }
 
-// Its files are deleted when the session ends.
+// The session's state files are deleted when it ends.
 func TestBash_StateFiles(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
@@ -120,7 +121,7 @@ func TestJob(t *testing.T) {
 	wantText(t, res, "in the background as job-1")
 	wantText(t, toolstest.Run(t, w, "job", toolstest.Input{"list": true}), "job-1 runs for", "echo begun; cat go")
 	for !strings.Contains(toolstest.Run(t, w, "job", toolstest.Input{"poll": []string{"job-1"}}).Text, "begun") {
-		// its output arrives at any time
+		// its output may arrive at any time
 	}
 	if about, text := late(w); text != "" {
 		t.Errorf("told of a job that runs: %s: %s", about, text)
@@ -146,7 +147,7 @@ func TestJob(t *testing.T) {
 	}
 }
 
-// late returns what a session reports to the model after its calls.
+// late returns the reports that a session sends to the model after its calls.
 func late(w *toolstest.World) (title, text string) {
 	for _, r := range w.Values.Reports() {
 		title, text = title+r.Title, text+r.Text
@@ -154,7 +155,7 @@ func late(w *toolstest.World) (title, text string) {
 	return title, text
 }
 
-// A job that is cancelled takes all its processes with it, even one that ignores signals; so does the session's end.
+// Cancelling a job ends all its processes, even one that ignores signals. So does the end of the session.
 func TestJob_Ends(t *testing.T) {
 	w := shellWorld(t)
 	stubborn := "trap '' TERM; (trap '' TERM; sleep 1000) & echo $! >> pids; echo $$ >> pids; wait; sleep 1000"
@@ -172,7 +173,7 @@ func TestJob_Ends(t *testing.T) {
 		t.Fatalf("there were %d processes", len(pids))
 	}
 	for _, pid := range pids {
-		for lives(t, pid) { // a killed process takes a moment to end
+		for lives(t, pid) { // a killed process takes a moment to exit
 			if time.Now().After(deadline) {
 				t.Fatalf("the process %s lives on", pid)
 			}
@@ -181,7 +182,7 @@ func TestJob_Ends(t *testing.T) {
 	}
 }
 
-// lives reports whether a process exists and has not ended: a zombie has a name without a program.
+// lives reports whether a process exists and has not ended: a zombie has a name but no program.
 func lives(t *testing.T, pid string) bool {
 	t.Helper()
 	if _, err := os.Stat("/proc/self/exe"); err == nil {
@@ -200,7 +201,7 @@ func diskOr(w *toolstest.World, name string) string {
 	return string(data)
 }
 
-// A command that takes long becomes a background job, if that is set.
+// A long-running command becomes a background job if that is configured.
 func TestBash_AutoBackground(t *testing.T) {
 	w := shellWorld(t)
 	toolstest.Run(t, w, "bash", toolstest.Input{"command": "mkfifo go"})
@@ -268,7 +269,7 @@ func TestBash_Intercept(t *testing.T) {
 	}
 }
 
-// A required sandbox that does not exist keeps a command from running; an optional one does not.
+// A missing sandbox prevents commands from running if it is required, but not if it is optional.
 func TestBash_NoSandbox(t *testing.T) {
 	w := shellWorld(t)
 	set := &tools.Settings{Bash: shell.BashSettings{Sandbox: shell.SandboxRequire}}

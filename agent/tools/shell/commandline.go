@@ -11,8 +11,8 @@ import (
 // cdFirst matches "cd X && rest" with a plain word for X: no quotes, variables, "~" or "-".
 var cdFirst = lazyregexp.New(`^cd[ \t]+([A-Za-z0-9_./@%+,:=][-A-Za-z0-9_./@%+,:=]*)[ \t]*&&[ \t]*([^\n]+)$`)
 
-// leadingCd splits "cd X && rest" if rest in X does what the whole line does. With a background job it does not: "cd X && a & b" runs b
-// outside X.
+// leadingCd splits "cd X && rest" if running rest in X is equivalent to the whole line. With a background job it is not: "cd X && a
+// & b" runs b outside X.
 func leadingCd(line string) (dir, rest string, ok bool) {
 	m := cdFirst().FindStringSubmatch(line)
 	if m == nil {

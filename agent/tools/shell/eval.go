@@ -128,7 +128,7 @@ func (e *evalRun) run(ctx context.Context) (*agent.Result, error) {
 	shown := e.in.plan().Content
 	live := toolkit.NewLiveOutput(e.call.Update, shown)
 	defer live.Close()
-	defer e.call.Values.FilesChanged() // whatever the code did
+	defer e.call.Values.FilesChanged() // whatever the code did to files
 	failed := ""
 	for i := range e.in.Cells {
 		var err error
@@ -153,7 +153,7 @@ func (e *evalRun) run(ctx context.Context) (*agent.Result, error) {
 	return &agent.Result{Text: text, Content: content, IsError: failed != ""}, nil
 }
 
-// cell runs one cell. failed is how it failed, empty for success.
+// cell runs one cell. failed says how it failed; empty for success.
 func (e *evalRun) cell(ctx context.Context, i int, live *toolkit.LiveOutput) (failed string, err error) {
 	c := &e.in.Cells[i]
 	name := "The cell"
@@ -218,7 +218,7 @@ func (e *evalRun) cell(ctx context.Context, i int, live *toolkit.LiveOutput) (fa
 	}
 }
 
-// keep adds to the end of the output.
+// keep appends to the kept end of the output.
 func (e *evalRun) keep(b []byte) {
 	e.tail = append(e.tail, b...)
 	if len(e.tail) > 4*toolkit.MaxText {

@@ -23,7 +23,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// pythonWorld is a world with the machine's Python.
+// pythonWorld returns a world with the machine's Python.
 func pythonWorld(t *testing.T) *toolstest.World {
 	t.Helper()
 	testenv.NeedsTool(t, "python3")
@@ -86,7 +86,7 @@ func TestEval(t *testing.T) {
 	}
 }
 
-// A traceback has only the user's part, with its lines.
+// A traceback contains only the user's frames, with their lines.
 func TestEval_Errors(t *testing.T) {
 	w := pythonWorld(t)
 	py(t, w, "def f():\n    return 1 / 0")
@@ -115,7 +115,7 @@ func TestEval_Errors(t *testing.T) {
 	}
 }
 
-// Whatever code does with its streams, the next cell runs.
+// Whatever code does to its streams, the next cell runs.
 func TestEval_Rude(t *testing.T) {
 	w := pythonWorld(t)
 	py(t, w, "import os, sys, threading")
@@ -188,8 +188,8 @@ func TestEval_Timeout(t *testing.T) {
 	}
 }
 
-// A user who cancels stops the cell, also when the first signal arrives just before a system call and does not end it: the second
-// cell takes that signal itself, so that no handler runs.
+// Cancelling stops the cell, even if the first signal arrives just before a system call and does not end it. The code of the second
+// case consumes that signal itself, so that no handler runs.
 func TestEval_Cancel(t *testing.T) {
 	for name, code := range map[string]string{
 		"asleep": "import time\nprint('on', flush=True)\ntime.sleep(1000)",
@@ -236,7 +236,7 @@ func TestEval_EndsWithSession(t *testing.T) {
 	}
 }
 
-// zombie reports whether a process has ended and waits to be reaped.
+// zombie reports whether a process has ended and is waiting to be reaped.
 func zombie(pid int) bool {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && strings.Contains(string(data), ") Z ")
