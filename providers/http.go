@@ -19,10 +19,10 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// HTTPOptions configures connections to models. The zero value suits most users.
+// HTTPOptions configures connections to model servers. The zero value suits most users.
 type HTTPOptions struct {
-	// Proxy is the address of a proxy for all requests: http, https or socks5. If empty, the environment names the proxies:
-	// HTTPS_PROXY, HTTP_PROXY, NO_PROXY.
+	// Proxy is the URL of a proxy for all requests: http, https or socks5. If empty, the environment variables HTTPS_PROXY,
+	// HTTP_PROXY and NO_PROXY apply.
 	Proxy string
 	// NoProxy lists the hosts that are reached without Proxy, in the syntax of NO_PROXY. The loopback interface is always one.
 	NoProxy []string

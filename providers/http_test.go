@@ -67,7 +67,7 @@ func TestHTTPOptions_Mistakes(t *testing.T) {
 	}
 }
 
-// A proxy takes the requests to other machines, and those to this machine only if NoProxy does not exclude them.
+// A proxy handles requests to other machines, and requests to this machine unless NoProxy excludes it.
 func TestHTTPOptions_Proxy(t *testing.T) {
 	testenv.NoLeaks(t)
 	var asked []string

@@ -23,7 +23,7 @@ func TestModelInfo_Price(t *testing.T) {
 	for name, tt := range map[string]struct {
 		usage providers.Usage
 		tier  string
-		want  float64 // millionths
+		want  float64 // in millionths of a dollar
 	}{
 		"at the border": {at, "", 500 + 300*0.5 + 200*2 + 50000},
 		"above":         {above, "", 500*3 + 301 + 200*6 + 100000},
@@ -41,7 +41,7 @@ func TestModelInfo_Price(t *testing.T) {
 	}
 }
 
-// Prices and their sums have no rounding errors of binary fractions.
+// Prices and their sums have no binary rounding errors.
 func TestPrice_Digits(t *testing.T) {
 	cost := providers.Cost{Input: 0.15, Output: 0.6, CacheRead: 0.075, CacheWrite: 0.3}
 	var sum providers.Price

@@ -14,7 +14,7 @@ var (
 	ErrRequiredProvider = errors.New("the provider is required and cannot be disabled")
 )
 
-// ProviderState says where a provider's requests go. It holds no secrets.
+// ProviderState describes where a provider's requests go. It holds no secrets.
 type ProviderState struct {
 	ID string
 	// Supported lists the API types, in ACP's terms, that the provider can be redirected to; empty for none.
@@ -38,7 +38,7 @@ type Account struct {
 	// Label is for people, such as "Anthropic API key".
 	Label    string
 	Provider string
-	// Source names the place of the credential: "--api-key", "auth.json", "keyring", "environment NAME", "models.yml" or
+	// Source names where the credential comes from: "--api-key", "auth.json", "keyring", "environment NAME", "models.yml" or
 	// "editor".
 	Source string
 	// Active reports that requests use the credential. It is false if another credential of the provider takes precedence, or

@@ -44,7 +44,7 @@ type Request struct {
 	ServiceTier string
 	// SessionID lets APIs use one cache for the requests of a session. Optional.
 	SessionID string
-	// HasCall reports whether an id belongs to a tool call that Messages lacks: one of another branch, or one that was
+	// HasCall reports whether an id belongs to a tool call that is not in Messages: one on another branch, or one that was
 	// compacted. A model does not reuse such an id for a new call. Optional.
 	HasCall func(id string) bool
 	// ForceTool is the name of the tool that the answer must call. If empty, or if the API cannot force a tool, the model
@@ -135,11 +135,12 @@ type Text struct {
 // Thinking is a model's reasoning.
 type Thinking struct {
 	Text string
-	// Signature proves to the API that the thinking is unchanged; opaque. For redacted thinking it is the whole payload.
+	// Signature is opaque data that proves to the API that the thinking is unchanged. For redacted thinking it is the whole
+	// payload.
 	Signature string
 	Redacted  bool
-	// Field is the member of the API's message that contained the text, if the API has several. The text is sent back in it. It
-	// proves nothing: the text may be changed.
+	// Field is the member of the API's message that contained the text, if the API has several. The text is sent back in that
+	// member. Field proves nothing: the text may be changed.
 	Field string
 }
 
@@ -274,7 +275,7 @@ func (c Cost) Price(u Usage) Price {
 	return c.AtLeast(u)
 }
 
-// AtLeast returns the price of several requests that used u, as if none of them had a long prompt.
+// AtLeast returns the minimum price of several requests that used u: the price if none of them had a long prompt.
 func (c Cost) AtLeast(u Usage) Price {
 	return Price{
 		Input: c.Input * float64(u.Input) / 1e6, Output: c.Output * float64(u.Output) / 1e6,

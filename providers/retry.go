@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// RetryPolicy decides whether to retry a failed model call, and how long to wait before. The zero value is a good policy.
+// RetryPolicy decides whether to retry a failed model call and how long to wait first. The zero value is a good policy.
 type RetryPolicy struct {
 	// Attempts is the number of times that a request is sent, including the first. If zero, 4.
 	Attempts int
@@ -23,8 +23,8 @@ type RetryPolicy struct {
 	Now func() time.Time
 }
 
-// Next reports whether to send the request again after it has failed for the failed-th time in a row (1 for the first), and how
-// long to wait before. It does not retry a nil error, the end of a context, and errors that are no [*Error].
+// Next reports whether to send the request again after it has failed failed times in a row, and how long to wait first. It does not
+// retry after a nil error, the end of a context, or an error that is not an [*Error].
 func (p RetryPolicy) Next(failed int, err error) (wait time.Duration, again bool) {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || !e.Retryable() || failed >= p.Tries() {
@@ -65,8 +65,8 @@ func (p RetryPolicy) Wait(ctx context.Context, d time.Duration) error {
 // Tries returns how often a request is sent altogether.
 func (p RetryPolicy) Tries() int { return orDefault(p.Attempts, 4) }
 
-// Asked returns how long the provider asks to wait before the next request, even if that exceeds MaxAsked. It returns zero if
-// err is no [*Error] or does not say.
+// Asked returns the wait before the next request that the provider has requested, even if it exceeds MaxAsked. It returns zero if
+// err is not an [*Error] or requests no wait.
 func (p RetryPolicy) Asked(err error) time.Duration {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {

@@ -18,7 +18,7 @@ const (
 	customSystemPrompt = "gjc.system_prompt"
 )
 
-// SystemPrompt is an addition to the system prompt, or a replacement of it, that a client has set.
+// SystemPrompt is a client's addition to the system prompt, or its replacement.
 type SystemPrompt struct {
 	// Mode is "append" or "override".
 	Mode string `json:"mode"`
@@ -116,9 +116,9 @@ func (t titleData) yields(next titleData) bool {
 	return t.Source != titleUser || t.Title == "" || next.Source == titleUser
 }
 
-// SetTitle names the session. source is "auto" or "user". An automatic title never replaces one that the user has set;
-// SetTitle returns [ErrUserTitle] then. An empty title with source "user" deletes the title. The title is stored in an
-// entry, and the header stays unchanged.
+// SetTitle names the session. source is "auto" or "user". An automatic title never replaces one that the user has set; SetTitle
+// returns [ErrUserTitle] instead. An empty title with source "user" deletes the title. The title is stored in an entry; the header
+// stays unchanged.
 func (l *Log) SetTitle(title, source string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

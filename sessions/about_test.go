@@ -45,7 +45,7 @@ func TestSetTitle_AutomaticNeverReplacesTheUsers(t *testing.T) {
 	set("auto 5", "auto", nil)
 	is("auto 5")
 
-	// A program without this rule has added entries.
+	// Another program, which does not follow this rule, has added entries.
 	set("mine 3", "user", nil)
 	appendEntry(t, l, sessions.Custom{CustomType: sessions.CustomTitle, Data: raw(`{"title":"theirs","source":"auto"}`)})
 	is("mine 3")
@@ -74,7 +74,7 @@ func TestSetTitle_HeaderOfTheUser(t *testing.T) {
 }
 
 func TestSetDirectories_LatestIsReported(t *testing.T) {
-	for _, more := range []int{0, 200} { // a small file, and one that the list does not read to the end
+	for _, more := range []int{0, 200} { // a small file, and one that List does not read to the end
 		s := newStore(t, unsynced)
 		l, err := s.Create(t.Context(), sessions.Header{Cwd: "/w", AdditionalDirectories: []string{"/a"}})
 		if err != nil {
@@ -187,7 +187,7 @@ func TestClear_EmptiesTheContextAlone(t *testing.T) {
 	if len(allEntries(t, l)) != cleared+1 {
 		t.Error("the file has lost what was cleared")
 	}
-	// Twice, and back again.
+	// Clear again, then rewind.
 	if err := l.Clear(); err != nil {
 		t.Fatal(err)
 	}

@@ -116,8 +116,8 @@ func TestArchive_NotFound(t *testing.T) {
 	}
 }
 
-// Two processes toggle the mark of a session that a third one deletes. No call fails for another reason, and no file is
-// left.
+// Two processes toggle the mark of a session that a third one deletes. Calls fail only because the session was deleted, and no file
+// is left.
 func TestArchive_BetweenProcessesAndDelete(t *testing.T) {
 	s := newStore(t)
 	for round := range 5 {
@@ -167,5 +167,5 @@ func TestArchive_BetweenProcessesAndDelete(t *testing.T) {
 	}
 }
 
-// isNotEmpty reports the error for a directory in which a file was created while it was removed.
+// isNotEmpty reports whether err means that a directory got a file while it was being removed.
 func isNotEmpty(err error) bool { return errors.Is(err, syscall.ENOTEMPTY) }

@@ -24,7 +24,7 @@ type Artifacts struct {
 	// sync makes artifacts survive a power cut, like the messages that name them.
 	sync bool
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	scanned bool       // the directory has been read
 	next    int
 }

@@ -21,8 +21,8 @@ const blobPrefix = "blob:sha256:"
 const (
 	// blobThreshold is the length, in base64, from which an image is stored as a blob and not in the session file.
 	blobThreshold = 1024
-	// blobFresh is the age up to which a new reference may use an existing blob. An older blob is written again,
-	// because [Store.GC] may be about to remove it.
+	// blobFresh is the maximum age of a blob that a new reference may use. An older blob is written again, because [Store.GC] may
+	// be about to remove it.
 	blobFresh = time.Hour
 )
 
@@ -35,7 +35,7 @@ func blobName(ref string) (string, error) {
 	return sum, nil
 }
 
-// readBlob returns the bytes of a reference. It returns an error if they do not match their hash.
+// readBlob returns the content of the blob that a reference names. It returns an error if the content does not match the hash.
 func (s *Store) readBlob(ref string) ([]byte, error) {
 	name, err := blobName(ref)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *Store) readBlob(ref string) ([]byte, error) {
 	return data, nil
 }
 
-// putBlob stores data, unless it is stored already, and returns its reference. With sync the data survives a power cut.
+// putBlob stores data, unless it is already stored, and returns its reference. If sync is set, the data survives a power cut.
 func (s *Store) putBlob(data []byte, sync bool) (ref string, err error) {
 	sum := sha256.Sum256(data)
 	name := hex.EncodeToString(sum[:])
@@ -76,7 +76,7 @@ func (s *Store) putBlob(data []byte, sync bool) (ref string, err error) {
 
 const tempSuffix = ".tmp"
 
-// replace creates or replaces a file atomically. With sync it survives a power cut.
+// replace creates or replaces a file atomically. If sync is set, the file survives a power cut.
 func (s *Store) replace(path string, data []byte, sync bool) (err error) {
 	dir := filepath.Dir(path)
 	temp := filepath.Join(dir, "."+filepath.Base(path)+"."+tempID()+tempSuffix)
@@ -101,7 +101,7 @@ func (s *Store) replace(path string, data []byte, sync bool) (err error) {
 	return s.fs.SyncDir(dir)
 }
 
-// writeAll writes data to a new file and closes it, with sync so that the data survives a power cut.
+// writeAll writes data to a new file and closes it. If sync is set, the data survives a power cut.
 func writeAll(f File, data []byte, sync bool) error {
 	n, err := f.Write(data)
 	if err == nil && n < len(data) {

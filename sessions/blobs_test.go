@@ -194,7 +194,7 @@ func TestBlobs_OldOneIsRewritten(t *testing.T) {
 	}
 }
 
-// A reference to a blob cannot point to another file.
+// A reference to a blob cannot name a file outside the blob directory.
 func FuzzBlobReference(f *testing.F) {
 	for _, ref := range []string{refOf([]byte("x")), "blob:sha256:", "blob:sha256:../../etc/passwd", "blob:sha256:" + strings.Repeat("A", 64), "blob:md5:00"} {
 		f.Add(ref)

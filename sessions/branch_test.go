@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// drawn returns a tree as text: one entry a line, indented by depth, the active branch marked with a star.
+// drawn returns a tree as text: one entry per line, indented by depth, the active branch marked with a star.
 func drawn(nodes []*sessions.TreeNode, depth int) []string {
 	var out []string
 	for _, n := range nodes {
@@ -235,7 +235,7 @@ func TestMove(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := l.Path()
-	for _, cwd := range []string{"/w/new", "/w/new", "/w-new", "/w/demo"} { // two of them have one directory
+	for _, cwd := range []string{"/w/new", "/w/new", "/w-new", "/w/demo"} { // two of them share a session directory
 		if err := s.Move(t.Context(), l.ID(), cwd); err != nil {
 			t.Fatal(err)
 		}

@@ -42,9 +42,8 @@ type Pruned struct {
 	Entries []string `json:"entries"`
 }
 
-// Messages returns the conversation as the model receives it: the messages of the active branch, without details, where
-// the summary of the last compaction replaces the messages before it. After a crash, tool calls at the end can lack
-// their results.
+// Messages returns the conversation as the model receives it: the messages of the active branch, without details. The summary of
+// the last compaction replaces the messages before it. After a crash, tool calls at the end may lack their results.
 func (l *Log) Messages() ([]providers.Message, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,7 +62,7 @@ func (l *Log) Messages() ([]providers.Message, error) {
 	return messagesOf(seen, PrunedOf(branch)), nil
 }
 
-// MessagesOf returns what [Log.Messages] returns, for a branch in memory, oldest entry first.
+// MessagesOf returns what [Log.Messages] would return for branch, a branch in memory, oldest entry first.
 func MessagesOf(branch []Entry) []providers.Message {
 	seen := branch
 	for at, e := range slices.Backward(branch) {
@@ -82,7 +81,7 @@ func MessagesOf(branch []Entry) []providers.Message {
 	return messagesOf(seen, PrunedOf(branch))
 }
 
-// messagesOf converts the entries that a model receives to messages. A compaction counts only at the start.
+// messagesOf converts the entries that a model receives to messages. It ignores a compaction that is not the first entry.
 func messagesOf(seen []Entry, pruned map[string]bool) []providers.Message {
 	messages := make([]providers.Message, 0, len(seen))
 	for k, e := range seen {
@@ -128,7 +127,7 @@ func (l *Log) Compacted() bool {
 	return false
 }
 
-// recall loads entries that a model receives again into memory.
+// recall loads the entries at places into memory, except those that are there already.
 func (l *logState) recall(places []int32) error {
 	var missing []int32
 	for _, i := range places {

@@ -19,8 +19,8 @@ import (
 
 const fakeVariable = "GJC_SESSIONS_FAKE"
 
-// The fakes are the test binary, re-executed: other processes that use a store. Their arguments are the store's
-// directory and a session ID.
+// The fakes simulate other processes that use a store. Each is the test binary, executed again with the store's directory and a
+// session ID as arguments.
 func TestMain(m *testing.M) {
 	switch os.Getenv(fakeVariable) {
 	case "":
@@ -238,7 +238,7 @@ func TestCrash_KilledWriterLosesNothingAcknowledged(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = cmd.Wait()
-		l := open(t, s, id) // the lock of a dead process does not hold
+		l := open(t, s, id) // the lock of a dead process is released
 		got := allMessages(t, l)
 		if len(got) <= known {
 			t.Fatalf("round %d: %d messages are there, message %d was acknowledged", round, len(got), known)

@@ -15,10 +15,9 @@ const (
 	dirNameHash = 16
 )
 
-// dirName returns the name of the directory for the sessions of cwd: "-" and the path relative to home, "-tmp-" and the
-// path relative to the temporary directory, or "--", the whole path and "--". Separators and colons become dashes, so
-// the name does not determine cwd; the header has it. A name longer than [maxDirName] is shortened and ends with a hash
-// of cwd.
+// dirName returns the name of the directory for the sessions of cwd: "-" and the path relative to home, "-tmp-" and the path
+// relative to the temporary directory, or the whole path between "--" and "--". Separators and colons become dashes, so the name
+// does not determine cwd; the header contains it. A name longer than [maxDirName] is shortened and ends with a hash of cwd.
 func dirName(cwd, home, temp string) string {
 	name := fullDirName(cwd, home, temp)
 	if len(name) <= maxDirName {

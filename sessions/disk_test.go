@@ -13,8 +13,7 @@ import (
 
 var errBroken = errors.New("the disk is broken")
 
-// disk is a file system whose files may use room bytes in total. A write beyond that writes what fits and returns
-// ENOSPC.
+// disk is a file system whose files can hold room bytes in total. A write that exceeds that is partial and returns ENOSPC.
 type disk struct {
 	room      int
 	truncates bool // whether Truncate works
@@ -23,7 +22,7 @@ type disk struct {
 	writes    int
 }
 
-// diskFS is the real file system, except for the files that are written.
+// diskFS is the real file system, except that a disk limits what is written to files.
 type diskFS struct {
 	sessions.FileSystem
 	disk *disk
@@ -124,7 +123,7 @@ func TestFullDisk_KeepsWholeLinesAndRecovers(t *testing.T) {
 }
 
 func TestFullDisk_CreateLeavesNothing(t *testing.T) {
-	for room := range 90 { // a header needs more
+	for room := range 90 { // less than a header needs
 		d := &disk{room: room, truncates: true}
 		s := newStore(t, withDisk(d))
 		if _, err := s.Create(t.Context(), sessions.Header{Cwd: "/w/demo"}); !errors.Is(err, syscall.ENOSPC) {

@@ -61,7 +61,7 @@ type MessageEntry struct {
 	Hidden bool
 }
 
-// ModelChange selects the model for what follows.
+// ModelChange selects the model for the rest of the branch.
 type ModelChange struct {
 	Base `json:"-"`
 	// Model is "provider/id".
@@ -73,17 +73,17 @@ type ModelChange struct {
 	ThinkingLevel string `json:"thinkingLevel,omitzero"`
 }
 
-// ThinkingChange selects the reasoning effort for what follows.
+// ThinkingChange selects the reasoning effort for the rest of the branch.
 type ThinkingChange struct {
 	Base  `json:"-"`
 	Level providers.ThinkingLevel `json:"thinkingLevel"`
 }
 
-// ModeChange selects the session's mode for what follows.
+// ModeChange selects the session's mode for the rest of the branch.
 type ModeChange struct {
 	Base `json:"-"`
 	Mode string `json:"mode"`
-	// Data is the mode's own data, for example the path of a plan; nil for none.
+	// Data is specific to the mode, for example the path of a plan; nil for none.
 	Data jsonx.Raw `json:"data,omitzero"`
 }
 
@@ -100,7 +100,7 @@ type Compaction struct {
 	FromExtension bool      `json:"fromExtension,omitzero"`
 }
 
-// BranchSummary is, in a new branch, a summary of the branch that was left.
+// BranchSummary summarizes, in a new branch, the branch that was left.
 type BranchSummary struct {
 	Base `json:"-"`
 	// FromID is the entry at which the branches part, or "root".
@@ -148,7 +148,7 @@ type SessionInit struct {
 	ForkContext  jsonx.Raw `json:"forkContext,omitzero"`
 }
 
-// ServiceTierChange selects the service tier for what follows.
+// ServiceTierChange selects the service tier for the rest of the branch.
 type ServiceTierChange struct {
 	Base `json:"-"`
 	// ServiceTier is a string, or null for the default.
@@ -161,13 +161,13 @@ type RuleInjection struct {
 	InjectedRules []string `json:"injectedRules"`
 }
 
-// ToolSelection is the set of MCP tools for what follows.
+// ToolSelection selects the MCP tools for the rest of the branch.
 type ToolSelection struct {
 	Base              `json:"-"`
 	SelectedToolNames []string `json:"selectedToolNames"`
 }
 
-// Unknown is an entry of a kind or shape that this program does not know. It keeps its place in the tree.
+// Unknown is an entry whose kind or form this program does not support. It keeps its place in the tree.
 type Unknown struct {
 	Base
 	Type Kind
@@ -251,7 +251,7 @@ type Header struct {
 	Title string
 	// TitleSource is "auto" or "user".
 	TitleSource string
-	// ParentSession is the ID or the path of the session that this one was forked from. It is informative.
+	// ParentSession is the ID or the path of the session that this one was forked from. It is informational.
 	ParentSession string
 }
 

@@ -214,7 +214,7 @@ const timeLayout = "2006-01-02T15:04:05.000Z"
 
 func formatTime(t time.Time) string { return t.UTC().Format(timeLayout) }
 
-// parseTime returns the zero time for an invalid value, so that no entry is lost because of its date.
+// parseTime returns the zero time for an invalid value, so that an invalid date does not lose an entry.
 func parseTime(s string) time.Time {
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {

@@ -14,22 +14,23 @@ import (
 type entryTree struct {
 	header  Header
 	nodes   []node
-	byID    map[string]int32  // the last entry of that ID
+	byID    map[string]int32  // index of the last entry with that ID
 	labels  map[string]string // by entry ID
 	about   about
 	uses    []Use
 	calls   callIDs
-	latest  time.Time // of the entries
+	latest  time.Time // time of the latest entry
 	notices []string
 }
 
-// history returns the branch that ends with leaf and, if the branch begins with a [Log.Clear], the branch before that.
+// history returns the branch that ends with leaf. If the branch begins with a [Log.Clear], the result includes the branch before
+// that.
 func (l *entryTree) history(leaf int32) []int32 {
 	var history []int32
 	for i := leaf; i >= 0; {
 		history = append(history, i)
 		if l.nodes[i].parent < 0 && isClear(l.nodes[i].entry) {
-			i-- // a clear directly follows the leaf of its time
+			i-- // a clear directly follows the leaf at the time of the call
 		} else {
 			i = l.nodes[i].parent
 		}
@@ -52,7 +53,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// newID returns an entry ID that the file does not have.
+// newID returns an entry ID that does not occur in the file.
 func (l *entryTree) newID() string {
 	for {
 		id := randomHex(4)
@@ -87,7 +88,7 @@ func (l *entryTree) begin(h Header) {
 	l.about = aboutHeader(&l.header)
 }
 
-// take adds entries that were read. See link for strip.
+// take adds entries that were read from the file. See link for strip.
 func (l *entryTree) take(entries []Entry, spans []span, strip bool) {
 	for i, e := range entries {
 		ref := e.Ref()

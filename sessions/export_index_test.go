@@ -19,8 +19,8 @@ const (
 	MaxScanLine = maxScanLine
 )
 
-// IndexRoundTrip adds the magic and checksum to the body of an index file and decodes it. It reports whether that
-// succeeded, and whether decoding the encoded result gives the same.
+// IndexRoundTrip adds the magic and the checksum to the body of an index file and decodes it. It reports whether that succeeded,
+// and whether the result survives a round trip through encoding and decoding.
 func IndexRoundTrip(body []byte) (read, same bool) {
 	data := append([]byte(indexMagic), body...)
 	data = binary.LittleEndian.AppendUint32(data, crc32.Checksum(data, castagnoli()))
@@ -44,7 +44,7 @@ type Scan struct {
 	record            record
 }
 
-// ScanParts scans a growing file: first its first part, then with the second, and so on.
+// ScanParts scans a growing file: first its first part, then the first two, and so on.
 func ScanParts(parts ...[]byte) (Scan, error) {
 	var files [][]byte
 	for i := range parts {
@@ -53,7 +53,7 @@ func ScanParts(parts ...[]byte) (Scan, error) {
 	return ScanReplaced(files...)
 }
 
-// ScanReplaced scans a file with one content and then with another.
+// ScanReplaced scans one file repeatedly, with each of the contents in turn.
 func ScanReplaced(files ...[]byte) (Scan, error) {
 	var (
 		sc     scanner
@@ -79,7 +79,7 @@ func ScanReplaced(files ...[]byte) (Scan, error) {
 // Same reports whether two scans have the same result.
 func (s *Scan) Same(other *Scan) bool { return reflect.DeepEqual(s, other) }
 
-// growing is a file with a given number of bytes.
+// growing is the [fs.FileInfo] of a file of the given size.
 type growing int
 
 func (g growing) Size() int64      { return int64(g) }

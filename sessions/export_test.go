@@ -15,8 +15,8 @@ var (
 // NewArtifacts returns the artifacts in a directory.
 func NewArtifacts(dir string) *Artifacts { return &Artifacts{dir: dir, fs: diskFS{}} }
 
-// DecodeBothWays decodes a line in one pass, and with its envelope first, as lines that other programs write. It reports
-// false if the line is not a message that can be read.
+// DecodeBothWays decodes a line twice: in one pass, and envelope first, as for lines that other programs write. It reports false if
+// the line is not a valid message.
 func DecodeBothWays(text []byte) (fast, other Entry, ok bool) {
 	d := &decoder{
 		blob:   func(string) ([]byte, error) { return nil, os.ErrNotExist },

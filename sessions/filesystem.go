@@ -19,9 +19,9 @@ type FileSystem interface {
 	Stat(name string) (fs.FileInfo, error)
 	// Lstat does not follow a symbolic link.
 	Lstat(name string) (fs.FileInfo, error)
-	// MkdirAll creates a directory and its parents. It is no error if the directory exists.
+	// MkdirAll creates a directory and its parents. An existing directory is not an error.
 	MkdirAll(name string, perm fs.FileMode) error
-	// Rename replaces the file at to.
+	// Rename renames a file, replacing any file at to.
 	Rename(from, to string) error
 	// Link creates a hard link. It may return [errors.ErrUnsupported].
 	Link(from, to string) error
@@ -36,11 +36,11 @@ type FileSystem interface {
 	Lock(name string) (unlock func(), err error)
 }
 
-// File is an open file. [*os.File] is one.
+// File is an open file. [*os.File] implements it.
 type File interface {
 	io.Writer
 	io.ReaderAt
-	// Stat describes the open file, also after its name was given to another one.
+	// Stat describes the open file, even if its name now refers to another one.
 	Stat() (fs.FileInfo, error)
 	// Truncate sets the size of the file, in bytes.
 	Truncate(size int64) error

@@ -165,7 +165,7 @@ func (l *logState) choicesLeft(path []int32) []Entry {
 	return left
 }
 
-// beginFork writes the fork and opens it. On an error it leaves nothing.
+// beginFork writes the fork and opens it. On an error it removes what it has written.
 func (s *Store) beginFork(ctx context.Context, l *Log, source string, lines []forkLine) (err error) {
 	dir := filepath.Join(s.dir, dirName(filepath.Clean(l.header.Cwd), s.opts.Home, s.opts.TempDir))
 	if err := s.fs.MkdirAll(dir, dirPerm); err != nil {
@@ -234,7 +234,7 @@ func (l *logState) forkText(lines []forkLine) ([]byte, error) {
 			return nil, err
 		}
 	}
-	// A copied entry may have replaced these.
+	// A copied entry may have overwritten these.
 	custom := func(customType string, value any) error {
 		data, err := jsonx.Marshal(value)
 		if err != nil {
@@ -256,8 +256,8 @@ func (l *logState) forkText(lines []forkLine) ([]byte, error) {
 	return file.Bytes(), nil
 }
 
-// copyArtifacts copies the artifacts of a session. Artifacts are immutable, so a hard link suffices where the file
-// system has them.
+// copyArtifacts copies the artifacts of a session. Artifacts are immutable, so it uses hard links where the file system supports
+// them.
 func (s *Store) copyArtifacts(ctx context.Context, from, to string) error {
 	entries, err := s.fs.ReadDir(from)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -109,8 +109,8 @@ func (gc *collector) run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// dirs returns the directories that may hold session files. On an error there are more that cannot be read, for example
-// a link to a disk that is not mounted.
+// dirs returns the directories that may hold session files. With an error, some directories cannot be read, for example because a
+// symlink points to a disk that is not mounted.
 func (gc *collector) dirs() ([]string, error) {
 	dirs, err := gc.store.dirs()
 	if err != nil {
@@ -153,7 +153,7 @@ func (gc *collector) newcomers(dir string) error {
 	return errors.Join(errs...)
 }
 
-// directory scans the sessions of one directory. On an error some could not be read.
+// directory scans the sessions of one directory. With an error, some could not be read.
 func (gc *collector) directory(ctx context.Context, dir string) error {
 	entries, err := gc.store.fs.ReadDir(dir)
 	if err != nil {
@@ -228,7 +228,7 @@ func (gc *collector) remove(path, why string) error {
 	return nil
 }
 
-// take removes a file or a directory. It restores a blob that was written again at the same moment.
+// take removes a file or a directory. If a blob is written again at the same moment, take restores it.
 func (gc *collector) take(path string) error {
 	s := gc.store
 	aside := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+tempID()+tempSuffix)

@@ -22,8 +22,8 @@ func (f *lookingFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	return f.FileSystem.ReadDir(name)
 }
 
-// TestGC_WhileASessionChangesItsPlace checks that a session keeps its images when it is moved, or forked and deleted,
-// from a directory that was not yet read to one that was.
+// TestGC_WhileASessionChangesItsPlace checks that a session keeps its images when it moves, or is forked and deleted, from a
+// directory that was not yet read to one that was.
 func TestGC_WhileASessionChangesItsPlace(t *testing.T) {
 	for _, how := range []string{"move", "fork and delete"} {
 		t.Run(how, func(t *testing.T) {

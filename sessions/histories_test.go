@@ -44,9 +44,9 @@ type known struct {
 	synced  int // the number of entries that survive a power cut
 	// message reports that a message was acknowledged, so that the session survives a power cut.
 	message bool
-	// deleted and created were acknowledged; an interrupted operation may have either result.
+	// deleted and created report acknowledged operations; an interrupted operation may have either result.
 	created, deleted, deleting bool
-	// failed reports a failed write, whose line may be complete anyway.
+	// failed reports whether a write failed, whose line may still be complete.
 	failed bool
 }
 
@@ -147,7 +147,7 @@ func (h *history) any() string {
 func (h *history) log(id string) (*sessions.Log, error) {
 	if l := h.open[id]; l != nil {
 		if l.Err() == nil || h.r.IntN(2) == 0 {
-			return l, nil // a log continues by itself after a failed write
+			return l, nil // a log recovers from a failed write by itself
 		}
 		h.shut(id)
 	}
@@ -346,7 +346,7 @@ func (h *history) fork(id string) error {
 	return nil
 }
 
-// shown identifies a message.
+// shown returns a text that identifies a message.
 func shown(m *providers.Message) string {
 	var text strings.Builder
 	text.WriteString(m.Text())

@@ -20,8 +20,8 @@ const (
 	// listStable is the minimum age of a directory's mtime, when the directory is read, for the mtime to be usable: a
 	// change within the same tick of the file system's clock can leave the mtime unchanged.
 	listStable = 2 * time.Second
-	// listTrust is how long an unchanged directory mtime is relied on. Programs that write to a session without a lock
-	// file do not change the directory; List notices their changes after this time.
+	// listTrust is how long an unchanged directory mtime is relied on. Programs that write to a session without a lock file do not
+	// change the directory's mtime; List notices their changes after this time.
 	listTrust = 30 * time.Second
 	// listWorkers is the number of goroutines that read files, if there are more than fewFiles.
 	listWorkers = 8
@@ -46,8 +46,8 @@ type index struct {
 	snapshots []snapshot            // least recently used first
 
 	unsaved      int   // changes not yet in the index file
-	forget       bool  // sessions were removed, and no trace of them may stay
-	unsavedBytes int64 // the cost of finding the changes again
+	forget       bool  // sessions were removed, and no trace of them may remain in the index file
+	unsavedBytes int64 // the number of bytes to read again to find these changes
 }
 
 // rowsChange is the work needed to update the rows of the list.
@@ -77,14 +77,14 @@ type indexFile struct {
 	record
 }
 
-// projectDir is a directory of the store, or a link to one.
+// projectDir is a directory of the store, or a symlink to one.
 type projectDir struct {
 	name, path string
 	info       fs.FileInfo
 }
 
-// projectDirs returns the directories that may hold session files, sorted by name. It follows links. If a directory has
-// several names, the one that is not a link wins, or else the first.
+// projectDirs returns the directories that may hold session files, sorted by name. It follows symlinks. If a directory has several
+// names, the name that is not a symlink wins, or else the first.
 func (s *Store) projectDirs() ([]projectDir, error) {
 	entries, err := s.fs.ReadDir(s.dir)
 	if err != nil {
@@ -196,7 +196,7 @@ func (x *index) setLocked(f *indexFile, r record) {
 	x.noteLocked(rows, 1)
 }
 
-// parallel calls work for each of n items, sequentially if there are few.
+// parallel calls work for each of n items, concurrently unless there are few.
 func parallel(n, few int, work func(i int, sc *scanner)) {
 	if n <= few {
 		sc := new(scanner)
@@ -231,7 +231,7 @@ type dirLook struct {
 	mtime   int64
 	files   []fileLook // files to check
 	changes int
-	rows    rowsChange // because files were removed
+	rows    rowsChange // set if files were removed
 }
 
 // look reads the directory if it may have changed.
@@ -253,7 +253,7 @@ func (l *dirLook) look(s *Store, now int64) {
 		return
 	}
 	d.mtime, d.readAt = l.mtime, now
-	there := make(map[string]bool, len(entries)) // what may stand next to a session file
+	there := make(map[string]bool, len(entries)) // session files, lock files and archived marks
 	sessions := 0
 	for _, e := range entries {
 		switch {
@@ -289,7 +289,7 @@ func isSessionFile(e fs.DirEntry) bool {
 	return strings.HasSuffix(e.Name(), fileSuffix) && !strings.HasPrefix(e.Name(), ".") && e.Type().IsRegular()
 }
 
-// believed reports whether the directory is unchanged since it was read.
+// believed reports whether the directory can be considered unchanged since it was read.
 func (d *indexDir) believed(mtime, now int64) bool {
 	age := now - d.readAt // negative if the clock was set back
 	return d.mtime == mtime && d.readAt > mtime && d.readAt-mtime >= int64(listStable) && age >= 0 && age <= int64(listTrust)
@@ -353,13 +353,13 @@ func (x *index) takeLocked(files []fileLook) {
 	}
 }
 
-// orderLocked makes the list's rows: sessions that have a message and can be opened by ID. If several files have the
-// same ID, the one written last wins, as in [Store.Open].
+// orderLocked builds the list's rows: the sessions that have a message and can be opened by ID. If several files have the same ID,
+// the one written last wins, as in [Store.Open].
 func (x *index) orderLocked() {
 	if x.changed == sameRows {
 		return
 	}
-	rows := slices.Clone(x.rows) // nearly in order
+	rows := slices.Clone(x.rows) // almost sorted already
 	if x.changed == otherRows {
 		rows = x.collectLocked(rows[:0])
 	}

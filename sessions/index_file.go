@@ -53,7 +53,7 @@ func (x *index) saveLocked(s *Store) {
 	for _, d := range x.dirs {
 		files += len(d.files)
 	}
-	// A process can afford to find a few changes again.
+	// A few changes are cheap to find again.
 	if few := x.unsaved*64 < files && x.unsavedBytes < 1<<20; x.unsaved == 0 || few && !x.forget {
 		return
 	}
@@ -136,7 +136,7 @@ func appendSum(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli()))
 }
 
-// cutSum returns data without the checksum at its end, if that is right.
+// cutSum returns data without the checksum at its end, if the checksum is correct.
 func cutSum(data []byte) (body []byte, ok bool) {
 	if len(data) < 4 {
 		return nil, false

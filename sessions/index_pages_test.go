@@ -40,11 +40,11 @@ func TestPages_AllThatCanHappenInBetween(t *testing.T) {
 		closeLog(t, l)
 		touch(t, l.Path(), epoch.AddDate(0, 0, 1))
 	}
-	write("s11")                                                 // shown
-	write("s2")                                                  // not yet shown
+	write("s11")                                                 // a session on an earlier page
+	write("s2")                                                  // a session on a later page
 	addSession(t, s, sessions.Header{Cwd: "/w"}, 5, user("new")) // in the middle
 	for _, err := range []error{
-		s.Delete(t.Context(), "s9"), s.Delete(t.Context(), "s10"), // the next one, and the one of the cursor
+		s.Delete(t.Context(), "s9"), s.Delete(t.Context(), "s10"), // the next session, and the one that the cursor names
 		s.Archive(t.Context(), "s7"), s.Archive(t.Context(), "s5"), s.Unarchive(t.Context(), "s5"),
 		s.Move(t.Context(), "s4", "/w/elsewhere"), s.SetTitle(t.Context(), "s3", "named"),
 	} {

@@ -19,8 +19,8 @@ const (
 	createdSessions = 25
 )
 
-// creator creates sessions and prints each one once it has its messages. It keeps every fifth one open. It also lists,
-// so that several processes write the index concurrently.
+// creator creates sessions and prints each one once its messages are written. It keeps every fifth session open. It also lists, so
+// that several processes write the index concurrently.
 func creator(dir, id string) {
 	s := sessions.NewStore(dir, &sessions.StoreOptions{Sync: sessions.SyncNever})
 	ctx := context.Background()

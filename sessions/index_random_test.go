@@ -184,7 +184,7 @@ func (h *listHistory) cwd() string { return fmt.Sprint("/w/", h.rand.IntN(3)) }
 // do performs one operation. It returns the time after which the list must show its effect.
 func (h *listHistory) do(what string) time.Duration {
 	t, ctx := h.t, h.t.Context()
-	foreign := 31 * time.Second // without a lock, the directory does not change
+	foreign := 31 * time.Second // without a lock, the directory's mtime does not change
 	info, ok := h.closed()
 	switch what {
 	case "create":
@@ -230,7 +230,7 @@ func (h *listHistory) do(what string) time.Duration {
 	switch what {
 	case "raw", "spaced", "torn":
 		if !strings.HasSuffix(readFile(t, info.Path), "\n") {
-			return 0 // this would make a line invalid
+			return 0 // appending would make an unended line invalid
 		}
 	}
 	switch what {
@@ -247,13 +247,13 @@ func (h *listHistory) do(what string) time.Duration {
 	case "raw":
 		appendRaw(t, info.Path, entryLine(fmt.Sprint("r", h.rand.Uint32()), "", "from elsewhere"))
 		return foreign
-	case "spaced": // another shape of the same
+	case "spaced": // the same kind of entry, formatted differently
 		appendRaw(t, info.Path, `{ "message": {"content": [{"type": "text", "text": "spaced"}], "role": "user"}, "id": "q", "parentId": null, "type": "message" }`+"\n")
 		return foreign
 	case "torn":
 		appendRaw(t, info.Path, entryLine("t", "", "torn")[:h.rand.IntN(120)])
 		return foreign
-	case "rewrite": // as the interactive program sets a title: by replacing the file
+	case "rewrite": // replace the file, as the interactive program does to set a title
 		line, rest, _ := strings.Cut(readFile(t, info.Path), "\n")
 		var header map[string]any
 		h.check(what, json.Unmarshal([]byte(line), &header))

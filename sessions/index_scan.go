@@ -46,7 +46,7 @@ type record struct {
 	summary         string // the first line of the last compaction's short summary
 	messages        int
 	said            bool      // the program added a message to the conversation
-	last            time.Time // of the last entry with a time
+	last            time.Time // time of the last entry that has one
 }
 
 // updated is the time of the last write.
@@ -69,7 +69,7 @@ var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc
 // scanner reads session files, one at a time.
 type scanner struct{ buf []byte }
 
-// file reads the session file at path, starting where known ends if that is a prefix of it. err is an error of the file
+// file reads the session file at path. If known is a prefix of the file, it starts where known ends. err is an error of the file
 // system; reason is why the file is not a session file.
 func (sc *scanner) file(fsys FileSystem, path string, known *record) (r record, no int, reason, err error) {
 	f, err := fsys.OpenFile(path, os.O_RDONLY, 0)
@@ -108,8 +108,7 @@ func (sc *scanner) scan(f io.ReaderAt, info fs.FileInfo, known *record) (_ recor
 	return fold.record, fold.no, fold.reason, nil
 }
 
-// continues reports whether the file of known has only grown since. A file with a new mtime and the same size was
-// rewritten.
+// continues reports whether the file of known has only grown since. A file with the same size and a new mtime was rewritten.
 func (sc *scanner) continues(f io.ReaderAt, size int64, known *record) bool {
 	if known.bad || size <= known.size || known.offset <= 0 || known.offset > known.size || known.headLen <= 0 || known.headLen > maxScanLine {
 		return false
@@ -122,7 +121,7 @@ func (sc *scanner) continues(f io.ReaderAt, size int64, known *record) bool {
 	return err == nil && tail == known.tailSum
 }
 
-// tailSum returns the checksum of the bytes before offset. It returns an error if no line ends at that offset.
+// tailSum returns the checksum of the bytes before offset. It returns an error if offset is not the end of a line.
 func (sc *scanner) tailSum(f io.ReaderAt, offset int64) (uint32, error) {
 	n := min(offset, scanTail)
 	sum, err := sc.sum(f, offset-n, n)
@@ -146,14 +145,14 @@ func (sc *scanner) grow(size int) {
 	}
 }
 
-// lines passes the lines of f between fold.offset and size to fold. It stops without an error if the file ends earlier.
+// lines passes the lines of f between fold.offset and size to fold. It returns no error if the file ends before size.
 func (sc *scanner) lines(f io.ReaderAt, size int64, fold *scanFold) error {
 	sc.grow(scanBuffer)
 	var (
 		n    int // the number of bytes in buf; buf[0] is at fold.offset or, in a long line, later
 		read = fold.offset
 		long []byte // the start of a line that is too long
-		// fold.tailSum is that of fold.offset, computed without another read.
+		// summed reports whether fold.tailSum is that of fold.offset, computed without another read.
 		summed bool
 	)
 	for read < size && fold.reason == nil {
@@ -249,8 +248,8 @@ func (d *scanFold) longLine(head []byte) {
 	}
 }
 
-// unended processes what follows the last newline. A line that a crash has cut off is not a JSON object; any other may
-// still get its newline or more, so the next scan cannot continue from here.
+// unended processes what follows the last newline. A line that a crash has cut off is not a JSON object. Any other line may still
+// grow or get its newline, so the next scan cannot continue from here.
 func (d *scanFold) unended(text []byte) {
 	text = bytes.TrimSpace(text)
 	if len(text) == 0 || text[0] != '{' || !jsonx.Valid(text) {
@@ -333,8 +332,8 @@ func (d *scanFold) custom(text []byte) {
 	d.title, d.directories = a.title, a.directories
 }
 
-// entryHead parses the start of an entry in the shape that this program and older installations write: type, id,
-// parentId, timestamp. rest is what follows. It avoids decoding nearly all lines.
+// entryHead parses the start of an entry in the form that this program and older installations write: type, id, parentId,
+// timestamp. rest is the remaining text. It makes decoding unnecessary for nearly all lines.
 func entryHead(text []byte) (kind string, at time.Time, rest []byte, ok bool) {
 	head := text[:min(len(text), scanHead)]
 	kindText, head, ok1 := quoted(head, `{"type":`)
@@ -371,7 +370,7 @@ func quoted(text []byte, name string) (value, rest []byte, ok bool) {
 	return text[:end], text[end+1:], true
 }
 
-// mayBeOf reports whether the message in the rest of an entry may have the role. False is certain.
+// mayBeOf reports whether the message in the rest of an entry may have the role. A false result is certain.
 func mayBeOf(role string, rest []byte) bool {
 	found, _, ok := quoted(rest, `,"message":{"role":`)
 	return !ok || string(found) == role
@@ -391,7 +390,7 @@ func promptText(text []byte) string {
 	content := v.Message.Content
 	if content.Kind() == '"' {
 		var s string
-		_ = jsonx.Unmarshal(content, &s) // it was decoded before
+		_ = jsonx.Unmarshal(content, &s) // cannot fail: it was decoded before
 		return s
 	}
 	var blocks []struct {

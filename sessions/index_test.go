@@ -22,8 +22,8 @@ import (
 // watchedFS counts operations on session files, and can be read-only.
 type watchedFS struct {
 	sessions.FileSystem
-	opens, looks, reads atomic.Int32 // of session files; of directories
-	writeErr            error        // of attempts to write the index
+	opens, looks, reads atomic.Int32 // opens and looks count session files, reads counts directories
+	writeErr            error        // error returned by attempts to write the index
 }
 
 func (w *watchedFS) OpenFile(name string, flag int, perm fs.FileMode) (sessions.File, error) {
@@ -276,7 +276,7 @@ func TestIndex_DamagedAnywhere(t *testing.T) {
 	}
 	try("longer", good+"\x00")
 	try("large", strings.Repeat(good, 100))
-	// A directory, which cannot be replaced.
+	// A directory instead of the file, which a rename cannot replace.
 	if err := errors.Join(os.Remove(path), os.Mkdir(path, 0o700)); err != nil {
 		t.Fatal(err)
 	}

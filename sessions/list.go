@@ -14,8 +14,8 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// DefaultListLimit is the size of the first page. Each later page doubles the number of sessions that the client has
-// received, by at most maxListLimit, since a client that pages usually wants all of them.
+// DefaultListLimit is the default size of the first page. Each later page doubles the number of sessions that the client has
+// received, but holds at most maxListLimit, since a client that reads further pages usually wants all of them.
 const (
 	DefaultListLimit = 50
 	maxListLimit     = 1000
@@ -23,11 +23,11 @@ const (
 
 // ListOptions selects sessions. Every field is optional.
 type ListOptions struct {
-	// Cwd selects the sessions of one working directory, compared lexically with the headers. It need not exist.
+	// Cwd selects the sessions of one working directory, compared lexically with the headers. The directory need not exist.
 	Cwd string
-	// Cursor continues after a page: its [Page].Next.
+	// Cursor continues after a page. It is that page's [Page].Next.
 	Cursor string
-	// Limit is the size of the page. If zero, it starts with [DefaultListLimit] and grows from page to page.
+	// Limit is the size of the page. If zero, the size starts at [DefaultListLimit] and grows from page to page.
 	Limit int
 	// Archived selects by archived state. If zero, [ArchivedExclude].
 	Archived ArchivedFilter
@@ -47,7 +47,7 @@ func (f ArchivedFilter) takes(archived bool) bool {
 	return f == ArchivedInclude || archived == (f == ArchivedOnly)
 }
 
-// Page is a part of the list, latest activity first.
+// Page is a part of the list, in order of activity, latest first.
 type Page struct {
 	Sessions []Info
 	// Next is the cursor of the next page; empty after the last one.
@@ -69,21 +69,21 @@ type Info struct {
 	// ParentSession is the header's: the ID or path of the session that this one was forked from.
 	ParentSession string
 	Archived      bool
-	// Title is the last title that was set, or else the header's, or else the first line of the first prompt, or else
-	// that of the last compaction's short summary. Automatic titles do not replace one that the user has set.
+	// Title is the last title that was set, or else the header's, or else the first line of the first prompt, or else the first
+	// line of the last compaction's short summary. Automatic titles do not replace one that the user has set.
 	Title string
 	// UpdatedAt is the time of the last entry, or else the file's mtime.
 	UpdatedAt time.Time
 	CreatedAt time.Time
 	// Messages counts the messages of all branches.
 	Messages int
-	// Size is the file's, in bytes.
+	// Size is the size of the file, in bytes.
 	Size int64
 	Path string
 }
 
-// List returns a page of the sessions that have a message or start with a handoff. It uses an index and reads only
-// files that have changed. Files that are not session files are left out.
+// List returns a page of the sessions that have a message or start with a handoff. It uses an index and reads only files that have
+// changed. It omits files that are not session files.
 func (s *Store) List(ctx context.Context, opts ListOptions) (Page, error) {
 	var after *cursor
 	if opts.Cursor != "" {

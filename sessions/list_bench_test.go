@@ -68,8 +68,8 @@ func benchList(b *testing.B, s *sessions.Store, o sessions.ListOptions, want int
 	}
 }
 
-// BenchmarkList10k lists ten thousand sessions: with all in memory (warm), without an index file (rebuild), in a new
-// process with one (cold), and after one session has grown or one directory has changed.
+// BenchmarkList10k lists ten thousand sessions with everything in memory (warm), without an index file (rebuild), in a new process
+// with an index file (cold), and after one session has grown or one directory has changed.
 func BenchmarkList10k(b *testing.B) {
 	root := benchStore(b)
 	all := sessions.ListOptions{Limit: benchSessions}

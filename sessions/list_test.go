@@ -15,7 +15,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// touch sets the time of a session's last write, in its entries and its file.
+// touch sets the time of a session's last write, in its entries and in the mtime of its file.
 func touch(t testing.TB, path string, at time.Time) {
 	t.Helper()
 	text := readFile(t, path)
@@ -116,7 +116,7 @@ func TestList_Titles(t *testing.T) {
 		header   string
 		messages []providers.Message
 		set      []string
-		more     int // messages behind the title
+		more     int // number of messages after the title
 		want     string
 		count    int
 	}{
@@ -169,7 +169,7 @@ func TestList_OfOneDirectory(t *testing.T) {
 	for i, cwd := range []string{"/w/a", "/w/a-b", "/w/a/b", "/home/u/x", "/tmp/y", "/home/u"} {
 		addSession(t, s, sessions.Header{Cwd: cwd}, i, user("x"))
 	}
-	// An older version named all directories in the long form.
+	// An older version used the long form for all directory names.
 	old := filepath.Join(s.Dir(), "--home-u-x--")
 	if err := os.Mkdir(old, 0o700); err != nil {
 		t.Fatal(err)
@@ -219,8 +219,8 @@ func TestList_PagesHoldTheirPlace(t *testing.T) {
 	}
 
 	first := list(t, s, sessions.ListOptions{Limit: 4})
-	touch(t, all[0].Path(), epoch.Add(time.Hour))                       // from a later page to the very top
-	if err := s.Delete(t.Context(), first.Sessions[3].ID); err != nil { // the one that the cursor names
+	touch(t, all[0].Path(), epoch.Add(time.Hour))                       // moves from a later page to the very top
+	if err := s.Delete(t.Context(), first.Sessions[3].ID); err != nil { // the session that the cursor names
 		t.Fatal(err)
 	}
 	addSession(t, s, sessions.Header{Cwd: "/w"}, 100, user("new"))
@@ -309,7 +309,7 @@ func TestList_Order(t *testing.T) {
 	}
 }
 
-// Sessions are found by their headers, wherever their files are; the directory may be gone.
+// Sessions are found by their headers, wherever their files are. The working directory need not exist.
 func TestList_CwdOfHeaders(t *testing.T) {
 	s := newStore(t)
 	gone := t.TempDir()

@@ -22,7 +22,7 @@ type content struct {
 	// unended reports whether the last complete line lacks its newline.
 	unended bool
 	notices []string
-	// migrated is the file in the current version, if the file has an older one; nil otherwise.
+	// migrated is the content converted to the current version if the file has an older version; nil otherwise.
 	migrated []byte
 }
 
@@ -97,8 +97,8 @@ func (c *content) decode(path string, lines []line, blob func(ref string) ([]byt
 // maxPart is the size of the parts in which a file is read. A longer line makes a part longer.
 const maxPart = 1 << 20
 
-// stream reads a session file of the current version in parts and passes the entries to take, in order. r is the file,
-// with the given size. For a file of an older version it returns false after the header.
+// stream reads a session file of the current version in parts and passes its entries to take, in order. r is the file, and size its
+// size. For a file of an older version, stream returns false after reading the header.
 func (c *content) stream(path string, r io.ReaderAt, size int64, blob func(ref string) ([]byte, error), take func([]Entry, []span) error) (bool, error) {
 	var rest []byte
 	next := 1
@@ -139,7 +139,7 @@ func (c *content) stream(path string, r io.ReaderAt, size int64, blob func(ref s
 	return true, nil
 }
 
-// A lineError reports a line that is not an entry.
+// A lineError describes a line that is not a valid entry.
 type lineError struct {
 	no     int
 	reason string
@@ -196,8 +196,8 @@ func (d *decoder) line(l line) (Entry, error) {
 	return d.entry(&v, l.text), nil
 }
 
-// split splits a part of a file into lines. at is the part's offset and no the number of its first line. It returns
-// what follows the last newline as rest, with its line number. It skips empty lines.
+// split splits a part of a file into lines. at is the part's offset, and no the number of its first line. rest is what follows the
+// last newline, with its line number. split skips empty lines.
 func (c *content) split(part []byte, at int64, no int) (lines []line, rest []byte, next int) {
 	lines = make([]line, 0, bytes.Count(part, []byte{'\n'})+1)
 	for rest = part; ; no++ {
@@ -212,9 +212,9 @@ func (c *content) split(part []byte, at int64, no int) (lines []line, rest []byt
 	}
 }
 
-// end processes what follows the last newline of a file. After a crash this is an incomplete line, or the zero bytes
-// that some file systems leave after a power cut; end drops both. An incomplete line is never a JSON object, so a line
-// that only lacks its newline is kept.
+// end processes what follows the last newline of a file. After a crash this is an incomplete line, or the NUL bytes that some file
+// systems leave after a power cut; end drops both. An incomplete line is never a JSON object, so end keeps a line that lacks only
+// its newline.
 func (c *content) end(rest []byte, at int64, no int) []line {
 	switch {
 	case len(rest) == 0:

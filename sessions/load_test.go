@@ -84,7 +84,7 @@ func TestLoad_Version3(t *testing.T) {
 		}
 		kinds[e.Kind()]++
 	}
-	if len(kinds) != 13 { // twelve, but for the compaction, and one unknown
+	if len(kinds) != 13 { // all but the compaction, and one unknown kind
 		t.Errorf("kinds: %v", kinds)
 	}
 	if notices := l.Notices(); len(notices) > 0 {
@@ -265,7 +265,7 @@ func TestLoad_MillionLines(t *testing.T) {
 	}
 }
 
-// A file of an older version has the current version after it was opened, and the same conversation.
+// Opening a file of an older version converts it to the current version and preserves the conversation.
 func FuzzMigrate(f *testing.F) {
 	for _, name := range []string{"v1", "v2"} {
 		_, body, _ := strings.Cut(readFile(f, filepath.Join("testdata", name+".jsonl")), "\n")

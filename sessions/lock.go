@@ -24,7 +24,7 @@ type lockOwner struct {
 	// Token distinguishes the locks of one process.
 	Token string `json:"token"`
 	Since string `json:"since"`
-	// Held reports that the file's existence is the lock, because the file system has no locks.
+	// Held reports whether the existence of the file is the lock, because the file system does not support locks.
 	Held bool `json:"held,omitzero"`
 }
 
@@ -58,7 +58,7 @@ func lock(path string) (unlock func(), err error) {
 			continue
 		}
 		if owner, err := readOwner(name); err == nil && owner.Held && !owner.stale() {
-			_ = f.Close() // of a process that mounts the same files another way
+			_ = f.Close() // the lock belongs to a process that mounts the same files without lock support
 			return nil, lockedError(path)
 		}
 		_ = writeOwner(name, newLockOwner()) // best effort: the lock is held without it
@@ -98,7 +98,7 @@ func lockByPresence(path string) (unlock func(), err error) {
 			continue
 		}
 		if is, err := readOwner(old); err == nil && is.Token != owner.Token {
-			_ = os.Link(old, name) // it was replaced by a new one
+			_ = os.Link(old, name) // restore it: a new lock has replaced the stale one
 		}
 		_ = os.Remove(old)
 	}
@@ -126,8 +126,8 @@ func lockedError(path string) *LockedError {
 	return e
 }
 
-// presenceError returns the error for a lock by presence. The file may have outlived its owner: a process died before
-// it wrote the owner, or another process has the same PID now.
+// presenceError returns the error for a lock by presence. The file may have outlived its owner: the owner died before it wrote its
+// details, or another process now has its PID.
 func presenceError(path string) *LockedError {
 	e := lockedError(path)
 	e.LockFile = path + lockSuffix
@@ -145,7 +145,7 @@ func stillThere(f *flock.Flock, name string) bool {
 
 func release(f *flock.Flock, name string) {
 	if runtime.GOOS == "windows" {
-		_ = f.Close() // an open file cannot be removed there, nor one that a new owner has opened
+		_ = f.Close() // on Windows, an open file cannot be removed, nor one that a new owner has opened
 		_ = os.Remove(name)
 		return
 	}

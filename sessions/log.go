@@ -17,7 +17,7 @@ import (
 // In memory it keeps the entries that [Log.Messages] and [Log.State] need, and the file positions of all others. A
 // compacted session therefore takes no more memory than what its model receives.
 type Log struct {
-	mu       sync.Mutex // guards logState; held across the write of one line
+	mu       sync.Mutex // guards logState; held while a line is written
 	logState            // header, path and store are immutable
 }
 
@@ -27,7 +27,7 @@ type logState struct {
 	logFile
 	store    *Store
 	unlock   func()
-	writeErr error // of the last write, if it failed
+	writeErr error // error of the last write, if it failed
 	closed   bool
 }
 
@@ -49,7 +49,7 @@ func (l *Log) ArtifactDir() string { return artifactDir(l.path) }
 
 func artifactDir(path string) string { return strings.TrimSuffix(path, fileSuffix) }
 
-// Notices returns messages for the user about how the file was read: what a crash cut off and what was left out.
+// Notices returns messages for the user about problems with reading the file: what a crash cut off and what was omitted.
 func (l *Log) Notices() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,7 +77,7 @@ func (l *Log) Append(e Entry) (string, error) {
 	return l.append(e, l.leaf())
 }
 
-// append appends e as a child of the entry parent; empty for a root.
+// append appends e as a child of the entry parent, or as a root if parent is empty.
 func (l *logState) append(e Entry, parent string) (string, error) {
 	if err := l.checkWritable(); err != nil {
 		return "", err
@@ -212,6 +212,6 @@ func (l *Log) Close() error {
 }
 
 func (s *Store) now() time.Time {
-	// Files have milliseconds, and memory has the same.
+	// Use the precision of the file, so that memory and file agree.
 	return s.opts.Clock().UTC().Truncate(time.Millisecond)
 }

@@ -15,8 +15,8 @@ type logFile struct {
 	path    string
 	dir     string      // the store's directory
 	file    File        // nil for a view
-	opening fs.FileInfo // of file, from before the first write; nil until then
-	size    int64       // of the file, without what a failed write left
+	opening fs.FileInfo // information about file before the first write; nil until then
+	size    int64       // size of file, without what a failed write left
 	newIn   string      // the directory whose new entry is not synced yet; empty for none
 	unended bool        // the last line lacks its newline
 	torn    []byte      // what the last failed write may have left after size
@@ -58,8 +58,8 @@ func (l *logFile) write(text []byte, sync bool) error {
 	return nil
 }
 
-// stat returns the file's information by name and checks that the name still refers to the open file. Windows does not
-// permit removing or replacing an open file.
+// stat returns the file's information by name and checks that the name still refers to the open file. Windows does not allow an
+// open file to be removed or replaced.
 func (l *logFile) stat() (fs.FileInfo, error) {
 	if l.opening == nil {
 		var err error
@@ -80,7 +80,7 @@ func (l *logFile) stat() (fs.FileInfo, error) {
 	return info, l.checkSame(info)
 }
 
-// checkSame returns an error if info is not of the file that the log has opened.
+// checkSame returns an error unless info describes the file that the log has opened.
 func (l *logFile) checkSame(info fs.FileInfo) error {
 	isReal := l.opening != nil && os.SameFile(l.opening, l.opening) // file systems in tests have no identity
 	if isReal && !os.SameFile(l.opening, info) {
@@ -110,8 +110,7 @@ func (l *logFile) sync() error {
 	return nil
 }
 
-// takeBack removes the n bytes that a failed write left. If that fails too, the torn line is dropped when the file is
-// opened again.
+// takeBack removes the n bytes that a failed write left. If that fails too, the torn line is dropped when the file is next opened.
 func (l *logFile) takeBack(n int, err *error) {
 	if n <= 0 {
 		return

@@ -21,7 +21,7 @@ import (
 // memoryDisk is a file system in memory. Several processes can use it: see [memoryDisk.Process]. Written data is visible to all of
 // them at once, but survives [memoryDisk.PowerCut] only if it was synced.
 type memoryDisk struct {
-	mu    sync.Mutex // guards all below, and every node
+	mu    sync.Mutex // guards the fields below, and every node
 	names map[string]*node
 	// journal holds the changes of names since the last sync of a directory, in order.
 	journal []change
@@ -53,7 +53,7 @@ func newMemoryDisk(start time.Time) *memoryDisk {
 // memoryProcess is one process's use of a disk. It is a [sessions.FileSystem]. With the zero diskFault nothing fails.
 type memoryProcess struct {
 	disk *memoryDisk
-	// Steps returns the number of steps that change something.
+	// Steps is the number of steps so far that change something.
 	Steps int
 	fault diskFault
 	dead  bool
@@ -67,15 +67,14 @@ type diskFault struct {
 	At int
 	// Kill makes the step end the process: it panics with [errKilled].
 	Kill bool
-	// Err is the step's error if Kill is false. A failing write writes a part. With Lasting, all later steps that need
-	// room fail too.
+	// Err is the step's error if Kill is false. A failing write is partial. With Lasting, all later steps that need space fail too.
 	Err     error
 	Lasting bool
 	// Rand chooses how much of the step is done. If nil, nothing.
 	Rand *rand.Rand
 }
 
-// some returns a number below n.
+// some returns a random number below n, or zero without Rand.
 func (f *diskFault) some(n int) int {
 	if f.Rand == nil {
 		return 0
@@ -107,8 +106,8 @@ func (p *memoryProcess) kill() {
 	}
 }
 
-// PowerCut keeps what was synced and a random part of the rest: a prefix of the changes of names, and a prefix of each
-// file's data, perhaps followed by zero bytes. No process may be alive.
+// PowerCut keeps what was synced and a random part of the rest: a prefix of the name changes, and a prefix of each file's data,
+// possibly followed by NUL bytes. No process may be alive.
 func (d *memoryDisk) PowerCut(r *rand.Rand) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -159,8 +158,8 @@ func (d *memoryDisk) Names() []string {
 	return all
 }
 
-// step starts a change by the process. On an error the caller must not continue; if part is set, it first does a part
-// of the step. It calls finish at the end.
+// step begins a change by the process. On an error the caller must not make the change; if part is set, the caller first makes a
+// part of it. The caller calls finish at the end.
 func (p *memoryProcess) step() (part bool, finish func(), err error) {
 	none := func() {}
 	if p.dead {

@@ -171,7 +171,7 @@ func (enc *encoder) image(data []byte) (string, error) {
 	return enc.put(data)
 }
 
-// encodeArguments encodes arguments that are not an object, for example of an interrupted model, as a JSON string.
+// encodeArguments encodes arguments that are not an object, such as those of an interrupted answer, as a JSON string.
 func encodeArguments(input jsonx.Raw) (jsonx.Raw, error) {
 	switch {
 	case len(input) == 0:
@@ -298,7 +298,7 @@ func (u *decodedUsage) UnmarshalJSONFrom(dec *jsonx.Decoder) error {
 	return err
 }
 
-// readMillis is a time in milliseconds since 1970. Anything but a positive number is unknown and reads as zero.
+// readMillis is a time in milliseconds since 1970. Any value that is not a positive number means unknown and decodes as zero.
 type readMillis float64
 
 func (ms *readMillis) UnmarshalJSONFrom(dec *jsonx.Decoder) error {
@@ -346,8 +346,8 @@ type readBlock struct {
 	ThoughtSignature  string    `json:"thoughtSignature"`
 }
 
-// thinkingFields are the names of fields of thinking that a file has in place of the signature, where other programs
-// expect them.
+// thinkingFields lists the values of a thinking's Field that a session file stores as the signature, where other programs expect
+// them.
 var thinkingFields = [...]string{"reasoning_content", "reasoning", "reasoning_text"}
 
 // blocks decodes content. It leaves out blocks of unknown types with a notice.

@@ -45,7 +45,7 @@ func migrate(lines []line, version int) (out []line, bad int, err error) {
 	return out, 0, nil
 }
 
-// plant gives an entry of a version 1 file its place in a tree. Place 0 is the header.
+// plant sets the ID and the parent of an entry of a version 1 file. place is the entry's position; the header has position 0.
 func plant(m map[string]jsonx.Raw, place int) error {
 	id := func(place int) jsonx.Raw { return jsonx.Raw(fmt.Sprintf("%q", fmt.Sprintf("%08x", place))) }
 	m["id"], m["parentId"] = id(place), jsonx.Raw("null")

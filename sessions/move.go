@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// Move changes a session's working directory and moves its artifacts. It returns a [*LockedError] while the session is
-// open. After an error the session is where it was. A crash during a move is repaired when the session is opened.
+// Move changes a session's working directory and moves its artifacts. It returns a [*LockedError] while the session is open. After
+// an error the session is unchanged. If a crash interrupts a move, the next open repairs it.
 func (s *Store) Move(ctx context.Context, id, cwd string) error {
 	if !filepath.IsAbs(cwd) {
 		return fmt.Errorf("a session's working directory must be an absolute path, not %q", cwd)
@@ -121,8 +121,8 @@ func (s *Store) moveAttachments(from, to string) error {
 	return nil
 }
 
-// finishMoves repairs a [Store.Move] that a crash interrupted: it removes the other file with the same entries and
-// moves its artifacts. It leaves a file with other entries.
+// finishMoves repairs a [Store.Move] that a crash interrupted: it removes the other file with the same entries and moves its
+// artifacts. It keeps a file with different entries.
 func (s *Store) finishMoves(l *Log, others []string) {
 	if len(others) == 0 {
 		return

@@ -17,11 +17,11 @@ const (
 	cutNotice = "\n\n[Session persistence truncated large content]"
 )
 
-// signatures are members that are useless when truncated. They are emptied if they are too long.
+// signatures lists the members that are useless when truncated. If they are too long, they are emptied instead.
 var signatures = []string{"thinkingSignature", "thoughtSignature", "textSignature"}
 
-// encode returns an entry as a line without its newline. It stores images as blobs, with sync so that they survive a
-// power cut, and truncates long texts.
+// encode returns an entry as a line without its newline. It truncates long strings and stores images as blobs. If sync is set, the
+// blobs survive a power cut.
 func (s *Store) encode(e Entry, sync bool) ([]byte, error) {
 	enc := &encoder{put: func(data []byte) (string, error) { return s.putBlob(data, sync) }}
 	text, err := enc.entry(e)
@@ -31,7 +31,7 @@ func (s *Store) encode(e Entry, sync bool) ([]byte, error) {
 	return shorten(text, "type", "id", "parentId", "timestamp")
 }
 
-// shorten truncates the long texts in a JSON value. In an object that changes, the named members come first.
+// shorten truncates the long strings in a JSON value. In an object that changes, it writes the named members first.
 func shorten(v jsonx.Raw, first ...string) (jsonx.Raw, error) {
 	if len(v) <= maxString {
 		return v, nil
@@ -150,7 +150,7 @@ func mapImages(v jsonx.Raw, data func(jsonx.Raw) (jsonx.Raw, error)) (jsonx.Raw,
 	}
 }
 
-// outOfDetails stores the images of a tool result's details as blobs.
+// outOfDetails replaces the images in a tool result's details with references to blobs, which it stores.
 func (enc *encoder) outOfDetails(details jsonx.Raw) (jsonx.Raw, error) {
 	if len(details) < blobThreshold {
 		return details, nil
@@ -172,7 +172,7 @@ func (enc *encoder) outOfDetails(details jsonx.Raw) (jsonx.Raw, error) {
 // refStart occurs in every value with a reference to a blob.
 var refStart = []byte(`"` + blobPrefix)
 
-// intoDetails restores the images of a tool result's details. A missing blob stays a reference.
+// intoDetails restores the images in a tool result's details. If a blob is missing, its reference stays.
 func (d *decoder) intoDetails(details jsonx.Raw) jsonx.Raw {
 	if !bytes.Contains(details, refStart) {
 		return details

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// fill links what was read. A parent precedes its children in the file, so there are no cycles.
+// fill adds what was read to the log. A parent precedes its children in the file, so there are no cycles.
 func (l *logState) fill(c *content) {
 	l.begin(c.header)
 	l.notices, l.unended = c.notices, c.unended
@@ -87,7 +87,7 @@ func (l *logState) entry(i int32) (Entry, error) {
 	return all[0], nil
 }
 
-// whole returns entries with their details. places are in ascending order.
+// whole returns entries with their details. places holds their indexes in ascending order.
 func (l *logState) whole(places []int32) ([]Entry, error) {
 	if l.readable() {
 		return l.read(places)
@@ -102,7 +102,7 @@ func (l *logState) whole(places []int32) ([]Entry, error) {
 // maxRead is the maximum number of bytes that are read at once from adjacent entries.
 const maxRead = 8 << 20
 
-// read reads entries from the file. places are in ascending order.
+// read reads entries from the file. places holds their indexes in ascending order.
 func (l *logState) read(places []int32) ([]Entry, error) {
 	if l.closed {
 		return nil, ErrClosed
@@ -193,7 +193,7 @@ func (l *Log) Walk() iter.Seq2[Entry, error] {
 	}
 }
 
-// part reads the first of the given entries, at least one.
+// part reads as many of the given entries as fit into one chunk, from the first, but at least one.
 func (l *Log) part(places []int32) ([]Entry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -229,7 +229,7 @@ func oneStep(t *testing.T, r *rand.Rand, s *sessions.Store, l **sessions.Log) st
 			if !slices.Equal(ids(path), ids(allBranch(t, fork))[:len(path)]) {
 				t.Fatalf("fork at %s: has %v, want %v", opts.Leaf, ids(allBranch(t, fork)), ids(path))
 			}
-			// As the source would be if it continued from there.
+			// The state that the source would have if it continued from there.
 			twin := newStore(t, unsynced, func(o *sessions.StoreOptions) { o.BlobDir = filepath.Join(filepath.Dir(s.Dir()), "blobs") })
 			place(t, twin, log.ID(), readFile(t, log.Path()))
 			for _, e := range globs(t, filepath.Join(filepath.Dir(s.Dir()), "blobs")) {

@@ -21,7 +21,7 @@ var (
 	ErrNotFound = errors.New("session not found")
 	// ErrLocked reports that another process has the session open for writing.
 	ErrLocked = errors.New("session is in use")
-	// ErrReadOnly reports that the log cannot be written at present, or was opened by [Store.View].
+	// ErrReadOnly reports that the log is currently not writable, or was opened by [Store.View].
 	ErrReadOnly = errors.New("session cannot be written")
 	// ErrClosed reports a closed log.
 	ErrClosed = errors.New("session is closed")

@@ -90,7 +90,7 @@ func NewStore(dir string, opts *StoreOptions) *Store {
 // Dir returns the store's directory.
 func (s *Store) Dir() string { return s.dir }
 
-// Create creates a session. Its file with the header exists when Create returns. The caller closes the log.
+// Create creates a session. Its file, which contains the header, exists when Create returns. The caller closes the log.
 func (s *Store) Create(ctx context.Context, h Header) (*Log, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -120,7 +120,7 @@ func (s *Store) Create(ctx context.Context, h Header) (*Log, error) {
 	return l, nil
 }
 
-// begin writes the header. On an error it leaves nothing.
+// begin creates the session file and writes the header. On an error it removes what it has written.
 func (s *Store) begin(l *Log, dir string) (err error) {
 	text, err := l.header.encode()
 	if err != nil {
@@ -157,9 +157,9 @@ func checkID(id string) error {
 	return nil
 }
 
-// Open opens a session for writing, whatever its working directory. The caller closes the log. It returns
-// [ErrNotFound], a [*CorruptError], a [*LockedError], or an error of the file system. It truncates an incomplete last
-// line of a crash, and rewrites a file of an older version.
+// Open opens a session for writing, whatever its working directory. The caller closes the log. Open truncates an incomplete last
+// line that a crash left, and rewrites a file of an older version. It returns [ErrNotFound], a [*CorruptError], a [*LockedError],
+// or an error of the file system.
 func (s *Store) Open(ctx context.Context, id string) (*Log, error) {
 	at, err := s.find(ctx, id)
 	if err != nil {
@@ -218,8 +218,8 @@ func (s *Store) open(path, id string) (_ *Log, err error) {
 	return l, nil
 }
 
-// stream opens a session of the current version and links its entries in parts, so that it needs no more memory than
-// the log. The log has no file for a session of an older version.
+// stream opens a session of the current version and links its entries part by part, so that it needs no more memory than the log.
+// For a session of an older version, the log has no file.
 func (s *Store) stream(path, id string) (_ *Log, _ *content, err error) {
 	file, err := s.fs.OpenFile(path, os.O_RDWR|os.O_APPEND, filePerm)
 	if err != nil {
@@ -260,8 +260,8 @@ func (s *Store) stream(path, id string) (_ *Log, _ *content, err error) {
 	return l, c, nil
 }
 
-// View opens a session for reading. It takes no lock, and its log accepts no entries. It changes nothing on disk,
-// except that it restores a file from the backup of an interrupted rewrite.
+// View opens a session for reading. It takes no lock, and its log cannot be appended to. It changes nothing on disk, except that it
+// restores a file from the backup of an interrupted rewrite.
 func (s *Store) View(ctx context.Context, id string) (*Log, error) {
 	at, err := s.find(ctx, id)
 	if err != nil {
@@ -382,7 +382,7 @@ func (s *Store) find(ctx context.Context, id string) (found, error) {
 	return at, nil
 }
 
-// isBackupOf reports whether a file is a backup of a rewrite of the session's file, by this or another program.
+// isBackupOf reports whether a file is a backup that a rewrite of the session's file has left, by this or another program.
 func isBackupOf(name, id string) bool {
 	start, ok := strings.CutSuffix(name, backupSuffix)
 	if !ok {

@@ -8,7 +8,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// Types of the [Custom] entries of [Log.Rewind] and [Log.Clear]. Other programs know the second one.
+// Types of the [Custom] entries that [Log.Rewind] and [Log.Clear] append. Other programs support the second one.
 const (
 	customRewind = "gjc.rewind"
 	customClear  = "context_clear"
@@ -37,8 +37,8 @@ func (l *Log) Rewind(id string) error {
 	return err
 }
 
-// BranchWithSummary is like [Log.Rewind], with a summary of the branch that is left, which the model receives. It sets
-// the summary's FromID and returns its entry ID.
+// BranchWithSummary is like [Log.Rewind], but adds a summary of the branch that is left, which the model receives. It sets the
+// summary's FromID and returns the ID of the summary's entry.
 func (l *Log) BranchWithSummary(id string, summary BranchSummary) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -151,8 +151,8 @@ func ToNavigate(e Entry) (leaf string, words []providers.Part) {
 	return e.Ref().ID, nil
 }
 
-// Abandoned returns the entries of the active branch that do not lead to a new leaf, oldest first. branch is that of
-// [Log.Branch]; target leads to the leaf.
+// Abandoned returns the entries of the active branch that are not on the path to a new leaf, oldest first. branch is the result of
+// [Log.Branch], and target is the path to the new leaf.
 func Abandoned(branch, target []Entry) []Entry {
 	common := 0
 	for common < len(branch) && common < len(target) && branch[common].Ref().ID == target[common].Ref().ID {

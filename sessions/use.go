@@ -45,10 +45,10 @@ func (u *SideUsage) Entry() (Custom, error) {
 	return Custom{CustomType: CustomUsage, Data: data}, err
 }
 
-// Use is the use of one model in a session.
+// Use sums up the use of one model in a session.
 type Use struct {
 	Provider, Model string
-	// Requests is the number of answers, Usage their total usage, and Price their total price as far as it is stored.
+	// Requests is the number of answers, Usage their total usage, and Price the total of their stored prices.
 	Requests int
 	Usage    providers.Usage
 	Price    providers.Price

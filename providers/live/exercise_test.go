@@ -16,7 +16,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// short is the limit of an answer in tokens; models that reason need some of them for that.
+// short is the limit of an answer in tokens; it includes the tokens that a model spends on reasoning.
 const short = 2000
 
 // exercise asks a model for text, a tool call and an image.
@@ -53,8 +53,8 @@ func exercise(t *testing.T, m providers.Model) {
 	})
 }
 
-// useTool makes a model call a tool and answer with its result, in a conversation that continues after that, so that the
-// model's thinking goes back to it.
+// useTool makes a model call a tool and answer with its result. The conversation continues afterwards, so that the model's thinking
+// is sent back.
 func useTool(t *testing.T, m providers.Model, level providers.ThinkingLevel) {
 	req := &providers.Request{
 		System: "Use the tool to look into boxes. Answer in one sentence.", MaxTokens: short, Thinking: level,

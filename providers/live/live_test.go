@@ -1,5 +1,5 @@
-// Package live_test asks the real servers of models, as "task test:live" does. It needs the network and costs a little money,
-// so it skips unless GJC_LIVE is 1; each provider skips without its key.
+// Package live_test tests against the real servers of models, as "task test:live" does. It needs the network and costs a little
+// money, so it is skipped unless GJC_LIVE is 1. Each provider is skipped without its key.
 package live_test
 
 import (
@@ -25,7 +25,7 @@ import (
 // A subject is one provider under test.
 type subject struct {
 	name, provider string
-	// variable must be set; it holds the key, or the address of a server that needs none.
+	// variable names the required environment variable, which holds the key, or the address of a server that needs no key.
 	variable string
 	// prefer lists models by id, the best for a test first. Without any of them the test uses the cheapest, or the first.
 	prefer []string

@@ -55,7 +55,7 @@ type toolInput struct {
 
 var errUsage = errors.New("the arguments are missing or invalid")
 
-// inputs holds the commands that call a tool of a fixed name.
+// inputs holds the commands that call a fixed tool.
 var inputs = map[string]toolInput{
 	"read":   {"read", "!read F", false, readInput},
 	"write":  {"write", "!write F TEXT", false, writeInput},
@@ -237,7 +237,7 @@ func (a *answer) offered(name string) bool {
 	return false
 }
 
-// findTool returns the offered tool called name, or the only MCP tool with that name of its own.
+// findTool returns the offered tool called name, or else the only MCP tool whose name on its server is name.
 func (a *answer) findTool(name string) string {
 	if name == "" || a.offered(name) {
 		return name

@@ -5,5 +5,5 @@ import (
 	"slices"
 )
 
-// CommandNames returns the commands that call a tool of a fixed name.
+// CommandNames returns the commands that call a fixed tool.
 func CommandNames() []string { return slices.Sorted(maps.Keys(inputs)) }

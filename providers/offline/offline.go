@@ -134,7 +134,7 @@ func (a *answer) done() {
 	a.yield(providers.Done{Message: m}, nil)
 }
 
-// tellUsage reports the usage of the request. It returns whether to continue.
+// tellUsage yields the usage of the request. It reports whether to continue.
 func (a *answer) tellUsage() bool {
 	return a.send(providers.UsageSoFar{Usage: a.usage(new(providers.Message))})
 }

@@ -274,7 +274,7 @@ func TestModel_Usage(t *testing.T) {
 		if err != nil || m.Usage.Input != want || m.Usage.Output == 0 {
 			t.Errorf("%s: usage %+v, %v; want %d", text, m.Usage, err, want)
 		}
-		reported := 0 // of an answer that is cut off
+		reported := 0 // usage of an answer that is cut off
 		for _, ev := range events {
 			if ev, ok := ev.(providers.UsageSoFar); ok {
 				reported = ev.Usage.Input
@@ -319,7 +319,7 @@ func TestCommands_AreAllListed(t *testing.T) {
 	for line := range strings.Lines(string(commands)) {
 		name, _, _ := strings.Cut(strings.TrimPrefix(line, "!"), " ")
 		if name == "wait" {
-			continue // for ever
+			continue // runs forever
 		}
 		m, _, err := answer(t, request("!"+name+" 1", "ask", "task", "lsp", "debug", "mcp_read_resource"))
 		if strings.Contains(m.Text(), "There is no command") {

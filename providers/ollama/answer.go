@@ -7,7 +7,7 @@ import (
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
-// chunk is one line of the stream, with the members that are used.
+// chunk is one line of the stream, reduced to the members that are used.
 type chunk struct {
 	Message    spoken         `json:"message"`
 	Done       bool           `json:"done"`

@@ -1,5 +1,5 @@
-// Package ollama implements Ollama's own chat API. Unlike the one that is compatible with OpenAI's, it sets the length of the
-// context: by default Ollama uses a short one and silently drops the beginning of long conversations.
+// Package ollama implements Ollama's own chat API. Unlike Ollama's OpenAI-compatible API, it can set the length of the context: by
+// default Ollama uses a short context and silently drops the beginning of long conversations.
 package ollama
 
 import (

@@ -17,7 +17,7 @@ import (
 
 var target = providertest.Target{Open: ollama.Open, Format: providertest.OllamaChat()}
 
-// answered holds the request of a model, and the message or error that it returns.
+// answered holds the request that a model sent, and the message or error that it returned.
 type answered struct {
 	url     string
 	header  http.Header
@@ -67,7 +67,7 @@ func hello() *providers.Request {
 
 const end = `{"message":{"role":"assistant","content":""},"done":true,"done_reason":"stop"}` + "\n"
 
-// The whole body, in the order of its members.
+// The whole body, with its members in order.
 func TestModel_Body(t *testing.T) {
 	cfg := providers.Config{WireModel: "w", Info: providers.ModelInfo{
 		Provider: "ollama", ID: "m", Images: true, ContextWindow: 32768, MaxOutput: 100,

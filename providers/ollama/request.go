@@ -9,15 +9,15 @@ import (
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
-// request is the body of a request. The order of the members is the order on the wire.
+// request is the body of a request, with its members in wire order.
 type request struct {
 	Model    string    `json:"model"`
 	Messages []message `json:"messages"`
 	Tools    []tool    `json:"tools,omitzero"`
 	Stream   bool      `json:"stream"`
 	Think    any       `json:"think,omitzero"` // a bool or a string
-	// Truncate and Shift are false: a conversation that does not fit into the context is an error, and a long answer is cut
-	// off. Otherwise both would lose their beginning.
+	// Truncate and Shift are false: a conversation that does not fit into the context is an error, and a long answer is cut off. If
+	// true, the server would drop the beginning of either.
 	Truncate bool    `json:"truncate"`
 	Shift    bool    `json:"shift"`
 	Options  options `json:"options,omitzero"`
@@ -35,11 +35,11 @@ type message struct {
 	Images     [][]byte `json:"images,omitzero"` // base64, without a type
 	ToolCalls  []call   `json:"tool_calls,omitzero"`
 	ToolName   string   `json:"tool_name,omitzero"`
-	ToolCallID string   `json:"tool_call_id,omitzero"` // unknown to some versions
+	ToolCallID string   `json:"tool_call_id,omitzero"` // some versions do not support it
 }
 
 type call struct {
-	ID       string   `json:"id,omitzero"` // unknown to some versions
+	ID       string   `json:"id,omitzero"` // some versions do not support it
 	Function function `json:"function"`
 }
 
@@ -59,8 +59,8 @@ type declared struct {
 	Parameters  jsonx.Raw `json:"parameters"` // a JSON Schema
 }
 
-// encode writes the body of a request. Conversations with the same beginning have the same bytes there, so that the server need
-// not process them again.
+// encode writes the body of a request. Conversations with the same beginning are encoded with the same prefix, so that the server
+// need not process it again.
 func (m *model) encode(req *providers.Request) ([]byte, error) {
 	info := &m.cfg.Info
 	r := request{
@@ -84,7 +84,7 @@ func (m *model) encode(req *providers.Request) ([]byte, error) {
 	return wire.ExtraBody(&m.cfg, body), nil
 }
 
-// think returns whether to reason. One family of models takes a level and always reasons.
+// think returns the request's think member: whether to reason, or a level for the family of models that always reasons.
 func (m *model) think(want providers.ThinkingLevel) any {
 	info := &m.cfg.Info
 	if len(info.Thinking) == 0 {
@@ -112,7 +112,7 @@ func (m *model) messages(req *providers.Request) []message {
 	if req.System != "" {
 		out = append(out, message{Role: "system", Content: req.System})
 	}
-	// Models expect images only from the user. Those of results follow the last result.
+	// Models accept images only from the user. Images of tool results therefore follow the last result.
 	shown := message{Role: "user"}
 	show := func() {
 		if shown.Images != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
-// chunk is one event of the stream, with the members that are used.
+// chunk is one event of the stream, reduced to the members that are used.
 type chunk struct {
 	ID      dialect.ID            `json:"id"`
 	Choices []choice              `json:"choices"`
@@ -54,7 +54,7 @@ type usage struct {
 	Prompt            dialect.Number                `json:"prompt_tokens"`
 	Completion        dialect.Number                `json:"completion_tokens"`
 	Total             dialect.Number                `json:"total_tokens"`
-	CacheHit          dialect.Number                `json:"prompt_cache_hit_tokens"` // DeepSeek's name for cached
+	CacheHit          dialect.Number                `json:"prompt_cache_hit_tokens"` // DeepSeek's name for cached_tokens
 	Cached            dialect.Number                `json:"cached_tokens"`           // Moonshot's
 	PromptDetails     dialect.Object[inputDetails]  `json:"prompt_tokens_details"`
 	CompletionDetails dialect.Object[outputDetails] `json:"completion_tokens_details"`
@@ -92,7 +92,7 @@ type call struct {
 	given   string // the id on the wire
 	id      string // the id that the session sees
 	name    string
-	input   []byte // arrived before the name
+	input   []byte // input that arrived before the name
 	started bool
 }
 
@@ -169,8 +169,8 @@ func (a *answer) chunk(ev wire.Event) (more bool, err error) {
 	return true, nil
 }
 
-// plainContent returns the text of a chunk with nothing else, the most frequent kind: decoding it completely takes three times
-// as long.
+// plainContent returns the text of a chunk that contains nothing else. Such chunks are the most frequent kind, and decoding them
+// completely takes three times as long.
 func plainContent(data []byte) (text string, ok bool) {
 	if !jsonx.Valid(data) {
 		return "", false
@@ -309,14 +309,14 @@ func (a *answer) nameless() bool {
 	return true
 }
 
-// callOf returns the call that a piece belongs to: by index, by id if a server sends no index or always the same, and else the
-// last one.
+// callOf returns the call that a piece belongs to: by index; by id if a server sends no index or always the same one; otherwise the
+// last call.
 func (a *answer) callOf(part *callPart) *call {
 	for i := len(a.calls) - 1; i >= 0; i-- {
 		c := a.calls[i]
 		sameIndex := !part.Index.Known || part.Index.Value == c.index
 		sameID := part.ID == "" || string(part.ID) == c.given
-		// A call without an id after a complete one is another call.
+		// A piece without an id after a complete call starts another call.
 		another := part.ID == "" && part.Function.Name != "" && c.started &&
 			(!part.Index.Known || jsonx.Valid([]byte(a.Build.Input(c.id))))
 		if sameIndex && sameID && !another {
@@ -357,7 +357,7 @@ func (a *answer) count(u *usage) {
 	cached, written := max(u.CacheHit.Count(), u.Cached.Count(), in.Cached.Count()), in.CacheWrite.Count()
 	output, thinking := u.Completion.Count(), u.CompletionDetails.Value.Reasoning.Count()
 	if thinking > 0 && u.Total.Count() == u.Prompt.Count()+output+thinking {
-		output += thinking // xAI counts it separately
+		output += thinking // xAI counts reasoning separately
 	}
 	a.Usage = providers.Usage{
 		Input: max(0, u.Prompt.Count()-cached-written), Output: output, CacheRead: cached, CacheWrite: written, Thinking: thinking,

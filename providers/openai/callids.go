@@ -5,11 +5,11 @@ import "github.com/gajae-code/gjc/providers/internal/dialect"
 // callIDs maps the ids of a conversation's calls to those that the server gets: the same in a call and in its result.
 type callIDs struct {
 	mistral bool // only ids that Mistral accepts
-	most    int  // characters of an id of another model's server
+	most    int  // maximum length of an id from another model's server, in characters
 	sent    map[string]string
 }
 
-// call returns the id of a call. A server gets its own ids back unchanged, because some depend on their form.
+// call returns the id to send for a call. A server receives its own ids unchanged, because some servers depend on their form.
 func (c *callIDs) call(id string, own bool) string {
 	out := id
 	switch {
@@ -25,7 +25,7 @@ func (c *callIDs) call(id string, own bool) string {
 	return out
 }
 
-// result returns the id of the call that a result answers.
+// result returns the id to send for the call that a result answers.
 func (c *callIDs) result(id string) string {
 	if out, ok := c.sent[id]; ok {
 		return out

@@ -87,7 +87,7 @@ func TestModel_Headers(t *testing.T) {
 	}
 }
 
-// The whole body, in the order of its members, as OpenAI gets it.
+// The whole body as OpenAI receives it, with its members in order.
 func TestModel_BodyForOpenAI(t *testing.T) {
 	req := hello()
 	req.SessionID, req.MaxTokens, req.Thinking = "s", 50, providers.ThinkingHigh
@@ -106,7 +106,7 @@ func TestModel_RequestAtTheEdges(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		req  providers.Request
-		want string // of the messages
+		want string // the messages
 	}{
 		{"nothing", providers.Request{}, `[]`},
 		{"an empty question", providers.Request{Messages: []providers.Message{providertest.User("")}}, `[]`},

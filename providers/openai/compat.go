@@ -7,7 +7,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// rules describe a server.
+// rules describes what a server supports and requires.
 type rules struct {
 	providers.Compat
 
@@ -16,7 +16,7 @@ type rules struct {
 	strict   strictness
 }
 
-// is returns a flag of [providers.Compat], or its default.
+// is returns the value of a flag of [providers.Compat], or the default if the flag is not set.
 func is(flag *bool, otherwise bool) bool {
 	if flag == nil {
 		return otherwise
@@ -24,13 +24,13 @@ func is(flag *bool, otherwise bool) bool {
 	return *flag
 }
 
-// strictness says which tools are strict.
+// strictness selects the tools that are sent as strict.
 type strictness int
 
 const (
 	strictNone  strictness = iota
-	strictExact            // those whose schemas are strict as they are
-	strictAll              // all, or none if one of them cannot be
+	strictExact            // the tools whose schemas are strict already
+	strictAll              // all tools, or none if one of them cannot be strict
 )
 
 // The values of MaxTokensField and ThinkingFormat.
@@ -68,7 +68,7 @@ func knownHosts() []knownHost {
 		}},
 		{[]string{openRouterHost}, providers.Compat{ThinkingFormat: formatOpenRouter, ReasoningContentField: memberReasoning}},
 		{[]string{vercelHost}, providers.Compat{ReasoningContentField: memberReasoning}},
-		// It rejects unknown members, and reports the usage without being asked.
+		// It rejects unknown members, and reports the usage without a request for it.
 		{[]string{"api.mistral.ai", "codestral.mistral.ai"}, providers.Compat{
 			SupportsUsageInStreaming: no, SupportsReasoningEffort: no, RequiresToolResultName: yes,
 			RequiresThinkingAsText: yes, RequiresMistralToolIDs: yes,
@@ -94,7 +94,7 @@ func knownHosts() []knownHost {
 	}
 }
 
-// detect returns what is known of a server by its host.
+// detect returns what is known about the server at a host.
 func detect(host string) providers.Compat {
 	for _, known := range knownHosts() {
 		for _, name := range known.names {
@@ -106,7 +106,7 @@ func detect(host string) providers.Compat {
 	return providers.Compat{}
 }
 
-// rulesFor decides the rules for the server of cfg at host.
+// rulesFor returns the rules for the server of cfg at host.
 func rulesFor(cfg *providers.Config, host string) rules {
 	host = strings.ToLower(host)
 	official := host == officialHost || strings.HasSuffix(host, "."+officialHost) // subdomains are regions

@@ -79,7 +79,7 @@ func TestModel_Compat(t *testing.T) {
 		name   string
 		base   string // of the URL; empty for an unknown server
 		compat providers.Compat
-		over   providers.Compat // on both sides
+		over   providers.Compat // set for both requests
 		change func(*providers.Config)
 		req    providers.Request
 		want   map[string][2]string
@@ -275,7 +275,7 @@ func TestModel_Compat(t *testing.T) {
 
 const mistralID = "vXBaWPD4X"
 
-// What is known of servers by their address: the difference between a request to them and one to an unknown server.
+// What is known about servers by their address: the difference between a request to such a server and one to an unknown server.
 func TestModel_KnownServers(t *testing.T) {
 	call := providers.ToolCall{ID: "call_1", Name: "a", Input: jsonx.Raw(`{}`)}
 	req := &providers.Request{

@@ -19,7 +19,7 @@ type message struct {
 	// Name is the name of the tool, in a result.
 	Name string `json:"name,omitzero"`
 	Role string `json:"role"`
-	// Servers with a separate member for reasoning require it back between tool calls.
+	// Servers with a separate member for reasoning require the reasoning back between tool calls.
 	ReasoningContent string `json:"reasoning_content,omitzero"`
 	Reasoning        string `json:"reasoning,omitzero"`
 	ReasoningText    string `json:"reasoning_text,omitzero"`
@@ -54,8 +54,7 @@ type conversation struct {
 	model *model
 	out   []message
 	ids   callIDs
-	// Images of tool results wait for the last result of the answer: the results must follow the answer directly, and contain
-	// only text.
+	// Images of tool results wait until after the last result: the results must directly follow the answer and contain only text.
 	images []part
 }
 
@@ -187,7 +186,7 @@ func resultText(msg *providers.Message, images bool) (text string, shown []provi
 	return text, shown
 }
 
-// filler is the text for servers that require some where the model wrote none.
+// filler is the text for servers that require text where the model wrote none.
 const filler = "."
 
 func (c *conversation) assistant(msg *providers.Message) (out message, ok bool) {

@@ -48,7 +48,7 @@ func Open(cfg providers.Config) (providers.Model, error) {
 	return m, nil
 }
 
-// addPath appends path to that of u.
+// addPath returns u with path appended to its path.
 func addPath(u *url.URL, path string) {
 	u.Path = strings.TrimRight(u.Path, "/") + path
 	if u.RawPath != "" {

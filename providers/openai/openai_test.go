@@ -307,7 +307,7 @@ func TestModel_Usage(t *testing.T) {
 		`{"prompt_tokens":10,"completion_tokens":5}`:                                                                             {Input: 10, Output: 5},
 		`{"prompt_tokens":10,"completion_tokens":5,"prompt_cache_hit_tokens":4,"prompt_tokens_details":null}`:                    {Input: 6, CacheRead: 4, Output: 5},
 		`{"prompt_tokens":3,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":7},"completion_tokens_details":null}`: {CacheRead: 7, Output: 5},
-		// xAI counts reasoning separately, others do not; Moonshot's name for cached tokens.
+		// xAI counts reasoning separately, unlike other servers; cached tokens have Moonshot's name.
 		`{"prompt_tokens":32,"completion_tokens":9,"total_tokens":135,"completion_tokens_details":{"reasoning_tokens":94}}`: {Input: 32, Output: 103, Thinking: 94},
 		`{"prompt_tokens":32,"completion_tokens":9,"total_tokens":41,"completion_tokens_details":{"reasoning_tokens":4}}`:   {Input: 32, Output: 9, Thinking: 4},
 		`{"prompt_tokens":1900,"completion_tokens":5,"cached_tokens":1800}`:                                                 {Input: 100, CacheRead: 1800, Output: 5},
@@ -393,7 +393,7 @@ func TestModel_ServiceTier(t *testing.T) {
 	}
 }
 
-// The proof of reasoning goes back unchanged to the provider at OpenRouter.
+// The proof of reasoning returns unchanged to the provider that OpenRouter used.
 func TestModel_ReasoningDetails(t *testing.T) {
 	deltas := []string{
 		`{"reasoning":"I ","reasoning_details":[{"type":"reasoning.text","text":"I ","format":"anthropic-claude-v1","index":0}]}`,

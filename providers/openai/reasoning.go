@@ -7,12 +7,12 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// The members that hold reasoning. Their name is the field of the thinking.
+// The members that contain reasoning. The member's name is stored as the field of the thinking.
 const (
 	memberContent   = "reasoning_content"
 	memberReasoning = "reasoning"
 	memberText      = "reasoning_text"
-	// memberOfItem is the member of an item of the Responses API with unencrypted reasoning.
+	// memberOfItem is the member with unencrypted reasoning in an item of the Responses API.
 	memberOfItem = "content"
 )
 
@@ -24,8 +24,8 @@ func (a *answer) think(s, member string) bool {
 	return a.SendThinking(s)
 }
 
-// thought returns the reasoning in d and the member that holds it. Servers with several members repeat it in each; the
-// configured one takes precedence.
+// thought returns the reasoning in d and the member that contains it. Servers with several such members repeat the reasoning in
+// each; the configured member takes precedence.
 func (a *answer) thought(d *delta) (s, member string) {
 	if d.ReasoningContent == "" && len(d.Reasoning) == 0 && d.ReasoningText == "" && len(d.ReasoningDetails) == 0 {
 		return "", ""
@@ -81,7 +81,7 @@ func detailed(raw jsonx.Raw) string {
 	return b.String()
 }
 
-// detail adds details, or continues those that it has.
+// detail appends new details and extends the existing ones that raw continues.
 func (a *answer) detail(raw jsonx.Raw) {
 	if len(raw) == 0 {
 		return // the frequent case; readDetails allocates
@@ -101,7 +101,7 @@ func (a *answer) detail(raw jsonx.Raw) {
 	}
 }
 
-// sign sets what the thinking in m needs to go back: its field, or the details that prove it.
+// sign sets what must be sent back with the thinking in m: its field, or the details that prove it.
 func (a *answer) sign(m *providers.Message) {
 	if proves(a.details) {
 		if raw, err := jsonx.Marshal(a.details); err == nil {

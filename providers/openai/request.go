@@ -9,8 +9,8 @@ import (
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
-// request is the body of a request. The order of the members is the order on the wire and must stay the same, so that equal
-// conversations have equal bytes.
+// request is the body of a request, with its members in wire order. The order must stay the same, so that equal conversations have
+// equal bytes.
 type request struct {
 	Stream               bool           `json:"stream"`
 	Messages             []message      `json:"messages"`
@@ -23,7 +23,7 @@ type request struct {
 	Reasoning            *effort        `json:"reasoning,omitzero"`            // OpenRouter
 	Thinking             *typed         `json:"thinking,omitzero"`             // Z.ai
 	EnableThinking       *bool          `json:"enable_thinking,omitzero"`      // Qwen
-	ChatTemplate         *chatTemplate  `json:"chat_template_kwargs,omitzero"` // Qwen, if the server only fills in a template
+	ChatTemplate         *chatTemplate  `json:"chat_template_kwargs,omitzero"` // Qwen, on a server that only fills in a template
 	ServiceTier          string         `json:"service_tier,omitzero"`
 	Store                *bool          `json:"store,omitzero"`
 	StreamOptions        *streamOptions `json:"stream_options,omitzero"`
@@ -75,8 +75,8 @@ type named struct {
 	Name string `json:"name"`
 }
 
-// encode writes the body of a request. Requests with the same beginning have the same bytes there, so that prompt caches hold:
-// OpenAI's, and those in the memory of local servers.
+// encode writes the body of a request. Requests with the same beginning are encoded with the same prefix, so that prompt caches
+// stay valid: OpenAI's, and those in the memory of local servers.
 func (m *model) encode(req *providers.Request) ([]byte, error) {
 	r := request{
 		Stream: true, Messages: m.messages(req), Model: m.cfg.Model(), Tools: m.tools(req.Tools),
@@ -230,7 +230,7 @@ func (s *strictTools) of(tools []providers.Tool, mode strictness) (schemas []jso
 		case ok && (mode == strictAll || !nulls):
 			schemas[i], strict[i] = made, true
 		case mode == strictAll:
-			// The servers that require strict tools require it of all tools alike.
+			// Servers that require strict tools require either all tools to be strict or none.
 			return loose, make([]bool, len(tools))
 		}
 	}

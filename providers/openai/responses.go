@@ -44,7 +44,7 @@ func azureAddress(u *url.URL) {
 	query := u.Query()
 	version := query.Get("api-version")
 	if version == "v1" {
-		query.Del("api-version") // the path says the same
+		query.Del("api-version") // the path implies it
 		u.RawQuery = query.Encode()
 	}
 	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/responses")

@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
-// responsesEvent is one event of the stream, with the members that are used. A server that does not stream sends only the
+// responsesEvent is one event of the stream, reduced to the members that are used. A server that does not stream sends only the
 // response, whose members are included.
 type responsesEvent struct {
 	Type         string         `json:"type"`
@@ -35,7 +35,7 @@ type responsesEvent struct {
 	IncompleteDetails *incomplete                    `json:"incomplete_details"`
 }
 
-// responsesEvents holds the types of events that are read.
+// responsesEvents holds the types of the events that are processed.
 var responsesEvents = []string{
 	"response.output_text.delta", "response.refusal.delta", "response.reasoning_summary_text.delta", "response.reasoning_text.delta",
 	"response.function_call_arguments.delta", "response.function_call_arguments.done", "response.output_item.added",
@@ -170,8 +170,8 @@ func (r *response) untyped(ev *responsesEvent) error {
 	return r.stream.BadEvent(errors.New("no type"))
 }
 
-// plainDelta returns the text of an event with nothing else, the most frequent kind, and the key of its item: decoding it
-// completely takes three times as long.
+// plainDelta returns the text of an event that contains nothing else, and the key of its item. Such events are the most frequent
+// kind, and decoding them completely takes three times as long.
 func plainDelta(data []byte) (text string, key []byte, ok bool) {
 	if !jsonx.Valid(data) {
 		return "", nil, false
@@ -198,7 +198,7 @@ func plainDelta(data []byte) (text string, key []byte, ok bool) {
 	return text, key, plain && typed && key != nil
 }
 
-// speak makes it the current item.
+// speak makes it the current item and marks it as having output.
 func (r *response) speak(it *item) {
 	if r.last != it {
 		r.Build.Break()
@@ -306,8 +306,8 @@ func (r *response) messageDone(it *item, out *outputItem) bool {
 	return true
 }
 
-// reasoningDone ends reasoning. An encrypted item is kept whole, even without text. Of an unencrypted one only the text is
-// kept: it proves nothing, and secrets in it can be hidden from the server.
+// reasoningDone ends reasoning. It keeps an encrypted item whole, even without text. Of an unencrypted item it keeps only the text:
+// the item proves nothing, and secrets in the text can be hidden from the server.
 func (r *response) reasoningDone(it *item, out *outputItem, raw jsonx.Raw) bool {
 	if !it.said {
 		parts := out.Summary
@@ -338,7 +338,7 @@ func (r *response) reasoningDone(it *item, out *outputItem, raw jsonx.Raw) bool 
 		r.Build.ThinkingField(memberOfItem)
 	} else {
 		kept := raw.Clone()
-		_ = kept.Compact() // it was decoded before
+		_ = kept.Compact() // cannot fail: it was decoded before
 		r.Build.SignThinking(string(kept))
 	}
 	return true

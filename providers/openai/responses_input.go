@@ -36,7 +36,7 @@ func (m *responsesModel) appendInput(dst []byte, req *providers.Request) []byte 
 	return append(in.out, ']')
 }
 
-// add writes raw bytes and JSON strings alternately, raw bytes first.
+// add writes its arguments alternately as raw bytes and as JSON strings, starting with raw bytes.
 func (in *input) add(turns ...string) {
 	for i, s := range turns {
 		if i%2 == 0 {
@@ -125,8 +125,8 @@ func (in *input) result(msg *providers.Message) {
 
 func (in *input) assistant(msg *providers.Message) {
 	own := dialect.Own(&in.cfg.Info, msg)
-	// The server knows by id which reasoning its other items followed. If that reasoning is lost, they go back without ids, or
-	// the server would miss it.
+	// By their ids, the server knows which reasoning the other items followed. If that reasoning is lost, the items are sent
+	// without ids; otherwise the server would require the reasoning.
 	named := own && !slices.ContainsFunc(msg.Parts, lost)
 	in.waiting = in.waiting[:0]
 	for _, p := range msg.Parts {
@@ -192,7 +192,7 @@ func textSignature(id, phase string) string {
 	return id + " " + phase
 }
 
-// lost reports whether p is reasoning that the API does not accept back: not an item of its own, or an empty one.
+// lost reports whether p is reasoning that the API does not accept back: it is not an item of the API, or it is an empty one.
 func lost(p providers.Part) bool {
 	t, ok := p.(providers.Thinking)
 	if !ok {

@@ -18,7 +18,7 @@ const (
 type item struct {
 	kind    string
 	index   int
-	given   string // the id of a function call at the server; call is its id in the conversation
+	given   string // the server's id of a function call; call is its id in the conversation
 	call    string
 	summary int  // the current part of the summary
 	named   bool // it has an id
@@ -27,7 +27,7 @@ type item struct {
 	ended   bool
 }
 
-// A place is what an event says about its item.
+// A place identifies the item of an event.
 type place struct {
 	id    string
 	index int
@@ -116,7 +116,7 @@ func (l *items) open(p place) *item {
 	return it
 }
 
-// take records the ids at p.
+// take records the ids in p for it.
 func (l *items) take(it *item, p place) {
 	it.given = cmp.Or(it.given, p.given)
 	if p.id == "" {

@@ -89,10 +89,10 @@ func TestResponses_Items(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name           string
-		rotated        bool // another id with every event
+		rotated        bool // every event has a different id
 		nameless       bool
 		uncounted      bool // the index is always 0
-		absent         bool // the index and the id are not there at all
+		absent         bool // events have neither an index nor an id
 		noBegin, noEnd bool
 		order          []itemEvent
 	}{
@@ -147,7 +147,7 @@ func TestResponses_Items(t *testing.T) {
 			}
 			events = append(events, put(itemEvent.index, itemEvent.event))
 		}
-		// Everything is repeated at the end.
+		// The final event repeats every item.
 		var output []string
 		for i, event := range []string{thinksNo, said, call("done", "a", `{\"k\":1}`), call("done", "b", `{\"k\":2}`)} {
 			output = append(output, string(jsonx.Lookup(jsonx.Raw(put(i, event)), "item")))

@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
-// responsesRequest is the body of a request, in the order of the wire.
+// responsesRequest is the body of a request, with its members in wire order.
 type responsesRequest struct {
 	Stream               bool            `json:"stream"`
 	Model                string          `json:"model"`
@@ -45,7 +45,7 @@ type namedTool struct {
 	Name string `json:"name"`
 }
 
-// leastOutput is the smallest limit of an answer that OpenAI accepts.
+// leastOutput is the lowest token limit of an answer that OpenAI accepts.
 const leastOutput = 16
 
 func (m *responsesModel) encode(req *providers.Request) ([]byte, error) {
@@ -87,8 +87,8 @@ func (m *responsesModel) encode(req *providers.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The input is most of the body and written by hand, so it is inserted after encoding. No string can contain its
-	// placeholder: the quotes in it would be escaped.
+	// The input is most of the body and encoded by hand, so it is inserted after encoding. No string can contain its placeholder,
+	// because the placeholder's quotes would be escaped.
 	head, tail, _ := bytes.Cut(body, []byte(`"input":[]`))
 	out := append(make([]byte, 0, dialect.SizeOf(req.Messages)+len(body)), head...)
 	out = m.appendInput(append(out, `"input":`...), req)

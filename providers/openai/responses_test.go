@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// answered holds the request of a model, and the message and events that it returns.
+// answered holds the request that a model sent, and the message and events that it returned.
 type answered struct {
 	request *http.Request
 	body    string
@@ -26,7 +26,7 @@ type answered struct {
 	err     error
 }
 
-// respond makes the model of open ask req and answers with response, which is JSON or events.
+// respond opens a model with open, sends req, and answers with response, which is JSON or events.
 func respond(t *testing.T, open providers.Factory, cfg providers.Config, req *providers.Request, response string) (got answered) {
 	t.Helper()
 	if cfg.Info.ID == "" {
@@ -76,7 +76,7 @@ func thinker() providers.Config {
 	}}
 }
 
-// The whole body, in the order of its members.
+// The whole body, with its members in order.
 func TestResponses_Body(t *testing.T) {
 	cfg := thinker()
 	cfg.Info.ServiceTiers = []string{"flex"}
@@ -105,7 +105,7 @@ func TestResponses_Body(t *testing.T) {
 			own(providers.Text{Text: "cut"}, rs("rs_3")),
 			// Unencrypted.
 			own(providers.Thinking{Text: `"why"`, Field: "content"}, providers.Thinking{Field: "content", Text: "so"}, providers.Text{Text: "plain", Signature: "msg_4"}),
-			// Its reasoning is lost, and so the other ids are useless.
+			// An answer whose reasoning is lost, which makes the other ids useless.
 			own(providers.Thinking{Text: "hm"}, providers.Text{Text: "lost", Signature: "msg_2"}),
 			{Role: providers.RoleAssistant, Provider: "other", Model: "m", Parts: []providers.Part{rs("rs_4"), providers.Text{Text: "I", Signature: "msg_3"}, foreign}},
 			providertest.ResultOf(foreign, "r"),
@@ -403,7 +403,7 @@ func TestResponses_NewEvents(t *testing.T) {
 	}
 }
 
-// An event with several parts is not processed to its end after the caller has left.
+// Processing of an event with several parts stops when the caller stops the iteration.
 func TestModel_CancelledWithinAnEvent(t *testing.T) {
 	const calls = `[{"index":0,"id":"a","function":{"name":"a","arguments":"{}"}},{"index":1,"id":"b","function":{"name":"b","arguments":"{}"}}]`
 	const item = `{"type":"function_call","call_id":"c","name":"a","arguments":"{\"k\":1}"}`
@@ -440,7 +440,7 @@ func TestModel_CancelledWithinAnEvent(t *testing.T) {
 	}
 }
 
-// A response of another API is not a network error.
+// A response in the format of another API is not a network error.
 func TestModel_OtherAnswers(t *testing.T) {
 	for _, body := range []string{"Hello, world\n", `{"hello":1}`, "# a\n\nb: c\n"} {
 		got := respond(t, openai.Open, providers.Config{}, hello(), body)

@@ -63,8 +63,8 @@ func conversation(n int) *providers.Request {
 	return req
 }
 
-// BenchmarkRequest measures the encoding of requests with long conversations. The target is 30 ms for 20,000 messages, with as
-// many allocations per message in long ones as in short ones.
+// BenchmarkRequest measures the encoding of requests with long conversations. The target is 30 ms for 20,000 messages, with no more
+// allocations per message in long conversations than in short ones.
 func BenchmarkRequest(b *testing.B) {
 	for _, target := range implementations() {
 		b.Run(target.name, func(b *testing.B) { benchRequest(b, target) })

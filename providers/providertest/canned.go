@@ -30,8 +30,8 @@ func (target Target) Canned(t testing.TB, step Step) providers.Model {
 	return target.open(t, func() io.Reader { return strings.NewReader(body) })
 }
 
-// Piped returns a model whose responses the test writes: each request takes the next reader of bodies, which returns what
-// [Format.Body] returns.
+// Piped returns a model whose responses the test writes: each request takes the next reader from bodies, which returns data in the
+// form of [Format.Body].
 func (target Target) Piped(t testing.TB, bodies <-chan io.Reader) providers.Model {
 	t.Helper()
 	return target.open(t, func() io.Reader { return <-bodies })

@@ -12,7 +12,7 @@ func Gemini() Format {
 	return Format{pattern: "/v1beta/models/{call}", writer: func() eventWriter { return new(geminiWriter) }}
 }
 
-// GeminiVertex is the same at Vertex AI, in any project and location.
+// GeminiVertex is Google's API for Gemini models at Vertex AI, in any project and location.
 func GeminiVertex() Format {
 	return Format{
 		pattern: "/v1/projects/{project}/locations/{location}/publishers/google/models/{call}",

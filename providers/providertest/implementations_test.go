@@ -11,12 +11,12 @@ import (
 	"github.com/gajae-code/gjc/providers/openai"
 )
 
-// An implementation is a [Target] with what its API does not express.
+// An implementation is a [Target] with the properties of its API that tests depend on.
 type implementation struct {
 	Target
 
 	name string
-	// signature is the signature of thinking that the server signed with "sig".
+	// signature is the signature of thinking for which the server sent the signature "sig".
 	signature string
 	// field is the field of all thinking.
 	field string
@@ -32,11 +32,11 @@ type implementation struct {
 	bareImages bool
 	// noRefusals reports that the API cannot express a refusal.
 	noRefusals bool
-	// allocations is the limit for one delta of text.
+	// allocations is the maximum number of allocations for one text delta.
 	allocations float64
 }
 
-// place is the environment of an account at Google Cloud.
+// place returns the environment variables of a Google Cloud account.
 func place(name string) string {
 	return map[string]string{"GOOGLE_CLOUD_PROJECT": "p1", "GOOGLE_CLOUD_LOCATION": "us-east5"}[name]
 }

@@ -18,7 +18,7 @@ func AnthropicMessages() Format {
 	return Format{pattern: "/v1/messages", writer: func() eventWriter { return new(anthropicWriter) }}
 }
 
-// AnthropicVertex is the same at Vertex AI.
+// AnthropicVertex is the Messages API at Vertex AI.
 func AnthropicVertex() Format {
 	return Format{
 		pattern: "/v1/projects/{project}/locations/{location}/publishers/anthropic/models/{call}",
@@ -26,7 +26,7 @@ func AnthropicVertex() Format {
 	}
 }
 
-// AnthropicBedrock is the same at Amazon Bedrock: events are in the frames of an event stream, and errors are exceptions.
+// AnthropicBedrock is the Messages API at Amazon Bedrock: events are frames of an event stream, and errors are exceptions.
 func AnthropicBedrock() Format {
 	return Format{
 		pattern: "/model/{model}/invoke-with-response-stream", contentType: "application/vnd.amazon.eventstream",

@@ -12,7 +12,7 @@ func OllamaChat() Format {
 	return Format{pattern: "/api/chat", contentType: "application/x-ndjson", writer: func() eventWriter { return new(ollamaWriter) }}
 }
 
-// ollamaWriter writes Ollama's chat API: one JSON value a line.
+// ollamaWriter writes Ollama's chat API: one JSON value per line.
 type ollamaWriter struct {
 	// The current call, which is written as a whole before the next action.
 	name, id string

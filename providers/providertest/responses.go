@@ -24,7 +24,7 @@ type responsesWriter struct {
 	done     []string // items that have ended
 	kind     string   // of the open item; "" for none
 	id       string
-	said     []byte // in the open item: text, summary or arguments
+	said     []byte // content of the open item: text, summary or arguments
 	called   string // the members of an open call except its arguments
 	secret   string // the encrypted content of open reasoning
 }
@@ -51,7 +51,7 @@ func (w *responsesWriter) begin(b []byte, _ providers.Usage) []byte {
 	return w.event(b, "response.in_progress", w.response("in_progress", empty))
 }
 
-// item returns the open item, as at its beginning or its end.
+// item returns the open item, as it is sent at its beginning or at its end.
 func (w *responsesWriter) item(status string) string {
 	text := quote(string(w.said))
 	switch w.kind {

@@ -55,7 +55,7 @@ func (checkAction) isAction()  {}
 // Text writes text in one delta.
 func Text(text string) Action { return textAction{text} }
 
-// Think reasons in one delta.
+// Think writes reasoning in one delta.
 func Think(text string) Action { return thinkAction{text: text} }
 
 // SignedThink reasons like [Think] with a signature, as Anthropic's models do.
@@ -104,16 +104,16 @@ func NewGate() *Gate {
 // Hold waits at the gate. If the context of the stream ends, the wait ends with its cause.
 func (g *Gate) Hold() Action { return holdAction{gate: g} }
 
-// HoldAll is [Gate.Hold]. A [Server] that has sent nothing yet also holds back the header of its response.
+// HoldAll is like [Gate.Hold], but a [Server] that has sent nothing yet also holds back the header of its response.
 func (g *Gate) HoldAll() Action { return holdAction{gate: g, silent: true} }
 
 // Reached returns a channel that is closed when a model has reached the gate.
 func (g *Gate) Reached() <-chan struct{} { return g.reached }
 
-// Open opens the gate for good. It may be called twice.
+// Open opens the gate permanently. It is idempotent.
 func (g *Gate) Open() { g.once.Do(func() { close(g.released) }) }
 
-// Wait reports that a model has reached the gate, and waits until the gate opens or ctx ends.
+// Wait records that a model has reached the gate, and waits until the gate opens or ctx ends.
 func (g *Gate) Wait(ctx context.Context) error {
 	g.first.Do(func() { close(g.reached) })
 	select {
@@ -129,12 +129,12 @@ func (g *Gate) Wait(ctx context.Context) error {
 	}
 }
 
-// A Script is a model that plays steps: each request takes the next one, whichever goroutine sends it. It is safe for
-// concurrent use. A request without a step left fails with an error that is not retryable.
+// A Script is a model that plays steps: each request takes the next step, whichever goroutine sends it. It is safe for concurrent
+// use. If no step is left, a request fails with an error that is not retryable.
 type Script struct {
 	info providers.ModelInfo
 
-	mu       sync.Mutex // guards all below
+	mu       sync.Mutex // guards the fields below
 	steps    []Step
 	fallback func(*providers.Request) Step
 	requests []*providers.Request
@@ -142,7 +142,7 @@ type Script struct {
 
 var _ providers.Model = (*Script)(nil)
 
-// NewScript returns a model that plays steps. An info without a provider becomes "test/scripted".
+// NewScript returns a model that plays steps. If info has no provider, the model becomes "test/scripted".
 func NewScript(info providers.ModelInfo, steps ...Step) *Script {
 	if info.Provider == "" {
 		info.Provider, info.ID, info.API = "test", "scripted", "test"
@@ -205,7 +205,7 @@ func (s *Script) next(req *providers.Request) (Step, error) {
 	}
 }
 
-// Stream plays the next step. The iteration takes the step when it begins.
+// Stream plays the next step. It takes the step when the iteration begins.
 func (s *Script) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
 	return func(yield func(providers.Event, error) bool) {
 		step, err := s.next(req)
@@ -285,7 +285,7 @@ func (s *Script) play(ctx context.Context, req *providers.Request, step Step, yi
 	yield(providers.Done{Message: m}, nil)
 }
 
-// Tool returns a tool with a permissive schema.
+// Tool returns a tool whose schema accepts any input.
 func Tool(name string) providers.Tool {
 	return providers.Tool{Name: name, Description: "The tool " + name + ".", Schema: jsonx.Raw(`{"type":"object"}`)}
 }

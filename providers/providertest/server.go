@@ -54,14 +54,14 @@ type Recorded struct {
 	Body   jsonx.Raw
 }
 
-// A Server plays steps over HTTP on a loopback port, in each [Format] at its path. [Fail] as the first action becomes an HTTP
-// status, and later an error event. It is safe for concurrent use; the requests take the steps in the order in which they
-// arrive.
+// A Server plays steps over HTTP on a loopback port, with one path for each [Format]. [Fail] becomes an HTTP status if it is the
+// first action, and otherwise an error event. The server is safe for concurrent use; requests take the steps in the order in which
+// they arrive.
 type Server struct {
 	http         *httptest.Server
 	disconnected chan struct{}
 
-	mu       sync.Mutex // guards all below
+	mu       sync.Mutex // guards the fields below
 	steps    []Step
 	fallback func(Recorded) Step
 	requests []Recorded
@@ -87,7 +87,7 @@ func NewServer(steps ...Step) *Server {
 	return s
 }
 
-// Close ends all connections and waits for them. The test must open every gate first.
+// Close closes all connections and waits for outstanding requests. The test must open every gate first.
 func (s *Server) Close() {
 	s.http.CloseClientConnections()
 	s.http.Close()
@@ -150,7 +150,7 @@ func (s *Server) next(r Recorded) (Step, bool) {
 
 // Format is the wire format of one API.
 type Format struct {
-	// pattern is the path of requests, base its beginning in every base URL.
+	// pattern is the path of requests, and base the prefix of it that is part of the base URL.
 	pattern, base string
 	// contentType is the content type of answers; if empty, text/event-stream.
 	contentType string

@@ -15,8 +15,8 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// testCutAnywhere ends a whole answer at every byte, cleanly and with a broken connection. The result must be the whole answer,
-// or a retryable network error.
+// testCutAnywhere cuts off a whole answer after every byte, both cleanly and by breaking the connection. The result must be the
+// whole answer or a retryable network error.
 func testCutAnywhere(t *testing.T, target implementation) {
 	step := Step{
 		Think("hm 🤔"), Text("Grüße\n"), Text("🌍"), Call("c1", "read", `{"path":`, `"ä.go"}`),
@@ -68,7 +68,7 @@ type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// testSplitCharacters reads characters whose halves are in two events.
+// testSplitCharacters reads characters that are split between two events.
 func testSplitCharacters(t *testing.T, target implementation) {
 	if target.Format.frame != nil {
 		return // frames with checksums
@@ -144,7 +144,7 @@ func inputOf(raw jsonx.Raw) jsonx.Raw {
 	return raw
 }
 
-// testStatusDecides reads errors whose body says less than their status.
+// testStatusDecides reads errors whose body is less specific than their status.
 func testStatusDecides(t *testing.T, target implementation) {
 	body := target.Format.writer().failBody("something went wrong", providers.KindServer)
 	for status, want := range map[int]providers.ErrorKind{

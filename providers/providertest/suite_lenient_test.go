@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// rewritten returns the target with events that rewrite changes before they are sent.
+// rewritten returns the target with rewrite applied to its events before they are sent.
 func (target implementation) rewritten(rewrite func(events []byte) []byte) implementation {
 	frame := target.Format.frame
 	target.Format.frame = func(events []byte) []byte {

@@ -100,7 +100,7 @@ func hello() *providers.Request {
 	return &providers.Request{System: "Be brief.", Messages: []providers.Message{User("hello")}}
 }
 
-// suite tests what every model over HTTP must do.
+// suite tests the behavior that every model over HTTP must have.
 func suite(t *testing.T, target implementation) {
 	for _, test := range []struct {
 		name string

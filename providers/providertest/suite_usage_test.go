@@ -72,7 +72,7 @@ func testCutOff(t *testing.T, target implementation) {
 		if n := len(reported); err == nil || said != 2 || n < 2 || reported[n-2] != first || reported[n-1] != then {
 			t.Errorf("%s: err %v after %d events, reported %+v, want %+v and %+v", name, err, said, reported, first, then)
 		}
-		// An answer that has begun reports at least that.
+		// An answer that has begun reports its usage at least once.
 		f = target.start(t, nil, Step{Think("hm"), end})
 		if reported, _, _, err := ask(f, never); err == nil || len(reported) == 0 {
 			t.Errorf("%s at once: err %v, reported %+v", name, err, reported)

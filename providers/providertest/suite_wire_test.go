@@ -200,7 +200,7 @@ func testOtherServers(t *testing.T, target implementation) {
 	}
 }
 
-// testWrongPath asks a server that has another API, or has it at another path.
+// testWrongPath sends requests to a server that implements another API, or this one at another path.
 func testWrongPath(t *testing.T, target implementation) {
 	for _, body := range []string{"404 page not found\n", "<html><body>No model here</body></html>", `{"detail":"Not Found"}`, `{"error":{"message":"Invalid URL (POST /x)"}}`, "", `{}`} {
 		f := target.start(t, func(cfg *providers.Config) {

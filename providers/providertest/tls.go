@@ -19,7 +19,7 @@ type TLSServer struct {
 	// File holds the server's certificate, in PEM.
 	File string
 
-	mu       sync.Mutex // guards all below
+	mu       sync.Mutex // guards the fields below
 	conns    int
 	requests []string
 	keys     []string
@@ -61,8 +61,8 @@ func (s *TLSServer) Conns() int {
 	return s.conns
 }
 
-// Requests returns the requests so far, each as "protocol method path", and the values of the headers that carry a key, one
-// string for each request.
+// Requests returns the requests so far, as "protocol method path", and for each request the values of the headers that carry a key,
+// as one string.
 func (s *TLSServer) Requests() (requests, keys []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,14 +11,14 @@ import (
 // An apiType is an API under its name in ACP.
 type apiType struct {
 	name, api string
-	// baseURL is the API's public address; empty if each customer has one.
+	// baseURL is the API's public address; empty if every customer has a separate one.
 	baseURL string
 }
 
 // apiTypes lists the known API types. Of two APIs with one name, the first that has a factory is used.
 var apiTypes = [...]apiType{
 	{"anthropic", "anthropic-messages", "https://api.anthropic.com"},
-	// More servers implement this one than the next. A model that uses the next one keeps it.
+	// More servers implement this API than the next one. A model that uses the next one keeps it.
 	{"openai", "openai-completions", "https://api.openai.com/v1"},
 	{"openai", "openai-responses", "https://api.openai.com/v1"},
 	{"azure", "azure-openai-responses", ""},
@@ -38,8 +38,8 @@ func typeOfAPI(api string) apiType {
 
 const apiAzure = "azure-openai-responses"
 
-// address returns the base URL of a provider from the first place that has one: models.yml, the environment, the built-in
-// catalogue. It is empty if the API's public address applies, or if there is none.
+// address returns the base URL of a provider from models.yml, the environment, or the built-in catalogue, in this order. It is
+// empty if the API's public address applies or if there is none.
 func (l *listing) address(p *provider, id string) string {
 	address := l.configuredAddress(p, id)
 	if p.api != apiAzure {
@@ -86,7 +86,7 @@ func variableOf(provider, suffix string) string {
 	}, provider) + suffix
 }
 
-// deployment returns the name of a model's deployment at Azure; empty for the model's own id.
+// deployment returns the name of a model's Azure deployment; empty if it is the model's id.
 func (l *listing) deployment(info providers.ModelInfo) string {
 	if info.API != apiAzure {
 		return ""

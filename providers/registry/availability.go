@@ -63,7 +63,7 @@ func (s *state) howToAuthorize(info *providers.ModelInfo) string {
 	return text
 }
 
-// addressProblem returns what is wrong with the address of a provider for an API; empty for nothing.
+// addressProblem describes what is wrong with the address of a provider for an API; empty if nothing is.
 func (s *state) addressProblem(id, api string) string {
 	p := s.providers[id]
 	if p == nil {

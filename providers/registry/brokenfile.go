@@ -10,17 +10,17 @@ import (
 	"github.com/gajae-code/gjc/internal/lazyregexp"
 )
 
-// A malformed models.yml cannot be used, but until the user has fixed it, no key may go to the wrong address, and no variable that
-// it names as a key may reach a child process. This file guesses what the text means, in one pass.
+// A malformed models.yml cannot be used. But until the user has fixed it, no key may be sent to the wrong address, and no variable
+// that the file names as a key may reach a child process. This file guesses the meaning of the text in one pass.
 
 // escape matches the numeric escapes of YAML and JSON.
 var escape = lazyregexp.New(`\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})`)
 
-// unescape returns the text of a file with its escapes replaced. It also turns UTF-16 into text, as far as it is ASCII.
+// unescape returns the text of a file with its escapes replaced. It also decodes the ASCII characters of UTF-16.
 func unescape(data []byte) string {
 	text := bytes.ReplaceAll(data, []byte{0}, nil)
 	return string(escape().ReplaceAllFunc(text, func(s []byte) []byte {
-		code, _ := strconv.ParseUint(string(s[2:]), 16, 32) // the expression matches only valid numbers
+		code, _ := strconv.ParseUint(string(s[2:]), 16, 32) // cannot fail: the expression matches only valid numbers
 		return []byte(string(rune(code)))
 	}))
 }

@@ -75,7 +75,7 @@ func BenchmarkRegistry_LargeBrokenFile(b *testing.B) {
 	}
 }
 
-// A models.yml that is not a file is reported, and no server is asked meanwhile.
+// A models.yml that is not a regular file is reported, and no server is asked for its models in the meantime.
 func TestRegistry_LinkToNothing(t *testing.T) {
 	w := newWorld(t)
 	w.env["OPENAI_API_KEY"] = "corp-key"

@@ -36,7 +36,7 @@ type builtInProvider struct {
 	Discovery      providers.DiscoveryType  `json:"discovery"`
 	CacheRetention providers.CacheRetention `json:"cache_retention"`
 	Models         []builtInModel           `json:"models"`
-	// ModelsOf names a provider with the same models; empty for none.
+	// ModelsOf names the provider whose models this one offers too; empty for none.
 	ModelsOf string `json:"models_of"`
 }
 

@@ -97,7 +97,7 @@ func wantLevels(t *testing.T, m *providers.ModelInfo) {
 // A model at a cloud has the facts of its maker's model.
 func TestCatalogue_Variants(t *testing.T) {
 	w := newWorld(t)
-	w.env["GJC_CACHE_RETENTION"] = "short" // the maker's caches last an hour otherwise, at another price
+	w.env["GJC_CACHE_RETENTION"] = "short" // by default, the maker's caches last an hour, at a different price
 	all := w.registry(everyAPI).All()
 	for _, clouds := range []struct{ maker, cloud string }{
 		{"anthropic", "amazon-bedrock"}, {"anthropic", "vertex-anthropic"}, {"openai", "azure-openai"}, {"google", "google-vertex"},

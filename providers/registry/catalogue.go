@@ -19,9 +19,9 @@ import (
 type Catalogue struct {
 	opts *Options
 
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // guards the fields below
 	loaded bool
-	// stamps are those of the files that current was read from.
+	// stamps holds the stamps of the files that current was read from.
 	stamps  [3]configfile.Stamp
 	current *listing
 	err     error
@@ -77,7 +77,7 @@ func (c *Catalogue) loadLocked() {
 	if c.loaded {
 		return
 	}
-	c.stamps = c.fileStamps() // before reading: a change meanwhile is noticed later
+	c.stamps = c.fileStamps() // before reading, so that a concurrent change is noticed later
 	c.loaded = true
 	if c.found == nil {
 		c.found = readFound(c.opts.AgentDir)
@@ -149,7 +149,7 @@ func (c *Catalogue) DisabledIn(provider, dir string) bool {
 // none.
 func (c *Catalogue) AgentModel(agent string) string { return c.listing().file.agentModels[agent] }
 
-// KeyProviders returns the built-in providers and those of models.yml that take an API key.
+// KeyProviders returns the providers that accept an API key: the built-in ones and those in models.yml.
 func (c *Catalogue) KeyProviders() []string {
 	l := c.listing()
 	var ids []string
@@ -199,11 +199,12 @@ type listing struct {
 	// order lists the providers: the built-in ones, then those of models.yml.
 	order    []string
 	profiles []Profile
-	// answered has the providers whose servers have answered in this process, discovered those that have listed models before.
+	// answered holds the providers whose servers have listed models to this process, and discovered those whose servers have listed
+	// models to this or an earlier process.
 	answered, discovered map[string]bool
 }
 
-// A provider says how to reach one provider.
+// A provider describes how to reach one provider.
 type provider struct {
 	// builtIn is the entry of the built-in catalogue; the zero value for a provider of models.yml.
 	builtIn builtInProvider
@@ -226,7 +227,7 @@ type provider struct {
 	// api is the API of the provider's models.
 	api       string
 	discovery providers.DiscoveryType
-	// models holds the fields of models.yml that do not describe a model but say how to reach it, by id.
+	// models holds, by id, the fields in models.yml that say how to reach a model rather than describe it.
 	models map[string]*fileModel
 	// overrides also apply to models that are discovered later.
 	overrides []fileModel
@@ -275,7 +276,7 @@ func (l *listing) label(id string) string {
 	return id
 }
 
-// keyVariables returns the places where the user can put a key for a provider.
+// keyVariables returns where the user can set a key for a provider: the environment variables, or else models.yml.
 func (l *listing) keyVariables(id string) []string {
 	if p := l.providers[id]; p != nil && len(p.keyEnv) > 0 {
 		return p.keyEnv

@@ -22,7 +22,7 @@ type credentialFile struct {
 	path string
 	// entries are kept encoded, so that entries of unknown types survive a rewrite.
 	entries map[string]jsonx.Raw
-	// saved, if a change sets it, is called once after the change has been written.
+	// saved, if a change sets it, is called once the change has been written.
 	saved func() error
 }
 
@@ -66,7 +66,7 @@ func readCredentials(path string) (file *credentialFile, notice string, err erro
 	}
 	entries := map[string]jsonx.Raw{}
 	if err := jsonx.Unmarshal(configfile.Bare(data), &entries); err != nil || entries == nil {
-		// Without err, which may quote the file and so its secrets.
+		// Do not include err, which may quote the file and so its secrets.
 		return file, notice, &ConfigError{File: path, Field: pointerOf(err), Reason: "must be a JSON object of providers"}
 	}
 	file.entries = entries
@@ -131,14 +131,14 @@ func (f *credentialFile) save() error {
 	}
 	path := f.path
 	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real // keep a link: the file may live with the user's other settings
+		path = real // keep a symlink: the file may be stored with the user's other settings
 	}
 	// CreateTemp creates the file with mode 0600.
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".auth-*.json")
 	if err != nil {
 		return fmt.Errorf("saving credentials: %w", err)
 	}
-	defer func() { _ = os.Remove(tmp.Name()) }() // fails after the rename
+	defer func() { _ = os.Remove(tmp.Name()) }() // no-op after the rename
 	_, err = tmp.Write(append(data, '\n'))
 	err = errors.Join(err, tmp.Sync(), tmp.Close())
 	if err == nil {

@@ -73,14 +73,14 @@ func (c *Catalogue) discover(ctx context.Context, sources []providers.DiscoveryS
 	return changed, errors.Join(errs...)
 }
 
-// discoverySources returns the servers to ask for their models: those that models.yml configures, and the built-in ones that
-// run on the user's machine or have a key. problems says which of them have an invalid address.
+// discoverySources returns the servers to ask for their models: those that models.yml configures, and the built-in ones that run on
+// the user's machine or have a key. problems lists the servers with an invalid address.
 func (r *Router) discoverySources() (sources []providers.DiscoverySource, problems []error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.stateLocked()
 	client, err := r.clientLocked(s)
-	askable := err == nil && r.opts.Discover != nil // opening a model returns err
+	askable := err == nil && r.opts.Discover != nil // err is reported when a model is opened
 	for _, id := range s.order {
 		p := s.providers[id]
 		if p.discovery == "" || s.disabled[id] || s.settings.disables(id) || r.opts.Factories[p.api] == nil {
@@ -95,7 +95,7 @@ func (r *Router) discoverySources() (sources []providers.DiscoverySource, proble
 		}
 		source := s.source(id)
 		if !askable || source.name == "" || source.keyring && len(source.keys) == 0 || s.redirects[id] != nil {
-			continue // a list is not worth a question of the keyring, and a redirected provider has another address
+			continue // a list is not worth asking the keyring, and a redirected provider has another address
 		}
 		key := ""
 		if len(source.keys) > 0 {

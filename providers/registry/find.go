@@ -8,10 +8,10 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// Find returns the model that ref names, and the level of an optional ":level" at its end, or "". It tries, in order:
-// "provider/id"; a role, as "gjc/role"; a canonical id, of which it returns the best variant; an id; and words of a reference or
-// name, for which it returns the first built-in model that has them all, or the only one of models.yml. It finds models without a
-// key too. The error is a [*providers.NotFoundError], or for a role a [*RoleError].
+// Find returns the model that ref names, and the level in an optional ":level" suffix, or "". It tries ref, in this order, as
+// "provider/id"; as a role, "gjc/role"; as a canonical id, of which it returns the best variant; as an id; and as words of a
+// reference or name, for which it returns the first built-in model that contains them all, or the only such model in models.yml. It
+// also finds models without a key. The error is a [*providers.NotFoundError], or for a role a [*RoleError].
 func (r *Router) Find(ref string) (providers.ModelInfo, providers.ThinkingLevel, error) {
 	return r.state().find(ref)
 }
@@ -80,8 +80,8 @@ func (s *state) exact(all []providers.ModelInfo, ref string) (providers.ModelInf
 	return providers.ModelInfo{}, false
 }
 
-// best returns the preferred one of several variants: a usable one, then one of a provider that is not disabled, then one of the
-// first provider in the order of the settings, then the first one.
+// best returns the preferred variant: a usable one, then one of a provider that is not disabled, then one of the first provider in
+// the order of the settings, then the first one.
 func (s *state) best(variants []providers.ModelInfo) providers.ModelInfo {
 	rank := func(m *providers.ModelInfo) int {
 		at := slices.Index(s.settings.ProviderOrder, m.Provider)
@@ -153,7 +153,7 @@ func (s *state) fuzzy(all []providers.ModelInfo, ref string) (providers.ModelInf
 	return providers.ModelInfo{}, &providers.NotFoundError{Ref: ref, Near: near(all, ref)}
 }
 
-// maker returns the text before the slash of an id; empty if there is none.
+// maker returns the part of an id before the slash; empty if there is no slash.
 func maker(id string) string {
 	if before, _, slash := strings.Cut(id, "/"); slash {
 		return before
@@ -161,7 +161,7 @@ func maker(id string) string {
 	return ""
 }
 
-// near returns the references of at most five models that are most similar to ref.
+// near returns the references of the models that are most similar to ref, at most five.
 func near(all []providers.ModelInfo, ref string) []string {
 	type scored struct {
 		ref   string

@@ -21,12 +21,12 @@ import (
 type Keys struct {
 	opts *Options
 
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // guards the fields below
 	loaded bool
 	err    error
-	stamp  configfile.Stamp // of the auth.json that was read
+	stamp  configfile.Stamp // stamp of the auth.json that was read
 	stored storedKeys
-	// rings rotates the keys of providers that have several.
+	// rings holds the key rings of the providers that have several keys.
 	rings map[string]*keyRing
 	// asking holds the pending requests to the keyring, by provider. Each channel is closed when its request ends.
 	asking map[string]chan struct{}
@@ -34,11 +34,12 @@ type Keys struct {
 	ambient map[string]string
 }
 
-// storedKeys are the contents of auth.json and the keyring at one moment. They are immutable.
+// storedKeys is a snapshot of the keys in auth.json and the keyring. It is immutable.
 type storedKeys struct {
 	// file is auth.json; nil if there is no agent directory.
 	file *credentialFile
-	// keyring holds the keys that the keyring has returned, by provider. A provider that is not in it has not been asked for.
+	// keyring holds the keys that the keyring has returned, by provider. The keyring has not been asked for a provider that is
+	// missing here.
 	keyring map[string][]string
 	// version grows with every change of the keys.
 	version int
@@ -70,7 +71,7 @@ func (k *Keys) loadLocked() {
 	if k.loaded {
 		return
 	}
-	k.stamp = stampOf(k.opts.AgentDir, "auth.json") // before reading: a change meanwhile is noticed later
+	k.stamp = stampOf(k.opts.AgentDir, "auth.json") // before reading, so that a concurrent change is noticed later
 	k.loaded, k.err, k.ambient = true, nil, map[string]string{}
 	var file *credentialFile
 	if k.opts.AgentDir != "" {
@@ -97,8 +98,8 @@ func (k *Keys) current() storedKeys {
 	return k.stored
 }
 
-// StoredKey returns the first API key that auth.json holds under a name, which need not be that of a provider of models; empty
-// for none.
+// StoredKey returns the first API key that auth.json holds under a name, which need not be that of a model provider; empty for
+// none.
 func (k *Keys) StoredKey(name string) string {
 	file := k.current().file
 	if file == nil {
@@ -115,7 +116,7 @@ func (k *Keys) StoredKey(name string) string {
 type StoreOptions struct {
 	// Add keeps the stored keys of the provider. If the provider refuses or limits a key, requests use the next one.
 	Add bool
-	// Keyring stores the key in the system's keyring instead of auth.json. All keys of a provider are in one of the two.
+	// Keyring stores the key in the system's keyring instead of auth.json. All keys of a provider are stored in the same place.
 	Keyring bool
 }
 
@@ -150,7 +151,7 @@ func (k *Keys) StoreKey(provider, key string, opts StoreOptions) error {
 			entry = credential{Type: typeKeyring}
 			err = writeKeyring(k.opts.Keyring, provider, keys)
 		} else if before.Type == typeKeyring {
-			f.saved = func() error { // not earlier: a failed write of the file must not lose the keys
+			f.saved = func() error { // only now, so that a failed write of the file does not lose the keys
 				if err := writeKeyring(k.opts.Keyring, provider, nil); err != nil {
 					return fmt.Errorf("the key is in auth.json now, but the keyring still has the previous ones: %w", err)
 				}
@@ -165,7 +166,7 @@ func (k *Keys) StoreKey(provider, key string, opts StoreOptions) error {
 	})
 }
 
-// RemoveCredential deletes the stored keys of a provider. It returns no error if there are none.
+// RemoveCredential deletes the stored keys of a provider. It is a no-op if there are none.
 func (k *Keys) RemoveCredential(provider string) error {
 	if !k.hasFile() {
 		return nil
@@ -247,8 +248,8 @@ func (k *Keys) change(apply func(*credentialFile) error) error {
 	return err
 }
 
-// unlock gets the keys of a provider from the keyring, unless it has returned them before. The keyring may ask the user; k.mu
-// is not held meanwhile, and of concurrent calls for one provider only one asks. After an error the next call asks again,
+// unlock reads the keys of a provider from the keyring, unless it has read them before. The keyring may prompt the user, so k.mu is
+// not held meanwhile, and of concurrent calls for one provider only one asks the keyring. After an error the next call asks again,
 // because the user may have unlocked the keyring.
 func (k *Keys) unlock(ctx context.Context, provider string) error {
 	k.mu.Lock()

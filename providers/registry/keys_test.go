@@ -71,8 +71,8 @@ func (k *fakeKeyring) Delete(_ context.Context, name string) error {
 	return k.err
 }
 
-// Of several concurrent calls for a key only one asks the user. A call that is cancelled does not wait for the answer, and
-// another one asks then.
+// Of several concurrent calls for a key only one prompts the user. A cancelled call does not wait for the answer; another call then
+// prompts instead.
 func TestRegistry_KeyringAskedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -226,7 +226,7 @@ func TestRegistry_KeyringAndNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(w.dir, "auth.json")
-	ring.onGet = func(context.Context) error { // a file cannot take the place of a directory
+	ring.onGet = func(context.Context) error { // the rename over a directory fails
 		return errors.Join(os.Remove(path), os.Mkdir(path, 0o700))
 	}
 	if err := r.StoreKey("anthropic", "second-key", registry.StoreOptions{Add: true}); err == nil || !strings.Contains(err.Error(), "saving credentials") {
@@ -476,7 +476,7 @@ func TestRegistry_TestKeyTimeout(t *testing.T) {
 	})
 }
 
-// silent is a model that yields nothing until the request ends.
+// silent is a model that yields nothing until the request's context ends.
 type silent struct{ info providers.ModelInfo }
 
 func (m silent) Info() providers.ModelInfo { return m.info }

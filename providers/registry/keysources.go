@@ -10,7 +10,7 @@ import (
 
 // A keySource is a place that holds keys for a provider.
 type keySource struct {
-	// name is for people; empty for no place.
+	// name is for display; empty if there is no source.
 	name string
 	// keys are the available keys. They are empty for a source that needs none, and for the keyring before it was asked.
 	keys []string

@@ -90,8 +90,8 @@ func (p *provider) configure(f *fileProvider) {
 	}
 }
 
-// isVariableName reports whether s is meant as the name of an environment variable and not as a key: upper-case letters, digits
-// and underscores.
+// isVariableName reports whether s looks like the name of an environment variable rather than a key: upper-case letters, digits and
+// underscores.
 func isVariableName(s string) bool {
 	for i, c := range []byte(s) {
 		if (c < 'A' || c > 'Z') && (i == 0 || c != '_' && (c < '0' || c > '9')) {
@@ -109,8 +109,8 @@ func (l *listing) override(provider string, m *fileModel) {
 	}
 }
 
-// infer returns what other models imply about a model that is not in the catalogue: the provider's API, and how a model with
-// the same id and API takes its thinking level.
+// infer returns what other models imply about a model that is not in the catalogue: the provider's API, and the thinking mode and
+// levels of a model with the same id and API.
 func (l *listing) infer(provider, api string, m *fileModel) providers.ModelInfo {
 	info := providers.ModelInfo{Provider: provider, ID: m.id, API: api}
 	want := cmp.Or(m.api, api)
@@ -158,7 +158,7 @@ func (m *fileModel) merge(known providers.ModelInfo) providers.ModelInfo {
 	return known
 }
 
-// mergeCost returns the prices of the file. If they lack input or output, they are applied to the known prices.
+// mergeCost returns the prices from the file. If they lack input or output, they are applied on top of the known prices.
 func (m *fileModel) mergeCost(known providers.Cost) providers.Cost {
 	if m.wholeCost() {
 		return *m.cost

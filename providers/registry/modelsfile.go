@@ -88,8 +88,8 @@ type fileTransform struct {
 	stripGiven bool
 }
 
-// parseModelsFile parses models.yml or models.json. It rejects unknown fields and keeps the order of the providers. A model may
-// use one of apis; a provider for which builtIn returns true needs neither an address nor models.
+// parseModelsFile parses models.yml or models.json. It rejects unknown fields and preserves the order of the providers. A model
+// must use one of apis. A provider for which builtIn returns true needs neither an address nor models.
 func parseModelsFile(path string, data []byte, apis []string, builtIn func(string) bool) (*modelsFile, error) {
 	read := configfile.ParseYAML
 	if filepath.Ext(path) == ".json" {

@@ -109,7 +109,7 @@ func (r *fileReader) named(n *configfile.Node, path string, read func(m *configf
 	}
 }
 
-// is reports whether n is of a kind, and records a mistake if it is not.
+// is reports whether n has the given kind, and records a mistake if it does not.
 func (r *fileReader) is(n *configfile.Node, path string, kind configfile.Kind) bool {
 	if n.Kind != kind {
 		r.fault(n.Line, path, "must be %s, not %s", kind, n.Kind)

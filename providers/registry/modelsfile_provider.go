@@ -176,8 +176,8 @@ func (t *fileThinking) read(r *fileReader, n *configfile.Node, path string) {
 	}
 }
 
-// variable reads the name of an environment variable. A value that is no such name may be a key, and must be rejected because names
-// are shown to the user.
+// variable parses the name of an environment variable. Any other value may be a key; it must be rejected, because names are shown
+// to the user.
 func variable(to *string) field {
 	return func(r *fileReader, n *configfile.Node, path string) {
 		stringField(to)(r, n, path)
@@ -220,7 +220,8 @@ func headers(to *map[string]string) field {
 	}
 }
 
-// setHeader adds a header to a map under its canonical name. It records reason, if it is not empty, and duplicates, as mistakes.
+// setHeader adds a header to a map under its canonical name. It records a mistake if reason is not empty or the header is a
+// duplicate.
 func setHeader[V any](r *fileReader, m *configfile.Member, path string, to map[string]V, value V, reason string) {
 	name := http.CanonicalHeaderKey(m.Name)
 	if reason != "" {
@@ -234,7 +235,7 @@ func setHeader[V any](r *fileReader, m *configfile.Member, path string, to map[s
 	to[name] = value
 }
 
-// invalidName returns why name cannot be the name of a header; empty if it can.
+// invalidName returns why name is not a valid header name; empty if it is one.
 func invalidName(name string) string {
 	if !httpguts.ValidHeaderFieldName(name) {
 		return "this is not a valid header name"
@@ -368,7 +369,7 @@ func (t *fileTransform) over(base *fileTransform) providers.RequestTransform {
 // faultFunc reports an error of a field of a provider, such as ".api"; "" is the provider itself.
 type faultFunc func(field, format string, args ...any)
 
-// check reports contradictions and omissions in a provider.
+// check reports contradictory and missing fields of a provider.
 func (p *fileProvider) check(r *fileReader, apis []string, builtIn bool) {
 	path := "providers." + p.name
 	fail := func(field, format string, args ...any) {
@@ -490,7 +491,7 @@ func (p *fileProvider) keyless() bool {
 	return p.apiKey == "" && p.apiKeyEnv == "" && isLoopback(p.baseURL)
 }
 
-// invalidBaseURL returns why s cannot be a base URL; empty if it can.
+// invalidBaseURL returns why s is not a valid base URL; empty if it is one.
 func invalidBaseURL(s string) string {
 	u := httpURL(s)
 	switch {
@@ -511,7 +512,7 @@ func httpURL(s string) *url.URL {
 	return u
 }
 
-// isLoopback reports whether the URL names this machine.
+// isLoopback reports whether the URL refers to this machine.
 func isLoopback(s string) bool {
 	u, err := url.Parse(s)
 	if err != nil {

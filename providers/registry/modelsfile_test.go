@@ -448,7 +448,8 @@ func TestSetProvider_CachePrices(t *testing.T) {
 	}
 }
 
-// A price for writing caches with long prompts that the file gives is kept; otherwise it is corrected like the other one.
+// A price in the file for writing caches with long prompts is kept; otherwise that price is corrected like the one for other
+// prompts.
 func TestRegistry_LongCachePrices(t *testing.T) {
 	for cost, want := range map[string][2]float64{
 		"input: 1": {2, 2}, "input: 1, cacheWrite: 7": {7, 2}, "input: 1, long: {above: 9, input: 1, output: 2, cacheWrite: 3}": {2, 3},

@@ -15,8 +15,8 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// Open returns the model that info names. If the registry does not know the model, info describes it. Without a key it fails with
-// [providers.KindAuth]. It does not use the network, but may ask the system's keyring, and so the user; it returns when ctx ends.
+// Open returns the model that info names. If the registry does not have the model, info describes it. Without a key, Open fails
+// with [providers.KindAuth]. It does not use the network, but the system's keyring may prompt the user; Open returns when ctx ends.
 func (r *Router) Open(ctx context.Context, info providers.ModelInfo) (providers.Model, error) {
 	for {
 		m, locked, err := r.tryOpen(info)
@@ -108,7 +108,8 @@ func (s *state) config(info providers.ModelInfo, client *http.Client) providers.
 	if p == nil || to != nil && !to.ownKeys {
 		return cfg
 	}
-	// A redirect to the provider's own server changes address and headers. What models.yml says of the server still holds.
+	// A redirect to the provider's own server changes the address and the headers. The other settings of models.yml for the server
+	// still apply.
 	m := p.model(info.ID)
 	cfg.AuthHeader, cfg.NoStrictTools = p.authHeader, p.noStrictTools
 	cfg.Compat = m.compat.Over(p.compat)

@@ -59,7 +59,7 @@ providers:
 	}
 }
 
-// A mistake in the network settings fails every model that needs the network, with the mistake.
+// If the network settings contain a mistake, every model that needs the network fails with it.
 func TestRegistry_OpenWithBadNetworkSettings(t *testing.T) {
 	for name, opts := range map[string]providers.HTTPOptions{
 		"no file":     {CAFiles: []string{filepath.Join(t.TempDir(), "none.pem")}},

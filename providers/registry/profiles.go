@@ -12,7 +12,7 @@ import (
 // A Profile is a set of models for roles.
 type Profile struct {
 	Name string
-	// Extends names the profile that provides what this one leaves out; empty for none.
+	// Extends names the profile that provides what this one omits; empty for none.
 	Extends string
 	// RequiredProviders lists the providers that need a key before the profile can be used.
 	RequiredProviders []string
@@ -31,7 +31,7 @@ func mergeProfiles(built []builtInProfile, own []Profile) []Profile {
 	return append(all, own...)
 }
 
-// Profiles returns the profiles, the built-in ones first. They include what they inherit.
+// Profiles returns the profiles, including what they inherit, the built-in ones first.
 func (c *Catalogue) Profiles() []Profile {
 	l := c.listing()
 	var all []Profile
@@ -80,8 +80,8 @@ func (l *listing) profileNames() []string {
 	return names
 }
 
-// CheckProfile returns why a profile cannot be used: it does not exist, one of its providers has no key, or one of its models
-// does not exist. An empty name means no profile and is fine.
+// CheckProfile returns an error if a profile cannot be used, because it does not exist, one of its providers has no key, or one of
+// its models does not exist. An empty name means no profile and is valid.
 func (r *Router) CheckProfile(name string) error {
 	if name == "" {
 		return nil

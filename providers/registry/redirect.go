@@ -16,7 +16,7 @@ import (
 
 // A redirect replaces the address, the headers and possibly the API of a provider.
 type redirect struct {
-	// apiType is ACP's name for the API, and api the API of the models that had one of another type.
+	// apiType is ACP's name for the API, and api the API for models whose own API has another type.
 	apiType string
 	api     string
 	baseURL string
@@ -46,8 +46,8 @@ func (s *state) routed(m providers.ModelInfo) providers.ModelInfo {
 	return s.priced(m)
 }
 
-// priced corrects the price of writing to caches that last an hour: Anthropic itself charges twice the price of the input, and
-// the built-in catalogue has the price of five minutes. Prices of models.yml take precedence.
+// priced corrects the price of writing to caches that last an hour: Anthropic charges twice the input price for those, and the
+// built-in catalogue has the price for five minutes. Prices in models.yml take precedence.
 func (s *state) priced(m providers.ModelInfo) providers.ModelInfo {
 	p := s.providers[m.Provider]
 	if m.API != "anthropic-messages" || p == nil {
@@ -74,7 +74,7 @@ func (s *state) priced(m providers.ModelInfo) providers.ModelInfo {
 	return m
 }
 
-// baseURL returns the address of a provider's requests with an API.
+// baseURL returns the address of a provider's requests over an API.
 func (s *state) baseURL(id string, t apiType) string {
 	if to := s.redirects[id]; to != nil {
 		return to.baseURL
@@ -133,7 +133,7 @@ func (o *Options) apiTypesOf(id string) []string {
 	return names
 }
 
-// apiOf returns the API that has a factory and whose API type is name.
+// apiOf returns the API of type name that has a factory.
 func (o *Options) apiOf(name string) string {
 	for _, t := range apiTypes {
 		if t.name == name && o.Factories[t.api] != nil {
@@ -174,8 +174,8 @@ func (r *Router) SetProvider(id, apiType, baseURL string, headers map[string]str
 	return nil
 }
 
-// DisableProvider removes a provider's models from all lists until [Router.SetProvider] or the end of the process. An unknown
-// provider is no error; the provider of the fallback is a [providers.ErrRequiredProvider].
+// DisableProvider removes a provider's models from all lists until [Router.SetProvider] is called or the process ends. Disabling an
+// unknown provider is not an error. The provider of the fallback cannot be disabled; the error is [providers.ErrRequiredProvider].
 func (r *Router) DisableProvider(id string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -189,8 +189,8 @@ func (r *Router) DisableProvider(id string) error {
 	return nil
 }
 
-// changeLocked sets the redirect of a provider, or removes it if to is nil, enables or disables the provider, and forgets its
-// open models.
+// changeLocked sets the redirect of a provider, or removes it if to is nil. It enables or disables the provider and drops its
+// cached models.
 func (r *Router) changeLocked(id string, to *redirect, disabled bool) {
 	redirects, off := maps.Clone(r.redirects), maps.Clone(r.disabled)
 	if redirects == nil {

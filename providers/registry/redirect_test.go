@@ -142,7 +142,7 @@ func TestSetProvider_ReplacesTheWholeConfiguration(t *testing.T) {
 	if cfg := w.open(w.registry(), "gateway/one"); cfg.BaseURL == "https://other.example/api" {
 		t.Error("another registry knows of it")
 	}
-	// The next redirect replaces all of it.
+	// The next redirect replaces the whole previous one.
 	if err := r.SetProvider("gateway", "anthropic", "https://third.example", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestSetProvider_Keys(t *testing.T) {
 			t.Errorf("%s %v: key %q from %q", test.url, test.headers, cfg.APIKey, r.CredentialSource("openai"))
 		}
 	}
-	w := newWorld(t) // no key at all
+	w := newWorld(t) // a world without any key
 	r := w.registry()
 	if err := r.SetProvider("openai", "openai", "https://api.openai.com/v1", nil); err != nil || r.CredentialSource("openai") != "" {
 		t.Errorf("%v, has credentials: %t", err, r.CredentialSource("openai") != "")

@@ -24,7 +24,7 @@ type Options struct {
 	// APIKeyProvider is the provider of APIKey. If empty, it follows from the beginning of the key: anthropic for "sk-ant-",
 	// google for "AIza", openai for the rest.
 	APIKeyProvider string
-	// Getenv reads the environment. If nil, the environment is empty.
+	// Getenv reads an environment variable. If nil, the environment is empty.
 	Getenv func(string) string
 	// Factories opens models, by API. A built-in model whose API is missing is not listed. Required.
 	Factories map[string]providers.Factory
@@ -75,7 +75,7 @@ func New(opts Options) *Registry {
 }
 
 // Load reads models.yml and auth.json unless they have been read. Its errors are of type [*ConfigError] or come from the file
-// system. After an error the registry works without the faulty file, and without the providers that the file may redirect.
+// system. After an error the registry works without the faulty file, and without the providers whose address the file may change.
 func (r *Registry) Load(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -111,9 +111,9 @@ func (r *Registry) expire() {
 	r.Catalogue.expire()
 }
 
-// Discover asks all servers that list their models, concurrently, and reports whether the catalogue has changed. It keeps the
-// lists in the agent directory for the next process. The error names the servers of models.yml that did not answer, and all
-// servers that refused the key; a server that the user has not configured may be off.
+// Discover asks all servers that list their models concurrently, and reports whether the catalogue has changed. It stores the lists
+// in the agent directory for the next process. The error names the servers in models.yml that did not respond, and all servers that
+// refused the key. It does not name other servers that did not respond: a server that the user has not configured may be off.
 func (r *Registry) Discover(ctx context.Context) (changed bool, err error) {
 	sources, problems := r.discoverySources()
 	return r.discover(ctx, sources, problems)

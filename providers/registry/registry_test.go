@@ -540,7 +540,7 @@ func BenchmarkRegistry_FirstDefault(b *testing.B) {
 	}
 }
 
-// Changes by another process are read by Refresh, and not before.
+// Refresh reads changes that another process has made; they have no effect before.
 func TestRegistry_Refresh(t *testing.T) {
 	w := newWorld(t)
 	r := w.registry()
@@ -550,7 +550,7 @@ func TestRegistry_Refresh(t *testing.T) {
 			t.Errorf("changed %t, %v; want %t", changed, err, want)
 		}
 	}
-	refresh(false) // the first time is none again
+	refresh(false) // the first call reads the files and reports no change
 	w.write("models.yml", "providers: {box: {api: openai-completions, baseUrl: 'http://b.example/v1', auth: none, models: [{id: m}]}}\n", 0o600)
 	if _, known := r.Lookup("box/m"); known {
 		t.Error("the file is read by itself")

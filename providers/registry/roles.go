@@ -27,7 +27,7 @@ const rolePrefix = "gjc/"
 // A RoleError reports that a role has no usable model.
 type RoleError struct {
 	Role string
-	// Reason completes the sentence that begins with the role.
+	// Reason completes a sentence whose subject is the role.
 	Reason string
 	// Unset reports that no model is configured for the role, which is not a mistake.
 	Unset bool
@@ -65,7 +65,7 @@ func (s *state) role(name string) (providers.ModelInfo, providers.ThinkingLevel,
 	return info, level, nil
 }
 
-// Roles returns the models by role, as the configuration writes them. Roles without a model are left out.
+// Roles returns the models by role, as written in the configuration. It omits roles without a model.
 func (r *Router) Roles() map[string]string {
 	s := r.state()
 	all := map[string]string{}
@@ -98,7 +98,7 @@ func (l *listing) roleRefs() map[string]string {
 	return all
 }
 
-// roleRef follows a role to a model. A level at the first role takes precedence over those of the roles that it leads to.
+// roleRef resolves a role to a model. A level on the first role takes precedence over those on the roles that it refers to.
 func (l *listing) roleRef(name string) (string, error) {
 	refs := l.roleRefs()
 	level, at := "", name
@@ -137,8 +137,8 @@ func splitLevel(ref string) (base, level string) {
 }
 
 // Fallback returns the model that replaces one that failed with err: the next usable model of a list under "fallbacks" in
-// models.yml whose reference is not in tried, and the level that the list gives it, or "". It reports false if there is none, or
-// if another model would fail with err too.
+// models.yml whose reference is not in tried. It also returns the level that the list specifies, or "". It reports false if there
+// is no such model, or if another model would fail with err too.
 func (r *Router) Fallback(info providers.ModelInfo, err error, tried map[string]bool) (providers.ModelInfo, providers.ThinkingLevel, bool) {
 	e, ok := errors.AsType[*providers.Error](err)
 	if !ok || !e.Unavailable() {

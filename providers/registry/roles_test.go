@@ -63,12 +63,12 @@ profiles:
 	}{
 		{plain, "default", "local/small", ""},
 		{plain, "slow", "local/large", "high"},
-		{plain, "plan", "local/large", "low"},   // the suffix of the role that was asked for
-		{layered, "default", "local/other", ""}, // the profile's before config.yml's
-		{layered, "smol", "local/other", ""},    // the environment's before all
-		{layered, "slow", "local/other", ""},    // what the profile extends
+		{plain, "plan", "local/large", "low"},   // the suffix on the requested role
+		{layered, "default", "local/other", ""}, // the profile takes precedence over config.yml
+		{layered, "smol", "local/other", ""},    // the environment takes precedence over everything
+		{layered, "slow", "local/other", ""},    // inherited from the extended profile
 		{layered, "plan", "local/other", "low"},
-		{layered, "my own", "local/other", "high"}, // any name, any way to name a model
+		{layered, "my own", "local/other", "high"}, // any role name, any form of model name
 		{layered, "commit", "local/small", ""},
 	} {
 		info, level, err := test.registry.Role(test.role)
@@ -173,7 +173,7 @@ equivalence:
 			t.Errorf("%s is %q, %v; want %q", ref, info.Canonical, err, want)
 		}
 	}
-	// Of the variants a usable one is chosen; of those, the first one or that of the preferred provider.
+	// A usable variant takes precedence; among usable ones, that of the preferred provider or else the first.
 	if info, _, _ := r.Find("claude-opus-5-5"); info.Provider != "gateway" {
 		t.Errorf("claude-opus-5-5 is %s", info.Ref())
 	}
@@ -277,8 +277,7 @@ func TestRegistry_Fallback(t *testing.T) {
 	}
 }
 
-// An entry of a fallback list is a name like any other, with or without a level, and every entry that was not tried gets its
-// turn.
+// An entry of a fallback list is an ordinary model name, with or without a level, and every entry that was not tried gets its turn.
 func TestRegistry_FallbackNames(t *testing.T) {
 	const opus, luna = "anthropic/claude-opus-5-5", "openai/gpt-6-luna"
 	for _, tt := range []struct {
@@ -319,7 +318,7 @@ func TestRegistry_FallbackNames(t *testing.T) {
 	}
 }
 
-// A gateway's model is a variant of the built-in model; that of a disabled provider is the last choice.
+// A gateway's model is a variant of the built-in model; a disabled provider's variant is the last choice.
 func TestRegistry_CanonicalOfAGateway(t *testing.T) {
 	w := newWorld(t)
 	w.env["OPENROUTER_API_KEY"], w.env["OPENAI_API_KEY"] = "k", "k"
@@ -443,7 +442,7 @@ providers:
 	if err := early.DisableProvider("lm-studio"); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = early.Discover(t.Context()) // of a server that is off
+	_, _ = early.Discover(t.Context()) // ignore the error about a server that is off
 	if _, _, err := early.Find("lm-studio/late"); err == nil {
 		t.Error("the model of a disabled provider is found")
 	}

@@ -15,14 +15,14 @@ import (
 type keyRing struct {
 	now func() time.Time
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards the fields below
 	keys    []string
 	current int
 	// resting holds the times until which keys are not used.
 	resting map[string]time.Time
 }
 
-// How long a refused key rests, and a limited one if the provider does not say how long.
+// How long a key rests after it was refused, and after it was limited if the provider does not specify a time.
 const (
 	refusedRest = 15 * time.Minute
 	limitedRest = time.Minute

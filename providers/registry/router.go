@@ -16,13 +16,13 @@ type Router struct {
 	catalogue *Catalogue
 	keys      *Keys
 
-	// mu guards all below. Methods of catalogue and keys may be called while it is held.
+	// mu guards the fields below. Methods of catalogue and keys may be called while it is held.
 	mu sync.Mutex
-	// redirects are those of [Router.SetProvider], disabled the providers of [Router.DisableProvider]. Both maps are replaced
-	// and never changed.
+	// redirects holds the redirects of [Router.SetProvider], and disabled the providers of [Router.DisableProvider]. Both maps are
+	// replaced and never modified.
 	redirects map[string]*redirect
 	disabled  map[string]bool
-	// opened holds models by reference, opened from openedFrom.
+	// opened caches the models that were opened from openedFrom, by reference.
 	opened     map[string]providers.Model
 	openedFrom configuration
 	// client serves all models; it was made from clientOptions.
@@ -30,13 +30,13 @@ type Router struct {
 	clientOptions providers.HTTPOptions
 }
 
-// A configuration identifies what a model was opened from.
+// A configuration identifies the inputs from which a model was opened.
 type configuration struct {
 	listing     *listing
 	keysVersion int
 }
 
-// state is the state of catalogue, keys and router at one moment. It is immutable.
+// state is a snapshot of the catalogue, the keys and the router. It is immutable.
 type state struct {
 	*listing
 
@@ -87,18 +87,18 @@ func (s *state) usableModels(dir string) []providers.ModelInfo {
 // All returns every model, usable or not: the built-in ones, those of models.yml, the discovered ones, and the fallback.
 func (r *Router) All() []providers.ModelInfo { return r.state().enabledModels() }
 
-// Models is [Router.ModelsIn] for no particular directory.
+// Models is like [Router.ModelsIn], but for no particular directory.
 func (r *Router) Models() []providers.ModelInfo { return r.ModelsIn("") }
 
 // ModelsIn returns the models that sessions in dir can use, in the order of [Router.All]: those whose provider has a key or needs
 // none, and that the settings list for dir.
 func (r *Router) ModelsIn(dir string) []providers.ModelInfo { return r.state().usableModels(dir) }
 
-// Default is [Router.DefaultIn] for no particular directory.
+// Default is like [Router.DefaultIn], but for no particular directory.
 func (r *Router) Default() (providers.ModelInfo, bool) { return r.DefaultIn("") }
 
-// DefaultIn returns the model of a session in dir that names none: the one of the role default if it can be used there, else the
-// first of [Router.ModelsIn]. It reports false if there is none.
+// DefaultIn returns the default model for sessions in dir: the model of the role default if it can be used there, else the first of
+// [Router.ModelsIn]. It reports false if there is none.
 func (r *Router) DefaultIn(dir string) (providers.ModelInfo, bool) {
 	s := r.state()
 	if info, _, err := s.role(RoleDefault); err == nil && !s.settings.disablesIn(info.Provider, dir) {

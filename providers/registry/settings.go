@@ -26,18 +26,18 @@ type Settings struct {
 	DisabledProviders []Scoped
 	// HTTP configures connections to servers.
 	HTTP providers.HTTPOptions
-	// FirstByteTimeout and StallTimeout are those of [providers.Config].
+	// FirstByteTimeout and StallTimeout have the same meaning as in [providers.Config].
 	FirstByteTimeout, StallTimeout time.Duration
 }
 
-// Scoped are values that hold everywhere, or only in some directories.
+// Scoped holds values that apply everywhere or only in some directories.
 type Scoped struct {
-	// Paths are absolute directories. The values hold in them and below. If empty, they hold everywhere.
+	// Paths are absolute directories. The values apply in and below them. If empty, they apply everywhere.
 	Paths  []string
 	Values []string
 }
 
-// in reports whether the values hold for a session in dir. A session with an empty dir has no directory.
+// in reports whether the values apply to a session in dir. An empty dir stands for no directory.
 func (s *Scoped) in(dir string) bool {
 	if len(s.Paths) == 0 {
 		return true
@@ -48,7 +48,8 @@ func (s *Scoped) in(dir string) bool {
 	})
 }
 
-// disables reports whether a provider is disabled everywhere: sessions without a directory have only what holds everywhere.
+// disables reports whether a provider is disabled everywhere. Values for some directories do not apply to sessions without a
+// directory.
 func (s *Settings) disables(provider string) bool { return s.disablesIn(provider, "") }
 
 // disablesIn reports whether a provider is disabled for sessions in dir.
@@ -56,7 +57,8 @@ func (s *Settings) disablesIn(provider, dir string) bool {
 	return slices.ContainsFunc(s.DisabledProviders, func(d Scoped) bool { return d.in(dir) && slices.Contains(d.Values, provider) })
 }
 
-// enabled removes the models that are not listed for a session in dir from models. It keeps the models of the provider always.
+// enabled removes the models that are not listed for a session in dir from models. It keeps all models of the provider named by
+// always.
 func (s *Settings) enabled(models []providers.ModelInfo, dir, always string) []providers.ModelInfo {
 	var patterns []string
 	for _, e := range s.EnabledModels {

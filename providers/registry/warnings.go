@@ -74,7 +74,7 @@ func (s *state) warnOfModel(provider string, m *fileModel, field string, warn fu
 	}
 }
 
-// badPromotion returns why a conversation cannot be promoted from one model to target; empty for no reason.
+// badPromotion returns why a conversation cannot be promoted from one model to target; empty if it can.
 func (s *state) badPromotion(from *providers.ModelInfo, target string) string {
 	ofProvider, ref := from.Provider+"/"+target, target
 	if !strings.Contains(ref, "/") {

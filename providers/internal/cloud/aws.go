@@ -18,7 +18,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// AWS is an AWS account, as described by the environment and by the files of the AWS command line.
+// AWS is an AWS account, as configured by the environment and the files of the AWS CLI.
 type AWS struct {
 	// Getenv reads the environment. If nil, it is empty.
 	Getenv func(string) string
@@ -87,7 +87,7 @@ func readProfile(text, section string, settings map[string]string) bool {
 			found = found || in
 			continue
 		}
-		// Indented lines belong to a nested setting; none of those is used.
+		// Indented lines belong to a nested setting; nested settings are ignored.
 		if !in || line[0] == ' ' || line[0] == '\t' || line[0] == '#' || line[0] == ';' {
 			continue
 		}
@@ -143,7 +143,7 @@ func (a AWS) Signer(service string, region func() string) *AWSSigner {
 	return &AWSSigner{account: a, service: service, region: region, now: time.Now}
 }
 
-// Sign signs req and its body in the header. It suits wire.Endpoint.Sign.
+// Sign signs req and its body by setting headers. It can be passed to wire.Endpoint.Sign.
 func (s *AWSSigner) Sign(req *http.Request, body []byte) error {
 	credentials, err := s.cache.get(req.Context(), s.account.next)
 	if err != nil {
@@ -176,7 +176,7 @@ func (a AWS) next(ctx context.Context) (aws.Credentials, time.Time, error) {
 	}
 	switch {
 	case c.HasKeys() && c.SessionToken != "":
-		return c, time.Now(), nil // a program may renew them in the file before they end, without notice
+		return c, time.Now(), nil // a program may renew them in the file at any time before they expire
 	case c.HasKeys():
 		return c, time.Time{}, nil
 	case settings["credential_process"] != "" && a.Run != nil:
@@ -190,7 +190,7 @@ func (a AWS) next(ctx context.Context) (aws.Credentials, time.Time, error) {
 	return aws.Credentials{}, time.Time{}, failed(providers.KindAuth, "no AWS credentials found; %s", howToSignIn)
 }
 
-// unsaid is the lifetime of credentials that expire at an unknown time. Getting them may take a second.
+// unsaid is the assumed lifetime of credentials whose expiry is unknown. Getting new ones may take a second.
 const unsaid = 5 * time.Minute
 
 // process runs the program that the profile names.

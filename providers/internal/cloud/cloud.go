@@ -18,7 +18,7 @@ func failed(kind providers.ErrorKind, format string, args ...any) error {
 	return &providers.Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
 
-// first returns the first of the variables that is set.
+// first returns the value of the first variable that is set.
 func first(getenv func(string) string, names ...string) string {
 	if getenv == nil {
 		return ""
@@ -52,7 +52,7 @@ type cached[T any] struct {
 	have  bool
 }
 
-// get returns the credential, calling next if necessary. A credential that never expires has the zero time.
+// get returns the credential, calling next if necessary. next returns the zero time for a credential that never expires.
 func (k *cached[T]) get(ctx context.Context, next func(context.Context) (T, time.Time, error)) (T, error) {
 	k.init.Do(func() {
 		k.turn = make(chan struct{}, 1)

@@ -21,8 +21,8 @@ const EventStreamType = "application/vnd.amazon.eventstream"
 // maxFrame bounds a frame. AWS sends none larger than 24 MiB.
 const maxFrame = 64 << 20
 
-// ServerSentEvents returns a copy of client that converts event streams to server-sent events: each chunk of bytes becomes an
-// event, and each exception an event "error" with an error whose type is the exception's name.
+// ServerSentEvents returns a copy of client that converts event streams to server-sent events: each chunk becomes an event, and
+// each exception an event "error" whose error type is the exception's name.
 func ServerSentEvents(client *http.Client) *http.Client {
 	next := client.Transport
 	if next == nil {
@@ -56,7 +56,7 @@ type translated struct {
 	decoder eventstream.Decoder
 	payload []byte // buffer of the current frame
 	out     []byte
-	sent    int // of out
+	sent    int // number of bytes of out that were read
 	err     error
 }
 
@@ -103,7 +103,7 @@ func (t *translated) next() error {
 		var detail struct {
 			Message string `json:"message"`
 		}
-		_ = jsonx.Unmarshal(m.Payload, &detail) // the name alone is useful
+		_ = jsonx.Unmarshal(m.Payload, &detail) // without a message, the name is still useful
 		t.fail(header(":exception-type"), detail.Message)
 	case "error":
 		t.fail(header(":error-code"), header(":error-message"))

@@ -16,7 +16,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// frame is a frame with headers of names and values.
+// frame returns a frame with headers given as alternating names and values.
 func frame(t testing.TB, payload string, headers ...string) []byte {
 	t.Helper()
 	m := eventstream.Message{Payload: []byte(payload)}

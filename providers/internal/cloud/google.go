@@ -63,7 +63,7 @@ func (v Vertex) file() (path string, named bool) {
 	return filepath.Join(v.Home, ".config", "gcloud", name), false
 }
 
-// credentials reads the credentials file. It returns nil if there is none, or an error if the user named it.
+// credentials reads the credentials file. If the file does not exist, it returns nil, or an error if the user named the file.
 func (v Vertex) credentials() (*googleCredentials, string, error) {
 	path, named := v.file()
 	if path == "" {
@@ -80,13 +80,13 @@ func (v Vertex) credentials() (*googleCredentials, string, error) {
 	}
 	var c googleCredentials
 	if err := jsonx.Unmarshal(data, &c); err != nil {
-		// Without err, which may quote the file.
+		// Do not include err, which may quote the file.
 		return nil, path, failed(providers.KindAuth, "the credentials in %s are not in Google's JSON format; %s", path, signIn)
 	}
 	return &c, path, nil
 }
 
-// Credentials describes the available credentials for people; it is empty for none. It reads files and does not use the
+// Credentials describes the available credentials for display; it returns "" if there are none. It reads files and does not use the
 // network.
 func (v Vertex) Credentials() string {
 	c, path, err := v.credentials()
@@ -110,12 +110,14 @@ type GoogleTokens struct {
 
 type googleToken struct{ value, quotaProject string }
 
-// Tokens returns the account's tokens, which it gets with client. It does no I/O: the first token reads the credentials.
+// Tokens returns a source of the account's tokens that requests them with client. It does no I/O: the first token reads the
+// credentials.
 func (v Vertex) Tokens(client *http.Client) *GoogleTokens {
 	return &GoogleTokens{account: v, client: client}
 }
 
-// Sign adds an access token to the header of req, unless it has a credential. It suits wire.Endpoint.Sign.
+// Sign adds an access token to the header of req, unless the header already has a credential. It can be passed to
+// wire.Endpoint.Sign.
 func (t *GoogleTokens) Sign(req *http.Request, _ []byte) error {
 	if req.Header.Get("Authorization") != "" || req.Header.Get("X-Goog-Api-Key") != "" {
 		return nil
@@ -156,7 +158,7 @@ func (t *GoogleTokens) next(ctx context.Context) (googleToken, time.Time, error)
 	return googleToken{value, c.QuotaProject}, until, err
 }
 
-// safe reports whether a secret may be sent to an address.
+// safe reports whether a secret may be sent to address: over https, or to this machine.
 func safe(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {

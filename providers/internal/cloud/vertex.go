@@ -10,7 +10,7 @@ import (
 
 // Vertex is an account at Google Cloud, as described by the environment.
 type Vertex struct {
-	// Getenv reads the environment. If nil, it is empty.
+	// Getenv reads an environment variable. If nil, the environment is empty.
 	Getenv func(string) string
 	// ReadFile reads the files of credentials. If nil, [os.ReadFile].
 	ReadFile func(string) ([]byte, error)

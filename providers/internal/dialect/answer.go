@@ -55,7 +55,7 @@ func (a *Answer) emit(ev providers.Event) bool {
 	return a.Yield(ev, nil)
 }
 
-// Report yields the usage if it has changed, and always the first time, which reports that the answer has begun. It reports
+// Report yields the usage if it has changed, and always on the first call, which signals that the answer has begun. It reports
 // whether to continue.
 func (a *Answer) Report() bool {
 	if a.reported != nil && *a.reported == a.Usage {
@@ -65,8 +65,8 @@ func (a *Answer) Report() bool {
 	return a.Yield(providers.UsageSoFar{Usage: a.Usage}, nil)
 }
 
-// StartCall yields the start of a call with a unique id, and returns the id. The server gave the call the id given, or none, and
-// the response the id response. It reports whether to continue.
+// StartCall yields the start of a call and returns its unique id. given is the server's id for the call, or "", and response the id
+// of the response. It reports whether to continue.
 func (a *Answer) StartCall(given, response, name string) (id string, more bool) {
 	id = uniqueID(a.Req, given, response, a.calls)
 	a.calls = append(a.calls, id)

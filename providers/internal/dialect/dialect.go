@@ -55,7 +55,7 @@ func ToolInput(raw jsonx.Raw) jsonx.Raw {
 	return bytes.ToValidUTF8(raw, []byte("\uFFFD"))
 }
 
-// ToolID converts an id of any API to letters, digits, "_" and "-", at most most characters. Different ids stay different.
+// ToolID converts an id of any API to at most most letters, digits, "_" and "-". Different ids stay different.
 func ToolID(id string, most int) string {
 	ok := id != "" && len(id) <= most
 	clean := strings.Map(func(r rune) rune {
@@ -103,7 +103,7 @@ func ToolName(name string) string {
 	return clean[:min(len(clean), maxToolName)]
 }
 
-// MistralToolID returns an id of nine letters and digits: id itself if it is one.
+// MistralToolID returns an id of nine letters and digits: id itself if it has that form.
 func MistralToolID(id string) string {
 	const length = 9
 	ok := len(id) == length
@@ -127,8 +127,8 @@ func alphanumeric(s string, n int) string {
 	return string(out)
 }
 
-// uniqueID returns the id that the server gave, or a new one if it gave none or one that the session already has: some servers
-// count from zero in every answer. Response is the id of the response, others is the number of its calls so far.
+// uniqueID returns the server's id, or a new one if the server sent none or one that the session already has: some servers count
+// from zero in every answer. response is the id of the response, and others the number of its calls so far.
 func uniqueID(req *providers.Request, given, response string, others []string) string {
 	taken := func(id string) bool {
 		if slices.Contains(others, id) || req.HasCall != nil && req.HasCall(id) {

@@ -8,15 +8,15 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// Bounds of a schema for Gemini. Deeper or further schemas become objects without properties.
+// Bounds of a schema for Gemini. Schemas beyond them become objects without properties.
 const (
 	geminiDepth = 24
 	geminiNodes = 4000
 )
 
 // makeGemini converts the JSON Schema of a tool's input to the subset of OpenAPI that Gemini accepts: it inlines references,
-// turns alternatives into anyOf and null into nullable, and drops what Gemini rejects. The result describes an object. It
-// returns its own results unchanged.
+// converts alternatives to anyOf and null to nullable, and drops everything that Gemini rejects. The result describes an object.
+// The conversion is idempotent.
 func makeGemini(schema jsonx.Raw) jsonx.Raw {
 	if !jsonx.Valid(schema) || schema.Kind() != '{' {
 		return jsonx.Raw(`{"type":"object"}`)
@@ -63,7 +63,7 @@ type geminiSchema struct {
 	properties  []geminiProperty
 	required    []string
 	items       *geminiSchema
-	anyOf       []*geminiSchema // if set, the only member
+	anyOf       []*geminiSchema // if set, the only member that is written
 	bounds      []geminiBound
 }
 
@@ -82,12 +82,12 @@ type geminiConverter struct {
 	nodes int
 }
 
-// flat is a schema with the schemas that it refers to and consists of.
+// flat is a schema merged with the schemas that it references or combines.
 type flat struct {
 	members    map[string]jsonx.Raw
 	properties []flatProperty
 	required   []string
-	refs       []string // followed so far
+	refs       []string // references followed so far
 }
 
 type flatProperty struct {
@@ -132,7 +132,7 @@ func (c *geminiConverter) add(f *flat, raw jsonx.Raw, depth int) {
 func (c *geminiConverter) flatten(raw jsonx.Raw, refs []string) *flat {
 	f := &flat{members: map[string]jsonx.Raw{}, refs: slices.Clone(refs)}
 	if ref, ok := text(jsonx.Lookup(raw, "$ref")); ok && slices.Contains(refs, ref) {
-		f.members["type"] = jsonx.Raw(`"object"`) // it contains itself
+		f.members["type"] = jsonx.Raw(`"object"`) // the schema is recursive
 	}
 	c.add(f, raw, 0)
 	return f
@@ -202,7 +202,7 @@ func (c *geminiConverter) schema(raw jsonx.Raw, refs []string, depth int) *gemin
 	return s.describe(description, nullable)
 }
 
-// describe adds the description and the like to a schema. Gemini rejects them next to anyOf.
+// describe adds the description and other annotations to a schema. Gemini rejects them next to anyOf.
 func (s *geminiSchema) describe(description string, nullable bool) *geminiSchema {
 	for _, branch := range s.anyOf {
 		branch.describe(description, nullable)
@@ -317,7 +317,7 @@ func (f *flat) values() []jsonx.Raw {
 	return list(f.members["enum"])
 }
 
-// others describes in words the allowed values of kinds for which Gemini accepts no list.
+// others describes in words the allowed values of types for which Gemini does not accept enum.
 func (f *flat) others(kind string) string {
 	if kind == "string" || kind == "object" || kind == "array" {
 		return ""

@@ -9,18 +9,19 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// A joiner joins characters that a server has split between two events, as [jsonx.JoinSurrogates] does. The zero joiner is
+// A joiner joins surrogate pairs that a server has split between two events, as [jsonx.JoinSurrogates] does. The zero joiner is
 // ready for use. It serves one answer.
 type joiner struct {
-	// half is the high surrogate at the end of the text or thinking so far; zero for none. thinking says which of the two.
+	// half is the high surrogate at the end of the text or thinking so far; zero for none. thinking reports which of the two it
+	// ends.
 	half     rune
 	thinking bool
-	// calls holds the same for the inputs of calls, by id.
+	// calls holds the pending surrogates of the inputs of calls, by id.
 	calls map[string]rune
 }
 
-// next returns ev with whole characters, or nil if all of it is held for the next event. It also returns the event to send
-// before, if any: the end of a text whose other half has not arrived.
+// next returns ev with whole characters as now, or nil if all of it is held for the next event. before is an event to send first,
+// or nil: the end of a text whose other half has not arrived.
 func (j *joiner) next(ev providers.Event) (before, now providers.Event) {
 	switch d := ev.(type) {
 	case providers.TextDelta:
@@ -60,7 +61,8 @@ func (j *joiner) next(ev providers.Event) (before, now providers.Event) {
 	}
 }
 
-// text joins s to the text or thinking so far. It also returns the end of the other kind, if that was not complete.
+// text joins s to the text or thinking so far. It also returns an event that ends the other kind, if that ended in half a
+// character.
 func (j *joiner) text(s string, thinking bool) (ended providers.Event, text string) {
 	if thinking != j.thinking {
 		ended = j.flush()

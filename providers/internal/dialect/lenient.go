@@ -6,11 +6,11 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// mostOfNumber bounds a [Number] on both sides, so that two of them can be added.
+// mostOfNumber bounds the magnitude of a [Number], so that two of them can be added without overflow.
 const mostOfNumber = 1 << 53
 
-// A Number is a whole number of a server: a count or an index. Some servers write 10.0 or "10" for 10. Any other value, even an
-// absurd one, is treated as unknown and not as an error.
+// A Number is a whole number from a server: a count or an index. Some servers write 10.0 or "10" for 10. Any other value is treated
+// as unknown and is not an error.
 type Number struct {
 	Value int
 	Known bool
@@ -47,7 +47,7 @@ func numberOf(raw jsonx.Raw) Number {
 	return Number{Value: int(f), Known: true}
 }
 
-// An ID is an id that is a string, or a number from some servers. Any other value is no id.
+// An ID is an id that most servers send as a string and some as a number. Any other value is treated as no id.
 type ID string
 
 // UnmarshalJSONFrom reads any value.

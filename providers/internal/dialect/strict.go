@@ -10,8 +10,8 @@ import (
 
 // Limits of OpenAI's strict schemas, with some room.
 const (
-	mostDepth      = 10 // of schemas within schemas
-	mostNested     = 4  // of alternatives that are alternatives again
+	mostDepth      = 10 // of nested schemas
+	mostNested     = 4  // of alternatives within alternatives
 	mostProperties = 1000
 	mostEnums      = 1000
 	mostBytes      = 100_000
@@ -26,8 +26,8 @@ type madeStrict struct {
 	nulls, ok bool
 }
 
-// Of returns the strict form of a schema. It reports false if there is none. Nulls reports that the strict form allows properties to
-// be null that the schema only allows to be absent.
+// Of returns the strict form of a schema. It reports false if there is none. nulls reports whether the strict form allows null for
+// properties that the original schema only allows to be absent.
 func (s *StrictSchemas) Of(schema jsonx.Raw) (strict jsonx.Raw, nulls, ok bool) {
 	m := s.made.of(schema, func(schema jsonx.Raw) (m madeStrict) {
 		m.schema, m.nulls, m.ok = makeStrict(schema)
@@ -89,7 +89,7 @@ func makeStrict(schema jsonx.Raw) (strict jsonx.Raw, nulls, ok bool) {
 	return out, s.nulls, true
 }
 
-// strictMaker makes one schema strict. Its methods append to dst and report false for what cannot be made strict.
+// strictMaker converts one schema. Its methods append to dst and report false for a schema that cannot be made strict.
 type strictMaker struct {
 	defs              map[string]jsonx.Raw
 	properties, enums int
@@ -287,7 +287,7 @@ func (s *strictMaker) root(dst []byte, n *schemaNode) ([]byte, bool) {
 	return s.typed(dst, n, 0, false)
 }
 
-// schema makes raw strict. With null, the value may also be null.
+// schema makes raw strict. If null is set, the value may also be null.
 func (s *strictMaker) schema(dst []byte, raw jsonx.Raw, depth int, null bool) ([]byte, bool) {
 	n, ok := readSchema(raw)
 	if !ok || depth > mostDepth || n.defs != nil || n.definitions != nil {
@@ -380,7 +380,7 @@ func (s *strictMaker) anyOf(dst []byte, n *schemaNode, depth int, null bool) ([]
 	return append(dst, "]}"...), true
 }
 
-// typed makes a schema with types strict. With null, null becomes one of them.
+// typed makes a schema with types strict. If null is set, null becomes one of them.
 func (s *strictMaker) typed(dst []byte, n *schemaNode, depth int, null bool) ([]byte, bool) {
 	object, array := slices.Contains(n.types, "object"), slices.Contains(n.types, "array")
 	others := len(n.types)

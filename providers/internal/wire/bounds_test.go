@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// babble repeats the same bytes without end.
+// babble repeats the same bytes forever.
 type babble struct {
 	text string
 	at   int
@@ -166,7 +166,7 @@ func TestExtraBody(t *testing.T) {
 	}
 }
 
-// A wait that overflows a duration becomes a long one, not none.
+// A wait that overflows a time.Duration becomes a long wait, not none.
 func TestRetryAfter_Huge(t *testing.T) {
 	for _, header := range []http.Header{{"Retry-After": {"99999999999"}}, {"Retry-After": {"Inf"}}, {"Retry-After-Ms": {"1e30"}}} {
 		if wait, _ := retryAfter(header, time.Now()); wait < 24*time.Hour {

@@ -18,8 +18,8 @@ func BaseURL(cfg *providers.Config, otherwise string) (*url.URL, error) {
 	return u, nil
 }
 
-// Header returns the headers of every request of cfg: the key, in the header keyName, or in Authorization if keyName is empty
-// or cfg says so; and the headers of cfg, which take precedence.
+// Header returns the headers that every request of cfg carries: the key and the headers of cfg, which take precedence. The key is
+// in the header keyName, or in Authorization if keyName is empty or cfg requests that.
 func Header(cfg *providers.Config, keyName string) http.Header {
 	header := http.Header{}
 	switch {

@@ -30,17 +30,17 @@ func NewEndpoint(cfg *providers.Config, address string, header http.Header) *End
 	return &Endpoint{cfg: cfg, client: Guard(cfg.HTTPClient), address: address, header: header}
 }
 
-// Sign returns a copy of e that calls sign before it sends a request. Sign may change the request's header.
+// Sign returns a copy of e that calls sign before it sends a request. sign may change the request's header.
 func (e *Endpoint) Sign(sign func(req *http.Request, body []byte) error) *Endpoint {
 	signed := *e
 	signed.sign = sign
 	return &signed
 }
 
-// Post sends body, which is JSON, and returns the stream of the response. Its errors are those of [Open]. A [*providers.Error]
-// of a signer keeps its kind; any other error of a signer counts as a network error.
+// Post sends body, which is JSON, and returns the stream of the response. Its errors are those of [Open]. An error from a signer
+// that is a [*providers.Error] keeps its kind; any other error from a signer counts as a network error.
 func (e *Endpoint) Post(ctx context.Context, body []byte) (*Stream, error) {
-	cfg := *e.cfg // the configuration of this request
+	cfg := *e.cfg // a copy for this request, to which the signer's secrets are added
 	return Open(ctx, &cfg, func(ctx context.Context, res **http.Response) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.address, bytes.NewReader(body))
 		if err != nil {
@@ -69,8 +69,8 @@ func (e *Endpoint) Ask(
 	return Ask(ctx, e.cfg, encode, e.Post, read)
 }
 
-// Ask returns the events of one request. It calls encode when the iteration begins, sends the body with post, passes the stream of
-// the response to read, and closes the stream.
+// Ask returns the events of one request. When the iteration begins, it calls encode, sends the body with post, and passes the
+// stream of the response to read. It closes the stream.
 func Ask(
 	ctx context.Context, cfg *providers.Config, encode func() ([]byte, error), post func(context.Context, []byte) (*Stream, error),
 	read func(s *Stream, yield func(providers.Event, error) bool),
@@ -91,7 +91,7 @@ func Ask(
 	}
 }
 
-// signed adds the values that a signer has put into the header to headers, so that no error quotes them.
+// signed returns headers with the values that a signer has put into header added, so that no error quotes them.
 func signed(headers map[string]string, header http.Header) map[string]string {
 	all := maps.Clone(headers)
 	if all == nil {

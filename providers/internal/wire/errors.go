@@ -33,7 +33,7 @@ var (
 	credentials = lazyregexp.New(`(?i)\b(basic|bearer)\s+[A-Za-z0-9_\-.~+/]{20,}=*`)
 )
 
-// redact removes all secrets of the configuration, and everything that looks like a key, from s.
+// redact removes all secrets of the configuration from s, and everything that looks like a key.
 func redact(cfg *providers.Config, s string) string {
 	return keyLike().ReplaceAllString(credentials().ReplaceAllString(withoutSecrets(cfg, s), "$1 …"), "$1…")
 }
@@ -68,7 +68,7 @@ func withoutSecrets(cfg *providers.Config, s string) string {
 	}
 	for name, values := range u.Query() {
 		for _, value := range values {
-			if len(value) >= 20 || secretName().MatchString(name) { // other values are versions or places
+			if len(value) >= 20 || secretName().MatchString(name) { // other values are versions or locations
 				s = redactOne(redactOne(s, value), url.QueryEscape(value))
 			}
 		}
@@ -156,7 +156,7 @@ func statusError(cfg *providers.Config, res *http.Response, data []byte) error {
 	return e
 }
 
-// EventError classifies an error that arrived as an event of the stream: the value of its "error" member, an object or a
+// EventError classifies an error that arrived as an event of the stream. raw is the value of its "error" member, an object or a
 // string.
 func (s *Stream) EventError(raw jsonx.Raw) error {
 	d := parseDetail(raw)
@@ -176,7 +176,7 @@ func parseBody(data []byte) detail {
 		data = all[0] // Google returns a list of answers if events were not requested
 	}
 	if err := jsonx.Unmarshal(data, &b); err != nil {
-		// The page of a proxy.
+		// An error page of a proxy.
 		return detail{Message: plainText(string(data)), foreign: true}
 	}
 	if !jsonx.IsNull(b.Error) {
@@ -254,7 +254,7 @@ func shorten(s string, most int) string {
 	return s
 }
 
-// unprintable reports whether c is a control character or changes the direction of the text around it.
+// unprintable reports whether c is a control character or a bidirectional formatting character.
 func unprintable(c rune) bool {
 	switch c {
 	case '\n', '\t':
@@ -272,7 +272,7 @@ func (d *detail) names(cfg *providers.Config) bool {
 		cfg.Info.ID != "" && strings.Contains(message, strings.ToLower(cfg.Info.ID)))
 }
 
-// wrongAddress returns the error of a server that has nothing at the address of a request.
+// wrongAddress returns the error for a server that serves nothing at the URL of a request.
 func wrongAddress(cfg *providers.Config, res *http.Response, said *providers.Error) *providers.Error {
 	at := cfg.BaseURL
 	if res.Request != nil && res.Request.URL != nil {
@@ -352,9 +352,9 @@ func kindOf(status int, message string, names ...string) providers.ErrorKind {
 
 // statusMeaning maps a status to the kind of its error. The status decides; a name in the body may make the kind more specific.
 type statusMeaning struct {
-	// kind is empty for a status that several kinds of errors have.
+	// kind is empty for a status that errors of several kinds have.
 	kind providers.ErrorKind
-	// exact lists the kinds that a name may select. Without a kind, it lists those that a name must not select.
+	// exact lists the kinds that a name may select. If kind is empty, it lists those that a name must not select.
 	exact []providers.ErrorKind
 }
 
@@ -399,7 +399,7 @@ func outOfMoney(status int, message string) bool {
 }
 
 // kinds maps the names that Anthropic (type), OpenAI (code, type), Google (status, reason), AWS (exception) and similar servers
-// give to errors. It leaves out names that say less than the status ("invalid_request_error").
+// give to errors. It omits names that are less specific than the status ("invalid_request_error").
 var kinds = map[string]providers.ErrorKind{
 	"authentication_error":       providers.KindAuth,
 	"permission_error":           providers.KindAuth,
@@ -480,7 +480,8 @@ func contains(s string, any ...string) bool {
 	return false
 }
 
-// exceptionOf is AWS's name of an error, written as in its streams: "ThrottlingException:http://…" is a throttlingException.
+// exceptionOf returns AWS's name for an error, spelled as in its streams: "ThrottlingException:http://…" becomes
+// throttlingException.
 func exceptionOf(h http.Header) string {
 	name, _, _ := strings.Cut(h.Get("X-Amzn-Errortype"), ":")
 	if name == "" {

@@ -8,8 +8,8 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// googleDetails reads the details of Google's errors: the names of the reasons, the limit that was hit, and how long to wait.
-// It ignores other details.
+// googleDetails extracts the names of the reasons, the exceeded limit and the time to wait from the details of Google's errors. It
+// ignores other details.
 func googleDetails(raw jsonx.Raw) (reasons []string, limit providers.ErrorKind, wait time.Duration) {
 	var details []struct {
 		Type       string `json:"@type"`

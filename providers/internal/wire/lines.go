@@ -8,10 +8,10 @@ import (
 
 var errLineTooLong = errors.New("a line of the stream is too long")
 
-// bom precedes the text of some servers.
+// bom precedes the body of some servers' responses.
 var bom = []byte("\uFEFF")
 
-// readLine returns a line without its end: a line feed, a carriage return, or both. It may return the last line of a body
+// readLine returns a line without its line ending: a line feed, a carriage return, or both. It may return the last line of a body
 // together with [io.EOF]. The line is valid until the next read.
 func (s *Stream) readLine() ([]byte, error) {
 	s.line = s.line[:0]
@@ -20,7 +20,7 @@ func (s *Stream) readLine() ([]byte, error) {
 		buf, _ := s.read.Peek(s.read.Buffered())
 		if s.cr && len(buf) > 0 {
 			s.cr = false
-			if buf[0] == '\n' { // the previous line ended with both
+			if buf[0] == '\n' { // the previous line ended with a carriage return and this line feed
 				s.skip(1)
 				continue
 			}
@@ -61,7 +61,7 @@ func (s *Stream) readLine() ([]byte, error) {
 	}
 }
 
-// lineEnd returns where the first line of b ends, or -1.
+// lineEnd returns the index of the end of the first line of b, or -1.
 func lineEnd(b []byte) int {
 	end := bytes.IndexByte(b, '\n')
 	if end < 0 {
@@ -73,7 +73,7 @@ func lineEnd(b []byte) int {
 	return end
 }
 
-// skip drops bytes of the buffer.
+// skip discards n bytes of the buffer.
 func (s *Stream) skip(n int) { _, _ = s.read.Discard(n) }
 
 // start returns the beginning of the body without white space and byte order mark: at least one byte, or none if only white
@@ -95,7 +95,7 @@ func (s *Stream) start() []byte {
 	return bytes.TrimLeft(buf, " \t\r\n")
 }
 
-// begin determines what the body is from its first bytes, whatever its content type. Its error is that of a body that is not an
+// begin determines the kind of the body from its first bytes, whatever its content type. It returns an error if the body is not an
 // answer of a model.
 func (s *Stream) begin() error {
 	start := s.start()

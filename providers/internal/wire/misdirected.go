@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// The texts for servers that do not implement the API; a wrong address often leads to one.
+// Error texts for servers that do not implement the API, usually because of a wrong address.
 const (
 	webPage    = "the server answers with a web page; check the base URL"
 	compressed = "the server answers with compressed data (%s), which gjc did not request; check the base URL and the proxy"

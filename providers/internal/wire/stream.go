@@ -18,13 +18,14 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// maxEvent bounds one event and maxStream a whole stream. No answer comes near them.
+// maxEvent bounds one event and maxStream a whole stream. Real answers are far smaller.
 const (
 	maxEvent  = 64 << 20
 	maxStream = 256 << 20
 )
 
-// maxErrorBody bounds the bytes read from the body of a failed request, and errorBodyTimeout the time.
+// maxErrorBody bounds the number of bytes that are read from the body of a failed request, and errorBodyTimeout the time to read
+// them.
 const (
 	maxErrorBody     = 64 << 10
 	errorBodyTimeout = 5 * time.Second
@@ -40,16 +41,16 @@ type Stream struct {
 	read   *bufio.Reader
 	stall  *stallReader
 	opened bool // the first bytes were inspected
-	begun  bool // the kind of the body is known
+	begun  bool // begin has determined the kind of the body
 	whole  bool // one JSON value, not a stream
 	ended  bool
 	spoken bool // an event has arrived
 	torn   bool // the body ended inside an event
-	// partial reports that the current line has no end because the body ended in it.
+	// partial reports whether the current line has no line ending because the body ended in it.
 	partial bool
 	odd     string // the first line that is not valid in a stream of events
 	cr      bool   // the last line ended with a carriage return: a line feed after it is part of the same line end
-	line    []byte // a line that did not fit the reader's buffer
+	line    []byte // a line that exceeds the reader's buffer
 	event   Event
 	total   int       // bytes of the lines read so far
 	lively  time.Time // since when only signs of life have arrived
@@ -121,7 +122,7 @@ func Open(ctx context.Context, cfg *providers.Config, post func(ctx context.Cont
 // Close ends the stream and releases its connection. If the stream has ended, the connection is reused.
 func (s *Stream) Close() {
 	if s.ended {
-		// The end of the body follows the last event directly; a connection without it is not worth keeping.
+		// The end of the body directly follows the last event; a connection on which it does not is not worth keeping.
 		stop := time.AfterFunc(drainTimeout, s.cancel)
 		_, _ = io.CopyN(io.Discard, s.read, 4<<10)
 		stop.Stop()
@@ -134,7 +135,7 @@ func (s *Stream) Close() {
 // drainTimeout bounds the wait for the end of a body after its last event.
 const drainTimeout = 100 * time.Millisecond
 
-// Hasten reports that the answer is complete: the stream waits only seconds for what follows.
+// Hasten reports that the answer is complete: from now on, the stream waits only seconds for the rest of the body.
 func (s *Stream) Hasten() { s.stall.limit = min(s.stall.limit, afterAnswer) }
 
 // afterAnswer bounds the wait for the numbers after an answer, which servers send at once.
@@ -143,8 +144,8 @@ const afterAnswer = 10 * time.Second
 // cancelled reports whether the caller's context has ended.
 func (s *Stream) cancelled() bool { return s.parent.Err() != nil }
 
-// Each passes the events that next returns to event, until event returns false or an error, and yields the error. When the
-// stream breaks off, it calls complete, if that is not nil; true means that the answer was complete and has been yielded.
+// Each passes the events that next returns to event, until event returns false or an error, and yields the error. If the stream
+// breaks off and complete is not nil, Each calls complete, which reports whether the answer was complete and has been yielded.
 func (s *Stream) Each(
 	next func() (Event, error), yield func(providers.Event, error) bool, event func(Event) (more bool, err error), complete func() bool,
 ) {
@@ -167,7 +168,7 @@ func (s *Stream) Each(
 	}
 }
 
-// End reports that the last event was read.
+// End records that the last event was read.
 func (s *Stream) End() { s.ended = true }
 
 // Next returns the next event with data. Unpaired surrogates in it are marked ([jsonx.MarkSurrogates]). At the end of the body,
@@ -218,7 +219,7 @@ func (s *Stream) endless() error {
 	return Errorf(s.cfg, providers.KindProtocol, "the answer is larger than %d MiB and does not end", maxStream>>20)
 }
 
-// alive bounds how long a stream may send only signs of life.
+// alive returns an error if the stream has sent only signs of life for too long.
 func (s *Stream) alive() error {
 	limit := cmp.Or(s.cfg.FirstByteTimeout, providers.DefaultFirstByteTimeout)
 	if time.Since(s.lively) < limit {
@@ -301,7 +302,7 @@ func beginsField(line string) bool {
 	return false
 }
 
-// eventName avoids an allocation for frequent names.
+// eventName returns the name as a string, without an allocation for frequent names.
 func eventName(b []byte) string {
 	switch string(b) {
 	case "content_block_delta":
@@ -330,7 +331,7 @@ func (s *Stream) fail(err error) error {
 	case errors.Is(err, errLineTooLong):
 		return Errorf(s.cfg, providers.KindProtocol, "one event of the stream is larger than %d MiB", maxEvent>>20)
 	}
-	if e, ok := errors.AsType[*providers.Error](err); ok { // of a body that converts another kind of stream
+	if e, ok := errors.AsType[*providers.Error](err); ok { // from a body that is converted from another format
 		return s.BadEvent(errors.New(e.Message))
 	}
 	e := Errorf(s.cfg, providers.KindNetwork, "the connection broke during the answer: %v", err)
@@ -345,8 +346,8 @@ func (s *Stream) BadEvent(err error) error {
 	return e
 }
 
-// stallReader ends a body when one read takes longer than limit, or than first for the first byte if that is longer. The time
-// between reads does not count, because a slow reader is not the provider's fault.
+// stallReader ends a body if one read takes longer than limit; the read of the first byte may take as long as first, if that is
+// longer. The time between reads does not count, because a slow reader is not the provider's fault.
 type stallReader struct {
 	body   io.Reader
 	limit  time.Duration

@@ -55,7 +55,7 @@ func TestStream_Events(t *testing.T) {
 		{"data: a\n", []string{"|a"}},
 		{"data\n\ndata:\n\ndata: b\n\n", []string{"|b"}},
 		{"\uFEFFdata: a\n\ndata: \uFEFFb\n\n", []string{"|a", "|\uFEFFb"}},
-		{"\uFEFFevent: x\r\n\r\n\uFEFFdata: a\n\n", nil}, // a mark is one only where the body begins
+		{"\uFEFFevent: x\r\n\r\n\uFEFFdata: a\n\n", nil}, // a byte order mark counts only at the start of the body
 		{"event: x\rdata: a\rdata: b\r\rdata: c\r\n\rdata: d\n\r\ndata: e\r", []string{"x|a\nb", "|c", "|d", "|e"}},
 		{"\r\r\rdata: " + long + "\r\rdata: b\r\r", []string{"|" + long, "|b"}},
 		{"\n\n\ndata: " + long + "\n\ndata: b\n\n", []string{"|" + long, "|b"}},
@@ -156,7 +156,7 @@ func TestKindOf(t *testing.T) {
 		{400, `{"object":"error","message":"bad thing"}`, providers.KindInvalid},
 		{500, ``, providers.KindServer},
 		{504, `{}`, providers.KindTimeout},
-		// The texts of providers that are compatible with OpenAI.
+		// Error texts of OpenAI-compatible providers.
 		{429, `{"error":{"message":"Rate limit reached on tokens per minute (TPM). Please try again in 4.77s. Need more tokens? Upgrade at https://console.example/settings/billing","type":"tokens","code":"rate_limit_exceeded"}}`, providers.KindRateLimit},
 		{429, `{"error":{"message":"Rate limit reached. Visit https://platform.example/account/billing to add a payment method","type":"requests"}}`, providers.KindRateLimit},
 		{400, `{"error":{"message":"Invalid schema for function 'billing_lookup'","type":"invalid_request_error"}}`, providers.KindInvalid},

@@ -22,7 +22,7 @@ func (s *Stream) NextValue() (Event, error) {
 			if err := s.begin(); err != nil {
 				return Event{}, err
 			}
-			s.whole = false // one value is part of it
+			s.whole = false // one value is a sequence too
 		}
 		framed, err := s.framing()
 		if err != nil {
@@ -153,7 +153,7 @@ func (o *object) scan(b []byte) (n int, ended bool) {
 	return len(b), false
 }
 
-// inText returns where the string that b continues ends, and whether it does.
+// inText returns the index after the string that b continues, and whether the string ends in b.
 func (o *object) inText(b []byte) (end int, closed bool) {
 	for end < len(b) {
 		if o.escape {

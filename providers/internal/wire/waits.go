@@ -9,10 +9,10 @@ import (
 	"github.com/gajae-code/gjc/internal/lazyregexp"
 )
 
-// longestWait bounds the wait that a server asks for, in nanoseconds: more would overflow a duration.
+// longestWait bounds the wait that a server requests, in nanoseconds: more would overflow a time.Duration.
 const longestWait = float64(365 * 24 * time.Hour)
 
-// retryAfter returns how long to wait, and when a limit ends.
+// retryAfter returns how long to wait, and the time at which a limit resets.
 func retryAfter(h http.Header, now time.Time) (wait time.Duration, resets time.Time) {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {
 		wait = time.Duration(min(ms*float64(time.Millisecond), longestWait))
@@ -34,8 +34,8 @@ func retryAfter(h http.Header, now time.Time) (wait time.Duration, resets time.T
 	return wait, resets
 }
 
-// limitEnds returns when the limit that was hit ends, from Anthropic's headers: the limit that is used up, else that of the
-// account's plan, else the first one to end; zero if none does.
+// limitEnds returns, from Anthropic's headers, the time at which the exceeded limit resets: the limit that is used up, else that of
+// the account's plan, else the first one to reset; zero if there is none.
 func limitEnds(h http.Header, now time.Time) (ends time.Time) {
 	first := func(at time.Time) {
 		if at.After(now) && at.Sub(now) < time.Duration(longestWait) && (ends.IsZero() || at.Before(ends)) {
@@ -63,7 +63,7 @@ func limitEnds(h http.Header, now time.Time) (ends time.Time) {
 var waitWords = lazyregexp.New(`(?i)\b(?:try again|retry) (?:in|after) ((?:\d+(?:\.\d+)?(?:ms|s|m|h)){1,4})(?:[^0-9a-z]|$)|` +
 	`\b(?:try again|retry) (?:in|after) (\d{1,9}(?:\.\d{1,9})?) (milliseconds?|seconds?|minutes?|hours?)\b`)
 
-// saidWait returns the wait in the text of an error, such as "try again in 1.2s"; zero if it has none.
+// saidWait returns the wait that an error text mentions, such as "try again in 1.2s"; zero if there is none.
 func saidWait(message string) time.Duration {
 	found := waitWords().FindStringSubmatch(message)
 	if found == nil {
