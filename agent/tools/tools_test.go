@@ -158,7 +158,7 @@ func TestDescriptionsNameTheLimits(t *testing.T) {
 	for name, limits := range map[string][]string{
 		"read":   {"300 lines", "3,000 lines", "50 KiB", "768 characters", "12 entries", "20 MB"},
 		"bash":   {"300 by default", "1 to 3600", "20 KiB", "50 KiB"},
-		"search": {"20 files", "20 matches", "200", "4 MiB", "on the disk"},
+		"search": {"20 files", "20 matches", "200", "4 MiB", "on disk"},
 		"find":   {"1000", "5, from 0.5 to 60"},
 	} {
 		text := strings.Join(strings.Fields(toolstest.Tool(t, name).Spec().Description), " ")
