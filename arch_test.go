@@ -112,7 +112,6 @@ var layers = map[string][]string{
 	"cmd/gjc-conformance":        {"*"},
 	"cmd/checksize":              {},
 	"cmd/sample":                 {"internal/prose"},
-	"cmd/stress":                 {"internal/jsonx", "internal/testenv"},
 	"acp/content":                {"acp", "agent", "providers"},
 	"acp/server/slash":           {"acp", "acp/content", "agent", "agent/approval", "agent/commands", "agent/contextwindow", "agent/tools/debug", "agent/tools/mcptools", "agent/tools/shell", "agent/transcript", "dap", "internal/jsonx", "internal/text", "lsp", "mcp", "providers", "sessions"},
 }
@@ -203,7 +202,7 @@ var forbidden = []struct {
 	except []string
 	why    string
 }{
-	{"os/exec", []string{"internal/proc", "cmd/gjc", "cmd/gjc/internal/demo", "cmd/checksize", "cmd/stress", "acp/acptest", "internal/testenv", "acp/generate", "dap/daptest"}, "children belong to internal/proc"},
+	{"os/exec", []string{"internal/proc", "cmd/gjc", "cmd/gjc/internal/demo", "cmd/checksize", "acp/acptest", "internal/testenv", "acp/generate", "dap/daptest"}, "children belong to internal/proc"},
 	{"text/template", nil, "it switches off the linker's dead-code elimination"},
 	{"html/template", nil, "it switches off the linker's dead-code elimination"},
 	{"testing", []string{"internal/testenv", "providers/providertest", "agent/tools/toolstest", "dap/daptest"}, "the product does not link the test framework"},
