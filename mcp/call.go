@@ -104,10 +104,12 @@ type rawJSON []byte
 // MarshalJSON implements json.Marshaler.
 func (r rawJSON) MarshalJSON() ([]byte, error) { return r, nil }
 
-// request makes a request on the server's connection. It retries once if the server cannot have received it.
+// request makes a request on the server's connection. If the server cannot have received it, it retries on the next connection,
+// once. The connection that failed may refuse the request again before it ends: that does not count.
 func (s *server) request(ctx context.Context, progress func(Progress),
 	do func(ctx context.Context, c *connection, call *activeCall) error,
 ) error {
+	var last *connection
 	for attempt := 0; ; attempt++ {
 		c, err := s.connected(ctx)
 		if err != nil {
@@ -121,9 +123,10 @@ func (s *server) request(ctx context.Context, progress func(Progress),
 			return context.Cause(ctx)
 		case s.set.ctx.Err() != nil:
 			return ErrClosed
-		case attempt > 0 || !unsent(err):
+		case !unsent(err) || attempt > 1 || attempt == 1 && c != last:
 			return c.failure(err)
 		}
+		last = c
 		c.awaitRecovery(ctx, err)
 	}
 }
