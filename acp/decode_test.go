@@ -67,11 +67,11 @@ func TestFaultsNameTheirPlace(t *testing.T) {
 		},
 		{"fraction", `{"sessionId":"s","path":"/p","line":1.5}`, new(acp.ReadTextFileRequest), "/line: a number does not fit integer"},
 		{"negative", `{"sessionId":"s","path":"/p","line":-1}`, new(acp.ReadTextFileRequest), "/line: the number must not be negative"},
-		{"id", `{"requestId":1.5}`, new(acp.CancelRequestNotification), "/requestId: a request id is a string or a 64-bit integer"},
-		{"twice", `{"sessionId":"s","sessionId":"t"}`, new(acp.CancelNotification), "/sessionId: the member stands twice"},
+		{"id", `{"requestId":1.5}`, new(acp.CancelRequestNotification), "/requestId: a request ID must be a string or a 64-bit integer"},
+		{"twice", `{"sessionId":"s","sessionId":"t"}`, new(acp.CancelNotification), "/sessionId: duplicate member"},
 		{
 			"twice in a union", `{"sessionId":"s","prompt":[{"type":"text","text":"a","text":"b"}]}`,
-			new(acp.PromptRequest), "/prompt/0/text: the member stands twice",
+			new(acp.PromptRequest), "/prompt/0/text: duplicate member",
 		},
 		{"other case", `{"sessionid":"s"}`, new(acp.CancelNotification), "/sessionId: missing member"},
 		{

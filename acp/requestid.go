@@ -86,7 +86,7 @@ func readRequestID(dec *jsonx.Decoder, p *RequestID) error {
 		}
 		n, ok := wholeNumber(raw)
 		if !ok || n == math.MaxInt64 && string(raw) != strconv.FormatInt(n, 10) {
-			return jsonx.Invalid(dec, "a request id is a string or a 64-bit integer")
+			return jsonx.Invalid(dec, "a request ID must be a string or a 64-bit integer")
 		}
 		*p = NumberRequestID(n)
 		return nil

@@ -181,7 +181,7 @@ func (r *toolRun) question(ctx context.Context, e *approval.Effect, open []*appr
 	}
 	content := hidden(s.opts.Secrets, visibleTexts(excerpts(r.plan.Content)))
 	if len(special) > 0 {
-		content = append(content[:len(content):len(content)], TextContent{s.opts.Secrets.Hide("Look at this one: " + strings.Join(slices.Compact(special), "; ") + ".")})
+		content = append(content[:len(content):len(content)], TextContent{s.opts.Secrets.Hide("Review this carefully: " + strings.Join(slices.Compact(special), "; ") + ".")})
 	}
 	always = s.opts.Secrets.Hide(always)
 	if why := s.opts.Secrets.Explain(shown + " " + always + " " + string(r.call.Input) + " " + texts(content)); why != "" {

@@ -136,10 +136,10 @@ func TestCompact_OfTooMuch(t *testing.T) {
 		left     string
 	}{
 		{"one long text", 1_000_000, []int{10, 500_000, 10}, 40_000, ""},
-		{"many messages", 10_000, []int{2_000, 20_000, 20_000, 10_000, 4_000}, 30_000, "[2 older messages are left out here"},
-		{"the last does not fit", 10_000, []int{100, 100, 30_000}, 30_000, "[1 older messages are left out here"},
+		{"many messages", 10_000, []int{2_000, 20_000, 20_000, 10_000, 4_000}, 30_000, "[2 older messages are omitted"},
+		{"the last does not fit", 10_000, []int{100, 100, 30_000}, 30_000, "[1 older messages are omitted"},
 		{"the first is the last that fits", 10_000, []int{30_000, 30_000}, 30_000, ""},
-		{"no window is known", 0, []int{10, 32_000, 32_000, 32_000, 32_000, 10}, 80_000, "[2 older messages are left out here"},
+		{"no window is known", 0, []int{10, 32_000, 32_000, 32_000, 32_000, 10}, 80_000, "[2 older messages are omitted"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			run(t, func(o *agent.Options) {

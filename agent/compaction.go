@@ -316,7 +316,7 @@ func (t *compactor) saveHandoff(ctx context.Context, document string) {
 		t.emit(Noticed{Severity: SeverityWarning, Title: "The handoff document could not be saved.", Detail: err.Error()})
 		return
 	}
-	t.emit(Noticed{Severity: SeverityInfo, Title: "The handoff document is saved as " + url + "."})
+	t.emit(Noticed{Severity: SeverityInfo, Title: "The handoff document was saved as " + url + "."})
 }
 
 // promotionTarget returns the model with a larger window that the session changes to; false for none.

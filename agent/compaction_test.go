@@ -272,7 +272,7 @@ func TestCompact_SplitTurn(t *testing.T) {
 		short  string
 	}{
 		{"after others", []providers.Message{user("before", 100), agentSays("ok", 10)}, []string{"HISTORY", "TURN"}, "HISTORY" + heading + "TURN", "HISTORY"},
-		{"first of all", nil, []string{"TURN"}, "Nothing was before this turn." + heading + "TURN", "TURN"},
+		{"first of all", nil, []string{"TURN"}, "There was nothing before this turn." + heading + "TURN", "TURN"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var steps []providertest.Step

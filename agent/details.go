@@ -66,7 +66,7 @@ func (d *details) encode() jsonx.Raw {
 		Content: encodeContent(d.Content), Locations: encodeLocations(d.Locations),
 	})
 	if err != nil {
-		bug.Reportf("the details of a tool call do not encode: %v", err)
+		bug.Reportf("cannot encode the details of a tool call: %v", err)
 	}
 	return raw
 }

@@ -88,7 +88,7 @@ func TestFallback(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 		}
-		if got := notices(w); !slices.Equal(got, []string{"test/a is not available; going on with test/b."}) {
+		if got := notices(w); !slices.Equal(got, []string{"test/a is not available; continuing with test/b."}) {
 			t.Errorf("noticed %q", got)
 		}
 		configs := 0

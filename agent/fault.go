@@ -34,10 +34,10 @@ type odd struct {
 }
 
 const (
-	nudgeEmpty   = "Your last answer was empty. Go on with the work: call a tool, or say in a few words what came of it."
-	nudgeRepeats = "Your last answer said the same thing over and over and was cut off. Go on without repeating yourself; if you write something long and regular, let a command make it."
-	nudgeLeak    = "The end of your last answer was not meant for the user: it was part of how calls are passed on inside. It was cut off. Go on from there; to call a tool, call it."
-	whyLeak      = "The call did not run: its arguments had parts in them of how calls are passed on inside, with text that does not belong there. Nothing was changed. Send the call again, with the arguments alone."
+	nudgeEmpty   = "Your last answer was empty. Continue the work: call a tool, or briefly report the result."
+	nudgeRepeats = "Your last answer repeated the same thing over and over and was cut off. Continue without repeating yourself; to produce something long and regular, use a command."
+	nudgeLeak    = "The end of your last answer was not meant for the user: it was part of the internal format of tool calls. It was cut off. Continue from there; to use a tool, call it."
+	whyLeak      = "The call did not run: its arguments contained parts of the internal format of tool calls, with text that does not belong there. Nothing was changed. Send the call again, with only its arguments."
 )
 
 // checked inspects the result of a request; err is set if the request failed. It reports whether to ask the model again. If not, it
@@ -68,7 +68,7 @@ func (t *requester) checked(msg *providers.Message, err error) (again bool, _ er
 		case t.last:
 			return false, nil
 		}
-		return t.askAgain(msg, "The model's answer had parts of its protocol in it, which were cut off; asking it again.", nudgeLeak)
+		return t.askAgain(msg, "The model's answer contained parts of its protocol, which were cut off; asking it again.", nudgeLeak)
 	}
 	if !empty(msg) {
 		// A long turn may have some faulty answers, far apart; MaxRequests bounds it.
@@ -77,14 +77,14 @@ func (t *requester) checked(msg *providers.Message, err error) (again bool, _ er
 	}
 	if t.odd.empty++; t.odd.empty > mostEmpty || t.last {
 		msg.Parts = nil
-		return false, fail(ErrorEmptyResponse, "the model answered nothing")
+		return false, fail(ErrorEmptyResponse, "the model gave an empty answer")
 	}
 	t.drop(t.model, msg)
 	nudge := ""
 	if t.odd.empty == mostEmpty {
 		nudge = nudgeEmpty
 	}
-	return t.askAgain(nil, "The model answered nothing; asking it again.", nudge)
+	return t.askAgain(nil, "The model gave an empty answer; asking it again.", nudge)
 }
 
 // askAgain records the good part of an answer, notifies the user, and explains to the model why it is asked again.
@@ -142,7 +142,7 @@ func repetition(err error) (*providers.Error, bool) {
 func repeats(msg *providers.Message, block int) *providers.Error {
 	faults.CutRepetition(msg, block)
 	return &providers.Error{
-		Kind: ErrorRepetition, Provider: msg.Provider, Model: msg.Model, Message: "the model said the same over and over, so its answer was cut off",
+		Kind: ErrorRepetition, Provider: msg.Provider, Model: msg.Model, Message: "the model repeated itself endlessly, so its answer was cut off",
 	}
 }
 

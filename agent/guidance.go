@@ -67,17 +67,17 @@ func (g *Guidance) prompt() string {
 	}
 	var b strings.Builder
 	if always.Len() > 0 {
-		b.WriteString("\n# Rules\n\nKeep to these rules of the user and the workspace.\n" + always.String())
+		b.WriteString("\n# Rules\n\nFollow these rules from the user and the workspace.\n" + always.String())
 	}
 	if listed.Len() > 0 {
-		b.WriteString("\n# Rules for some work\n\nBefore work that one of these is about, read it with the read tool at rule://NAME.\n\n" + listed.String())
+		b.WriteString("\n# Rules for some work\n\nBefore work that one of these rules covers, read the rule with the read tool at rule://NAME.\n\n" + listed.String())
 	}
 	var skills strings.Builder
 	for _, skill := range g.Skills {
 		listLine(&skills, skill.Name, skill.Description)
 	}
 	if skills.Len() > 0 {
-		b.WriteString("\n# Skills\n\nThese say how something is done here. Before such work read the skill with the read tool at skill://NAME, and files that it names at skill://NAME/PATH.\n\n" + skills.String())
+		b.WriteString("\n# Skills\n\nThese describe how to do certain work here. Before such work, read the skill with the read tool at skill://NAME, and the files that it names at skill://NAME/PATH.\n\n" + skills.String())
 	}
 	return b.String()
 }
@@ -270,7 +270,7 @@ func (st *state) giveAbout(about []*rules.Rule, path string) error {
 		if err := st.give(rule.Name, false); err != nil {
 			return err
 		}
-		blocks = append(blocks, "This rule of the workspace is about "+s.opts.Workspace.Display(path)+":\n"+ruleBlock(rule))
+		blocks = append(blocks, "This workspace rule applies to "+s.opts.Workspace.Display(path)+":\n"+ruleBlock(rule))
 	}
 	if len(blocks) == 0 {
 		return nil
@@ -394,13 +394,13 @@ func (r *streamRules) look(ev providers.Event) bool {
 
 // brokenOff returns the error for an interrupted answer.
 func brokenOff(info *providers.ModelInfo) error {
-	return &providers.Error{Kind: errorRule, Provider: info.Provider, Model: info.ID, Message: "the model ran into a rule of the workspace"}
+	return &providers.Error{Kind: errorRule, Provider: info.Provider, Model: info.ID, Message: "the model violated a workspace rule"}
 }
 
 // interrupted prepares another request with the rules that the answer matched; msg is the part of the answer that
 // arrived.
 func (t *requester) interrupted(msg *providers.Message) (again bool, err error) {
-	notice := "The answer was broken off, because it ran into " + ruleNames(t.rules.broke) + "; asking the model again."
+	notice := "The answer was interrupted because it violates " + ruleNames(t.rules.broke) + "; asking the model again."
 	if msg != nil {
 		msg.Parts = withoutCalls(msg.Parts)
 		if t.session.settings.Rules.Discard || len(msg.Parts) == 0 {
@@ -414,7 +414,7 @@ func (t *requester) interrupted(msg *providers.Message) (again bool, err error) 
 		}
 	}
 	t.emit(Noticed{Severity: SeverityInfo, Title: t.session.opts.Secrets.Hide(notice)})
-	return true, t.inject(t.rules.broke, "system-interrupt", "Your answer was broken off, because it ran into this rule. Nothing of what you were about to call ran. Go on in keeping with the rule.")
+	return true, t.inject(t.rules.broke, "system-interrupt", "Your answer was interrupted because it violates this rule. None of the calls that you were about to make ran. Continue, and follow the rule.")
 }
 
 func ruleNames(matches []rules.Match) string {
@@ -454,7 +454,7 @@ func (st *state) giveMatches(matches []rules.Match, tag, why string) (string, er
 	return strings.Join(texts, "\n\n"), nil
 }
 
-const whyLater = "What you have said or called runs into this rule. Keep to it from here on, and put right what does not."
+const whyLater = "Your answer or one of your calls violates this rule. Follow it from now on, and fix what violates it."
 
 // addMatches adds the rules that did not interrupt the answer to the conversation. It reports whether there were any, so that
 // the model is asked again.

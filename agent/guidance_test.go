@@ -78,7 +78,7 @@ func TestInstructions_Odd(t *testing.T) {
 	prompt := promptOf(t, func(o *agent.Options) {
 		o.FS, o.Workspace.Cwd = files, "/r/a/b/c/d/e/f"
 	})
-	for _, want := range []string{"## /r/a/AGENTS.md\n\nNear.\n", "e/AGENTS.md\n\n(left out: the file is larger", "Behind a pipe.", "bytes left out"} {
+	for _, want := range []string{"## /r/a/AGENTS.md\n\nNear.\n", "e/AGENTS.md\n\n(omitted: the file is larger", "Behind a pipe.", "bytes left out"} {
 		if !strings.Contains(prompt, want) {
 			t.Errorf("no %q in the prompt", want)
 		}
@@ -195,7 +195,7 @@ func TestRules(t *testing.T) {
 				}
 			}
 			text := strings.Join(got, "\n")
-			if strings.Count(text, "Use gofumpt.") != 1 || !strings.Contains(text, "3 text of /w/b.go\n<system-reminder>\nThis rule of the workspace is about a.go:\n<rule name=\"go\"") {
+			if strings.Count(text, "Use gofumpt.") != 1 || !strings.Contains(text, "3 text of /w/b.go\n<system-reminder>\nThis workspace rule applies to a.go:\n<rule name=\"go\"") {
 				t.Errorf("the results are:\n%s", text)
 			}
 			if strings.Count(text, "</rule>") != 1 {

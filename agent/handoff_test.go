@@ -50,7 +50,7 @@ func TestHandoff(t *testing.T) {
 				t.Errorf("-next +asked:\n%s", d)
 			}
 			last := asked.Messages[n]
-			if last.Role != providers.RoleUser || !strings.Contains(last.Text(), "handoff document") || !strings.HasSuffix(last.Text(), "What matters above all: the tests") {
+			if last.Role != providers.RoleUser || !strings.Contains(last.Text(), "handoff document") || !strings.HasSuffix(last.Text(), "Most important: the tests") {
 				t.Errorf("asked %q", last.Text())
 			}
 		},

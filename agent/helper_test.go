@@ -483,7 +483,7 @@ func TestHelper_Model(t *testing.T) {
 		for _, line := range w.story() {
 			if strings.HasPrefix(line, "notice") {
 				notices++
-				if !strings.Contains(line, "The helper reader has its parent's model") {
+				if !strings.Contains(line, "The helper reader uses its parent's model") {
 					t.Error(line)
 				}
 			}

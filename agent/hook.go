@@ -99,11 +99,11 @@ func (t *turnHooks) hookSet(ctx context.Context, ev hooks.Event, tool, call stri
 		set = s.opts.Hooks()
 	}
 	for _, p := range set.Problems {
-		t.tellOnce("A file of hooks has an error.", p)
+		t.tellOnce("A hooks file has an error.", p)
 	}
 	for _, h := range set.Untrusted {
 		if h.For(ev, tool) {
-			t.tellOnce("Hooks of the workspace do not run, because it is not trusted: trust it when the editor asks, or with \"gjc trust add "+s.opts.Workspace.Cwd+"\".", h.At)
+			t.tellOnce("The workspace's hooks do not run because it is not trusted: trust it when the editor asks, or with \"gjc trust add "+s.opts.Workspace.Cwd+"\".", h.At)
 		}
 	}
 	return set, nil
@@ -120,8 +120,8 @@ func (t *turnHooks) tellOnce(title, detail string) {
 func (t *turnHooks) askAboutHooks(ctx context.Context, q *hooks.Question, call string) (bool, error) {
 	s := t.session
 	const title = "Trust this workspace to run its own hooks?"
-	text := "Files of this workspace name programs that gjc would run, around the agent's steps:\n\n" + strings.Join(q.Lines, "\n") +
-		"\n\nAllow only if you trust where they come from. Without it they do not run."
+	text := "Files in this workspace name programs that gjc would run before and after the agent's steps:\n\n" + strings.Join(q.Lines, "\n") +
+		"\n\nAllow only if you trust their source. Otherwise they do not run."
 	content := []Content{TextContent{text}}
 	if call == "" {
 		call = s.opts.NewID()

@@ -103,7 +103,7 @@ func TestPromotion(t *testing.T) {
 				if len(changes) != 1 || changes[0].Model != tt.want || changes[0].PreviousModel != "test/script" || changes[0].Reason != "context-promotion" {
 					t.Errorf("stored %+v", changes)
 				}
-				if got := notices(w); !slices.Equal(got, []string{"The conversation has outgrown test/script; going on with " + tt.want + "."}) {
+				if got := notices(w); !slices.Equal(got, []string{"The conversation has outgrown test/script; continuing with " + tt.want + "."}) {
 					t.Errorf("noticed %q", got)
 				}
 			})

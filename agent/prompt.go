@@ -32,7 +32,7 @@ func (s prompter) systemPrompt(ctx context.Context, current approval.Mode, tools
 	ws := &s.opts.Workspace
 	roots := ""
 	if len(ws.Additional) > 0 {
-		roots = "Further directories: " + strings.Join(ws.Additional, ", ") + "\n"
+		roots = "Additional directories: " + strings.Join(ws.Additional, ", ") + "\n"
 	}
 	mode := ""
 	if current == approval.ModePlan {
@@ -106,7 +106,7 @@ func (s prompter) instructions(ctx context.Context, g *Guidance) string {
 	}
 	bound(files, own)
 	var b strings.Builder
-	b.WriteString("\n# Instructions\n\nThese are from the user and from the workspace. Where two disagree, the one further below counts.\n")
+	b.WriteString("\n# Instructions\n\nThese are from the user and from the workspace. If two conflict, the later one takes precedence.\n")
 	for _, f := range files {
 		if f.text != "" {
 			b.WriteString("\n## " + f.path + "\n\n" + f.text + "\n")
@@ -122,7 +122,7 @@ func bound(files []instruction, own int) {
 		switch {
 		case len(f.text) <= room:
 		case room < 1<<10:
-			f.text = "(left out: the instructions are longer than a prompt may have)"
+			f.text = "(omitted: the instructions exceed the limit for a prompt)"
 		default:
 			f.text = text.Middle(f.text, room)
 		}
@@ -179,7 +179,7 @@ func (s prompter) instructionIn(ctx context.Context, dir, top string, seen map[s
 		}
 		seen[real] = true
 		if info.Size() > maxInstructionFile {
-			return instruction{path, "(left out: the file is larger than 1 MiB)"}, true
+			return instruction{path, "(omitted: the file is larger than 1 MiB)"}, true
 		}
 		data, err := files.ReadFile(ctx, path)
 		text := strings.TrimSpace(strings.TrimPrefix(strings.ToValidUTF8(string(data), "\ufffd"), "\ufeff"))

@@ -61,7 +61,7 @@ func TestSystemPrompt(t *testing.T) {
 		w.prompt("two")
 	}, providertest.Step{keep, providertest.Text("ok")}, providertest.Step{keep, providertest.Text("ok")})
 	for _, want := range []string{
-		"## /w/CLAUDE.md\n\nUse spaces.\n\n## /w/p/AGENTS.md\n\nUse tabs.\n\n## /lib/AGENTS.md\n\nOf the library.", "Working directory: /w/p/src", "Further directories: /lib", "Operating system: plan9",
+		"## /w/CLAUDE.md\n\nUse spaces.\n\n## /w/p/AGENTS.md\n\nUse tabs.\n\n## /lib/AGENTS.md\n\nOf the library.", "Working directory: /w/p/src", "Additional directories: /lib", "Operating system: plan9",
 		"Date: 2000-01-01", "Tools: echo",
 	} {
 		if !strings.Contains(prompts[0], want) {

@@ -35,7 +35,7 @@ func (e *recoveryError) Error() string {
 	case e.why == nil:
 		return e.what + ": " + text
 	case contextwindow.Overflowed(e.why):
-		return e.what + ": what is to be summarized does not fit either: " + text
+		return e.what + ": the text to summarize does not fit either: " + text
 	}
 	return e.what + ": " + e.why.Error() + "; the model's answer was: " + text
 }
@@ -276,7 +276,7 @@ func (t *compactor) promote(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	return t.requester.switchModel(sessions.ModelChange{Model: to.Ref(), PreviousModel: from.Ref(), Reason: promotionReason}, to, "", Noticed{
-		Severity: SeverityInfo, Title: fmt.Sprintf("The conversation has outgrown %s; going on with %s.", from.Ref(), to.Ref()),
+		Severity: SeverityInfo, Title: fmt.Sprintf("The conversation has outgrown %s; continuing with %s.", from.Ref(), to.Ref()),
 	})
 }
 
@@ -304,7 +304,7 @@ func (t *requester) fallBack(ctx context.Context, failed error) (bool, error) {
 		return false, nil
 	}
 	return t.switchModel(sessions.ModelChange{Model: to.Ref(), PreviousModel: from.Ref(), Reason: fallbackReason}, to, level, Noticed{
-		Severity: SeverityWarning, Title: fmt.Sprintf("%s is not available; going on with %s.", from.Ref(), to.Ref()), Detail: failed.Error(),
+		Severity: SeverityWarning, Title: fmt.Sprintf("%s is not available; continuing with %s.", from.Ref(), to.Ref()), Detail: failed.Error(),
 	})
 }
 

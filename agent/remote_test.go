@@ -76,7 +76,7 @@ func TestCompact_Remote(t *testing.T) {
 				}
 				var want []string
 				if tt.want == "LOCAL" && !tt.off {
-					want = []string{"The remote summary failed; the model writes it."}
+					want = []string{"The remote summary failed; the model is writing it instead."}
 				}
 				if got := notices(w); !slices.Equal(got, want) {
 					t.Errorf("noticed %q", got)

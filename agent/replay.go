@@ -166,7 +166,7 @@ func (r *replay) all(entries iter.Seq2[sessions.Entry, error]) error {
 	if !r.Running && interrupted(answer) {
 		r.yield(Noticed{
 			ID: r.id() + "-interrupted", Severity: SeverityWarning, Title: "The turn was interrupted.",
-			Detail: "The last prompt was not answered to its end. A new prompt goes on from here.",
+			Detail: "The answer to the last prompt is incomplete. A new prompt continues from here.",
 		})
 	}
 	return nil

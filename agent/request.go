@@ -205,7 +205,7 @@ func (t *requester) stream(ctx context.Context, model providers.Model, req *prov
 			return said.message(), context.Cause(ctx)
 		}
 	}
-	return said.message(), bug.Errorf("model %s ended its stream without an end", said.info.Ref())
+	return said.message(), bug.Errorf("model %s ended its stream without an end event", said.info.Ref())
 }
 
 // deltasAhead is the maximum number of a model's deltas that may wait for the actor. Waiting for each would cost two goroutine

@@ -495,7 +495,7 @@ func (st *state) unsaved(err error) error {
 		st.readOnly = true
 		st.emit(Noticed{
 			Severity: SeverityError, Title: "The session cannot be saved.",
-			Detail: "Everything shown as completed before is safe. Reason: " + sessions.WriteAdvice(err) + ".",
+			Detail: "Everything shown as completed before this is saved. Reason: " + sessions.WriteAdvice(err) + ".",
 		})
 	}
 	return unsaved

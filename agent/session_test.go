@@ -114,7 +114,7 @@ func TestTurn_BadCallsAreResults(t *testing.T) {
 			}
 			want := []string{
 				`fail c1: invalid tool input: unknown tool "nope"; the tools are echo, boom`,
-				`fail c2: invalid tool input: the arguments of echo are not a JSON object: /say: the JSON ends too early (byte 7)`,
+				`fail c2: invalid tool input: the arguments of echo are not a JSON object: /say: the JSON ends unexpectedly (byte 7)`,
 				`fail c3: invalid tool input for echo: /sey: unknown object member name (it takes say)`,
 				`fail c4: internal error in the tool boom: kaboom`,
 				`fail c5: invalid tool input for echo: /say: a number does not fit string (it takes say)`,

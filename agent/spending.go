@@ -109,7 +109,7 @@ func (t *RunningTurn) drop(info providers.ModelInfo, msg *providers.Message) {
 	if msg != nil {
 		t.account(func(*state) *sessions.SideUsage {
 			u := answerUse(&info, msg)
-			u.For, u.Price = "an answer that was dropped", info.Price(msg.Usage, t.tier)
+			u.For, u.Price = "a dropped answer", info.Price(msg.Usage, t.tier)
 			return u
 		})
 	}

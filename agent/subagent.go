@@ -196,7 +196,7 @@ func (r *toolRun) helperModel(h *Helper) (providers.ModelInfo, providers.Thinkin
 			instead = info.Ref()
 		}
 		r.turn.emit(Noticed{
-			Severity: SeverityWarning, Title: "The helper " + h.Name + " has " + instead + ": the one that it should have cannot be used.",
+			Severity: SeverityWarning, Title: "The helper " + h.Name + " uses " + instead + ": its configured model cannot be used.",
 			Detail: err.Error(),
 		})
 	}

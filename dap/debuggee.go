@@ -143,7 +143,7 @@ func (d *debuggee) usableLocked() (*adapter, error) {
 	case d.state == StateTerminated && d.ended != nil:
 		return nil, fmt.Errorf("%w: %w. Launch the program again to continue", ErrTerminated, d.ended)
 	case d.state == StateTerminated:
-		return nil, fmt.Errorf("%w: the program has ended. Launch it again to go on", ErrTerminated)
+		return nil, fmt.Errorf("%w: the program has ended. Launch it again to continue", ErrTerminated)
 	case d.adapter == nil || d.state == StateLaunching:
 		return nil, fmt.Errorf("%w: the adapter is not ready yet. Wait for it with continue", errLaunching)
 	}

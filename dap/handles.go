@@ -91,9 +91,9 @@ func issue[K comparable](h *handles, known *map[K]int, key K, v handle) int {
 
 // lookup returns the frame, or the variables, of a handle. The error wraps [ErrStale] or [ErrUnknownHandle].
 func (h *handles) lookup(n int, isFrame bool) (handle, error) {
-	what, hint := "variables reference", "scopes and variables give new ones"
+	what, hint := "variables reference", "use scopes and variables to get new ones"
 	if isFrame {
-		what, hint = "frame", "stack_trace gives new ones"
+		what, hint = "frame", "use stack_trace to get new ones"
 	}
 	v, ok := h.byHandle[n]
 	switch {

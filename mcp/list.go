@@ -204,7 +204,7 @@ func (c *connection) updateLists(change func(*lists)) {
 // noticeCut notifies the user of a list that was cut.
 func (c *connection) noticeCut(what string, err error) {
 	if errors.Is(err, errEndlessList) {
-		c.server.notice("lists too many "+what+"; the rest is left out", err)
+		c.server.notice("lists too many "+what+"; the rest are ignored", err)
 	}
 }
 

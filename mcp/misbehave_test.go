@@ -160,7 +160,7 @@ func TestSet_ServerWithInvalidTools(t *testing.T) {
 func TestSet_ServerWhoseListsNeverEnd(t *testing.T) {
 	set := start(t, mcp.Options{}, fake(t, "pages"), fake(t, "endless")).connected()
 	set.until("both are told of", func() bool {
-		return set.countNotices("server pages", "the rest is left out") == 1 && set.countNotices("endless", "the rest is left out") == 1
+		return set.countNotices("server pages", "the rest are ignored") == 1 && set.countNotices("endless", "the rest are ignored") == 1
 	})
 	if got := set.says("pages", "run", "{}"); got != "ran run" {
 		t.Errorf("run says %q", got)

@@ -146,7 +146,7 @@ func TestSet_LongNames(t *testing.T) {
 	if n := len(set.Tools()); n != 2 {
 		t.Errorf("%d tools", n)
 	}
-	if set.countNotices("has a name of 1048576 bytes and is left out") != 1 {
+	if set.countNotices("has a name of 1048576 bytes and is ignored") != 1 {
 		t.Errorf("told %q", set.noticeTexts())
 	}
 }
@@ -157,7 +157,7 @@ func TestSet_HeavyLists(t *testing.T) {
 	if n := len(set.Tools()); n < 1000 || n > 1500 {
 		t.Errorf("%d tools", n)
 	}
-	if set.countNotices("the rest is left out", "16 MB") != 1 {
+	if set.countNotices("the rest are ignored", "16 MB") != 1 {
 		t.Errorf("told %d notices", len(set.noticeTexts()))
 	}
 }

@@ -84,7 +84,7 @@ func newResult(res *sdk.CallToolResult) *Result {
 		raw, err := jsonx.Marshal(res.StructuredContent)
 		switch {
 		case err != nil || !b.room(len(raw)):
-			b.note("[The structured content is too large and left out.]")
+			b.note("[The structured content is too large and was omitted.]")
 		default:
 			b.structured = raw
 			if strings.TrimSpace(b.text.String()) == "" {
@@ -193,7 +193,7 @@ func (b *resultBuilder) line(s string) {
 
 func (b *resultBuilder) result() *Result {
 	if b.dropped > 0 {
-		b.note(fmt.Sprintf("[%d parts of the result were left out: it is over the limit of %d MB.]", b.dropped, maxContent>>20))
+		b.note(fmt.Sprintf("[%d parts of the result were omitted: it exceeds the limit of %d MB.]", b.dropped, maxContent>>20))
 	}
 	r := &Result{Text: b.text.String(), Parts: b.parts, Structured: b.structured}
 	if len(r.Text) > MaxText {

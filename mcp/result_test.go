@@ -49,11 +49,11 @@ func TestNewResult_Limits(t *testing.T) {
 		many = append(many, &sdk.ImageContent{MIMEType: "image/png", Data: make([]byte, 1<<20)})
 	}
 	r = mcp.NewResult(&sdk.CallToolResult{Content: many})
-	if len(r.Parts) != 11 || !strings.Contains(r.Text, "20 parts of the result were left out") {
+	if len(r.Parts) != 11 || !strings.Contains(r.Text, "20 parts of the result were omitted") {
 		t.Errorf("%d parts: %s", len(r.Parts), r.Text)
 	}
 	r = mcp.NewResult(text(strings.Repeat("x", 30<<20)))
-	if len(r.Full) > 11<<20 || !strings.Contains(r.Text, "left out: it is over the limit") {
+	if len(r.Full) > 11<<20 || !strings.Contains(r.Text, "omitted: it exceeds the limit") {
 		t.Errorf("full has %d bytes", len(r.Full))
 	}
 }

@@ -68,10 +68,10 @@ func (s *server) newTools(found []*sdk.Tool) []*Tool {
 	for i, f := range found {
 		switch {
 		case f == nil || strings.TrimSpace(f.Name) == "":
-			faults = append(faults, fmt.Sprintf("tool %d has no name and is left out", i+1))
+			faults = append(faults, fmt.Sprintf("tool %d has no name and is ignored", i+1))
 			continue
 		case len(f.Name) > maxRemote:
-			faults = append(faults, fmt.Sprintf("the tool %s has a name of %d bytes and is left out", text.TruncateBytes(f.Name, 80), len(f.Name)))
+			faults = append(faults, fmt.Sprintf("the tool %s has a name of %d bytes and is ignored", text.TruncateBytes(f.Name, 80), len(f.Name)))
 			continue
 		case remote[f.Name]:
 			faults = append(faults, fmt.Sprintf("the tool %s is listed twice", text.TruncateBytes(f.Name, 80)))

@@ -15,7 +15,7 @@ type ErrorKind string
 const (
 	// KindAuth: the key is missing, wrong or expired.
 	KindAuth ErrorKind = "auth"
-	// KindRateLimit: too many requests for now.
+	// KindRateLimit: too many requests.
 	KindRateLimit ErrorKind = "rate_limit"
 	// KindQuota: the account's credit or plan is used up.
 	KindQuota ErrorKind = "quota"

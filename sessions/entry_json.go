@@ -107,7 +107,7 @@ func (d *decoder) entry(v *envelope, line []byte) Entry {
 	base := v.base()
 	e, err := d.body(v.Type, line)
 	if err != nil {
-		d.notice("entry %s (%s) has an unknown shape and is left out: %v", v.ID, v.Type, err)
+		d.notice("entry %s (%s) has an unknown shape and is ignored: %v", v.ID, v.Type, err)
 	}
 	if e == nil {
 		e = Unknown{Type: v.Type, Raw: append(jsonx.Raw(nil), line...)}

@@ -93,12 +93,12 @@ func (l *entryTree) take(entries []Entry, spans []span, strip bool) {
 	for i, e := range entries {
 		ref := e.Ref()
 		if _, twice := l.byID[ref.ID]; twice {
-			l.notices = append(l.notices, fmt.Sprintf("two entries are called %s; what follows them follows the second one", ref.ID))
+			l.notices = append(l.notices, fmt.Sprintf("two entries have the ID %s; entries after them follow the second one", ref.ID))
 		}
 		if ref.ParentID != "" {
 			if _, ok := l.byID[ref.ParentID]; !ok {
 				l.notices = append(l.notices, fmt.Sprintf(
-					"entry %s follows %s, which is not in the file before it; what came before it is not reachable", ref.ID, ref.ParentID,
+					"entry %s follows %s, which does not precede it in the file; earlier entries are unreachable", ref.ID, ref.ParentID,
 				))
 			}
 		}

@@ -103,7 +103,7 @@ func (gc *collector) run(ctx context.Context) error {
 		case strings.HasSuffix(e.Name(), tempSuffix):
 			errs = append(errs, gc.remove(path, "was being written when a process died"))
 		case len(e.Name()) == 64 && !gc.named[e.Name()]:
-			errs = append(errs, gc.remove(path, "an image that no session shows"))
+			errs = append(errs, gc.remove(path, "an image that no session refers to"))
 		}
 	}
 	return errors.Join(errs...)
@@ -189,7 +189,7 @@ func (gc *collector) directory(ctx context.Context, dir string) error {
 				errs = append(errs, gc.remove(path, "a mark without a session"))
 			}
 		case isSession && gc.empty(e):
-			errs = append(errs, gc.remove(path, "a session that was never begun"))
+			errs = append(errs, gc.remove(path, "a session that was never started"))
 		case isSession:
 			errs = append(errs, gc.references(path))
 		}

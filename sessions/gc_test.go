@@ -66,7 +66,7 @@ func TestGC_RemovesWhatNothingRefersTo(t *testing.T) {
 	place(t, s, "broken", "{{{ "+refOf([]byte("in a broken file")))
 	writeFile(t, filepath.Join(blobDir(s), strings.TrimPrefix(refOf([]byte("in a broken file")), "blob:sha256:")), "in a broken file")
 	want := map[string]string{
-		filepath.Join(blobDir(s), strings.TrimPrefix(refOf(gone), "blob:sha256:")): "an image that no session shows",
+		filepath.Join(blobDir(s), strings.TrimPrefix(refOf(gone), "blob:sha256:")): "an image that no session refers to",
 	}
 	for name, why := range map[string]string{
 		"2026-02-16T10-20-30-000Z_gone/0.bash.log":   "artifacts without a session",
@@ -86,7 +86,7 @@ func TestGC_RemovesWhatNothingRefersTo(t *testing.T) {
 		}
 	}
 	never := place(t, s, "never", "")
-	want[never] = "a session that was never begun"
+	want[never] = "a session that was never started"
 	young := filepath.Join(blobDir(s), strings.Repeat("0", 64))
 	aged(t, s)
 	writeFile(t, young, "just written")

@@ -139,7 +139,7 @@ func TestLoad_OldVersionsAreRewritten(t *testing.T) {
 			if _, err := os.Stat(path + ".bak"); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("the old file is still kept: %v", err)
 			}
-			if n := l.Notices(); len(n) != 1 || !strings.Contains(n[0], "is now of version 3") {
+			if n := l.Notices(); len(n) != 1 || !strings.Contains(n[0], "to version 3") {
 				t.Errorf("notices: %q", n)
 			}
 			appendMessage(t, l, user("go on"))
@@ -187,7 +187,7 @@ func TestLoad_RefusesAndLeavesAlone(t *testing.T) {
 		{"entry without an id", header3 + `{"type":"message","parentId":null}` + "\n", 2, "type and an id"},
 		{"entry without a type", header3 + `{"id":"a"}` + "\n", 2, "type and an id"},
 		{"array", header3 + "[1]\n", 2, ""},
-		{"duplicate member", header3 + `{"type":"custom","type":"label","id":"a"}` + "\n", 2, "twice"},
+		{"duplicate member", header3 + `{"type":"custom","type":"label","id":"a"}` + "\n", 2, "duplicate"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := newStore(t)

@@ -381,7 +381,7 @@ func (d *decoder) part(b *readBlock) providers.Part {
 	case "toolCall", "tool_use":
 		return providers.ToolCall{ID: b.ID, Name: b.Name, Input: decodeArguments(b), Signature: b.ThoughtSignature}
 	default:
-		d.notice("a content block of the unknown type %q is left out", b.Type)
+		d.notice("a content block of the unknown type %q is ignored", b.Type)
 		return nil
 	}
 }

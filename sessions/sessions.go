@@ -43,7 +43,7 @@ type CorruptError struct {
 }
 
 func (e *CorruptError) Error() string {
-	return fmt.Sprintf("%s, line %d: %s; the file was left as it is, repair it or move it away", e.Path, e.Line, e.Reason)
+	return fmt.Sprintf("%s, line %d: %s; the file was not changed; repair it or move it away", e.Path, e.Line, e.Reason)
 }
 
 // A LockedError describes the owner of a locked session. It matches [ErrLocked].
@@ -87,7 +87,7 @@ func WriteAdvice(err error) string {
 	is := func(target error) bool { return errors.Is(err, target) }
 	switch {
 	case errors.Is(err, errForeign):
-		return "another program has changed its file; open the session again"
+		return "another program has changed its file; reopen the session"
 	case slices.ContainsFunc(diskFull, is):
 		return "the disk is full; make room" + again
 	case is(syscall.EMFILE), is(syscall.ENFILE):

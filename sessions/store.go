@@ -196,7 +196,7 @@ func (s *Store) open(path, id string) (_ *Log, err error) {
 			if err := s.rewrite(path, c.migrated); err != nil {
 				return nil, fmt.Errorf("bringing %s to version %d: %w", path, Version, err)
 			}
-			l.notices = append(l.notices, fmt.Sprintf("the session was of version %d and is now of version %d", c.header.Version, Version))
+			l.notices = append(l.notices, fmt.Sprintf("the session was upgraded from version %d to version %d", c.header.Version, Version))
 			size, c.keep, l.unended = int64(len(c.migrated)), int64(len(c.migrated)), false
 		}
 		file, err := s.fs.OpenFile(path, os.O_RDWR|os.O_APPEND, filePerm)

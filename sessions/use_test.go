@@ -54,7 +54,7 @@ func TestUses(t *testing.T) {
 	if _, err := log.Append(side); err != nil {
 		t.Fatal(err)
 	}
-	dropped, err := (&sessions.SideUsage{For: "an answer that was dropped", Provider: "acme", Model: "small"}).Entry()
+	dropped, err := (&sessions.SideUsage{For: "a dropped answer", Provider: "acme", Model: "small"}).Entry()
 	if err != nil {
 		t.Fatal(err)
 	}

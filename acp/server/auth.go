@@ -29,8 +29,8 @@ const TerminalAuthFlag = "--acp-terminal-auth"
 // authMethods lists the methods that a client can use. The first one always works. login is [Options.Login].
 func authMethods(c *acp.ClientCapabilities, login []string) []acp.AuthMethod {
 	methods := []acp.AuthMethod{&acp.AuthMethodAgent{
-		ID: authAgent, Name: "Keys of this machine",
-		Description: "Uses the API keys in the agent directory, the environment or models.yml. Without one, an offline model explains how to add it.",
+		ID: authAgent, Name: "Keys on this machine",
+		Description: "Uses the API keys in the agent directory, the environment or models.yml. Without a key, an offline model explains how to add one.",
 	}}
 	const name, description = "API key", "Asks for an API key in a terminal and stores it in the agent directory."
 	var meta bool
@@ -73,7 +73,7 @@ func (h *authHandlers) Authenticate(ctx context.Context, p *acp.AuthenticateRequ
 	case authTerminal:
 		return nil, invalidParams("the client runs the method %q itself, as a process with %s; do not call authenticate for it", p.MethodID, TerminalAuthFlag)
 	default:
-		return nil, invalidParams("unknown authentication method %q; there is %q", p.MethodID, authAgent)
+		return nil, invalidParams("unknown authentication method %q; use %q", p.MethodID, authAgent)
 	}
 	return func() (*acp.AuthenticateResponse, error) {
 		if err := h.models.Reload(ctx); err != nil {

@@ -43,7 +43,7 @@ func (h *branchHandlers) branch(ctx context.Context, p *branchParams) (func() (a
 		return nil, err
 	}
 	if (p.EntryID == "") == (p.MessageID == "") {
-		return nil, invalidParams("set one of entryId and messageId")
+		return nil, invalidParams("set either entryId or messageId")
 	}
 	var done agent.Navigation
 	begun := after(&s.opening, func(o *opened) *agent.Turn {

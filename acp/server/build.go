@@ -122,7 +122,7 @@ func (b *builder) helpers(s *session, params *sessionParams) func(context.Contex
 	return agents.New(agents.Options{
 		UserDir: b.opts.Sessions.UserDir, ProjectDirs: params.roots(), Home: b.opts.Sessions.Home,
 		Report: func(p userfiles.Problem) {
-			s.out.notice(agent.SeverityWarning, "The file of a helper agent has a mistake.", p.String())
+			s.out.notice(agent.SeverityWarning, "A helper agent file has an error.", p.String())
 		},
 	}).Helpers
 }
@@ -190,22 +190,22 @@ func (c *configuration) notices() []agent.Noticed {
 		all = append(all, agent.Noticed{Severity: severity, Title: title, Detail: err.Error()})
 	}
 	if c.settingsErr != nil {
-		add(agent.SeverityWarning, "The configuration has mistakes; each setting with a mistake is ignored.", c.settingsErr)
+		add(agent.SeverityWarning, "The configuration has errors; invalid settings are ignored.", c.settingsErr)
 	}
 	if c.modelErr != nil {
-		all = append(all, agent.Noticed{Severity: agent.SeverityWarning, Title: "A model of the configuration cannot be used: " + c.modelErr.Error()})
+		all = append(all, agent.Noticed{Severity: agent.SeverityWarning, Title: "A configured model cannot be used: " + c.modelErr.Error()})
 	}
 	if c.secretsErr != nil {
-		add(agent.SeverityError, "Cannot load the secrets to keep back, so no model is called. Fix the file and reopen the session.", c.secretsErr)
+		add(agent.SeverityError, "Cannot load the secrets to hide, so no model is called. Fix the file and reopen the session.", c.secretsErr)
 	}
 	if c.policyErr != nil && c.settingsErr == nil { // settingsErr includes policyErr
-		add(agent.SeverityError, "Cannot read the permissions in the configuration, so every step asks. Fix the file and reopen the session.", c.policyErr)
+		add(agent.SeverityError, "Cannot read the permissions in the configuration, so every step needs approval. Fix the file and reopen the session.", c.policyErr)
 	}
 	if c.languagesErr != nil {
-		add(agent.SeverityWarning, "The configuration of language servers has an error.", c.languagesErr)
+		add(agent.SeverityWarning, "The language server configuration has an error.", c.languagesErr)
 	}
 	if c.debuggerErr != nil {
-		add(agent.SeverityWarning, "The configuration of debug adapters has an error.", c.debuggerErr)
+		add(agent.SeverityWarning, "The debug adapter configuration has an error.", c.debuggerErr)
 	}
 	return all
 }

@@ -97,8 +97,8 @@ func TestUsage_CutOff(t *testing.T) {
 	}
 	check("unknown", last(), 15, 2*cost+15)
 	for range 2 {
-		if got, _ := e.after(id, "/usage"); !containsAll(got, "- Model calls: 4, 1 of them without a known usage\n", "- Input: 16 tokens",
-			"- Cost: at least $43.00; the usage of 1 call is unknown\n", "2 answers were cut off: ", "The usage of 1 answer is unknown: ", "The cost that editors receive is that of the others.") ||
+		if got, _ := e.after(id, "/usage"); !containsAll(got, "- Model calls: 4, 1 of them with unknown usage\n", "- Input: 16 tokens",
+			"- Cost: at least $43.00; the usage of 1 call is unknown\n", "2 answers were cut off: ", "The usage of 1 answer is unknown: ", "The cost that editors receive covers only the others.") ||
 			strings.Contains(got, "receive no cost") {
 			t.Errorf("/usage: %q", got)
 		}
@@ -147,7 +147,7 @@ func TestUsage(t *testing.T) {
 	step := providertest.Step{providertest.Text("ok"), providertest.Use(usage)}
 	e := start(t, priced(step, step))
 	id := e.session()
-	if got, _ := e.after(id, "/usage"); !strings.Contains(got, "No model has been asked") {
+	if got, _ := e.after(id, "/usage"); !strings.Contains(got, "No model has been called") {
 		t.Errorf("an empty session: %q", got)
 	}
 	resp, err := e.Prompt(t.Context(), id, "one")

@@ -60,7 +60,7 @@ func (c *sessionConfig) options(snap *agent.Snapshot) []acp.SessionConfigOption 
 	}
 	options := []acp.SessionConfigOption{
 		{
-			ID: optionMode, Name: "Mode", Description: "What may be done without asking",
+			ID: optionMode, Name: "Mode", Description: "What the agent may do without asking",
 			Category: acp.SessionConfigOptionCategoryMode, Kind: sel(string(snap.Mode), modes),
 		},
 		{
@@ -86,7 +86,7 @@ func (c *sessionConfig) options(snap *agent.Snapshot) []acp.SessionConfigOption 
 	}
 	if c.out.booleans {
 		options = append(options, acp.SessionConfigOption{
-			ID: optionThoughts, Name: "Show thinking", Description: "Whether the model's reasoning is shown while it comes",
+			ID: optionThoughts, Name: "Show thinking", Description: "Whether to show the model's reasoning as it streams",
 			Kind: &acp.SessionConfigBoolean{CurrentValue: !c.out.hidesThoughts()},
 		})
 	}
@@ -124,12 +124,12 @@ func (c *sessionConfig) set(id acp.SessionConfigID, v acp.SessionConfigOptionVal
 	if id == optionThoughts && c.out.booleans {
 		on, ok := v.(acp.SessionConfigBoolValue)
 		if !ok {
-			return nil, invalidParams("the option %q is a switch: it takes true or false, with type boolean", id)
+			return nil, invalidParams("the option %q is boolean; set it to true or false, with type boolean", id)
 		}
 		return &setting{apply: func() { c.out.hideThoughts(!bool(on)) }}, nil
 	}
 	if !isOption(id) {
-		return nil, invalidParams("unknown config option %q; there are %s, %s, %s and, for models that have it, %s", id, optionMode, optionModel, optionThinking, optionTier)
+		return nil, invalidParams("unknown config option %q; the options are %s, %s, %s and, for models that support it, %s", id, optionMode, optionModel, optionThinking, optionTier)
 	}
 	selected, ok := v.(acp.SessionConfigValueID)
 	if !ok {
@@ -145,7 +145,7 @@ func (c *sessionConfig) set(id acp.SessionConfigID, v acp.SessionConfigOptionVal
 	case optionModel:
 		info, level, err := c.models.Find(value)
 		if err != nil {
-			return nil, invalidParams("%v; the option lists %s", err, c.modelRefs())
+			return nil, invalidParams("%v; the values are %s", err, c.modelRefs())
 		}
 		return &setting{change: agent.ToModel(info, level)}, nil
 	case optionTier:

@@ -20,37 +20,37 @@ type errorKind struct {
 func modelErrors() []errorKind {
 	return []errorKind{
 		{string(providers.KindAuth), "the key is missing, wrong or expired", "Check the key with gjc doctor, or store another one with gjc login."},
-		{string(providers.KindRateLimit), "too many requests for now", "Wait a little, or choose another model with /model."},
-		{string(providers.KindQuota), "the account's credit or plan is used up", "Add credit at the provider, wait until the limit ends, or choose another model with /model."},
-		{string(providers.KindOverloaded), "the provider has no capacity for the moment", "Try again in a while, or choose another model with /model."},
-		{string(providers.KindServer), "the provider failed", "Try again in a while, or choose another model with /model."},
+		{string(providers.KindRateLimit), "too many requests", "Wait a moment, or choose another model with /model."},
+		{string(providers.KindQuota), "the account's credit or plan is used up", "Add credit at the provider, wait until the limit resets, or choose another model with /model."},
+		{string(providers.KindOverloaded), "the provider is overloaded", "Try again later, or choose another model with /model."},
+		{string(providers.KindServer), "the provider failed", "Try again later, or choose another model with /model."},
 		{string(providers.KindNetwork), "the provider could not be reached, or the connection broke", "Check the network, the proxy and the provider's address."},
-		{string(providers.KindTimeout), "nothing came from the provider for too long", "Try again, or choose another model with /model."},
+		{string(providers.KindTimeout), "the provider sent nothing for too long", "Try again, or choose another model with /model."},
 		{string(providers.KindContextOverflow), "the conversation does not fit the model's window", "Make room with /compact, or choose a model with a larger window."},
-		{string(providers.KindInvalid), "the provider refused the request", "Choose another model with /model; if this goes on, the log has more."},
-		{string(providers.KindModel), "there is no such model, or the key may not use it", "gjc models lists what can be used; choose one with /model."},
-		{string(providers.KindProtocol), "the provider answered what its API does not allow", "Check that the provider's address and api in models.yml fit together."},
-		{string(agent.ErrorEmptyResponse), "the model answered nothing, three times", "Say it in other words, or choose another model with /model."},
-		{string(agent.ErrorRepetition), "the model said the same over and over, twice", "Say it in other words, or choose another model with /model."},
+		{string(providers.KindInvalid), "the provider refused the request", "Choose another model with /model; if this continues, check the log."},
+		{string(providers.KindModel), "the model does not exist, or the key has no access to it", "Run gjc models to list the usable models, and choose one with /model."},
+		{string(providers.KindProtocol), "the provider sent an invalid response", "Check that the provider's address and api in models.yml match."},
+		{string(agent.ErrorEmptyResponse), "the model gave an empty answer, three times", "Rephrase the prompt, or choose another model with /model."},
+		{string(agent.ErrorRepetition), "the model repeated itself endlessly, twice", "Rephrase the prompt, or choose another model with /model."},
 		{string(agent.ErrorProtocolLeak), "the model kept mixing parts of its protocol into its answers", "Try again, or choose another model with /model."},
-		{string(kindSecrets), "the secrets to keep back are not known, so nothing was sent", "Set the file right and open the session again."},
+		{string(kindSecrets), "the secrets to hide cannot be loaded, so nothing was sent", "Fix the file and reopen the session."},
 	}
 }
 
 // otherErrors lists the kinds of all other errors.
 func otherErrors() []errorKind {
 	return []errorKind{
-		{kind: "session_not_found", means: "there is no such session"},
-		{kind: "session_closed", means: "the session was closed meanwhile"},
+		{kind: "session_not_found", means: "the session does not exist"},
+		{kind: "session_closed", means: "the session was closed in the meantime"},
 		{kind: "session_locked", means: "another process has the session open"},
-		{kind: "session_corrupt", means: "the session's file is damaged; it is left as it is"},
-		{kind: "storage", means: "the session cannot be saved any more"},
+		{kind: "session_corrupt", means: "the session's file is damaged; it was not changed"},
+		{kind: "storage", means: "the session can no longer be saved"},
 		{kind: "nothing_to_fork", means: "the session has no messages yet"},
-		{kind: "cursor", means: "session/list was given a cursor that it did not make"},
-		{kind: "mode", means: "there is no such mode"},
+		{kind: "cursor", means: "session/list received a cursor that it did not return"},
+		{kind: "mode", means: "the mode does not exist"},
 		{kind: "thinking", means: "the model has no such thinking level"},
 		{kind: "service_tier", means: "the model has no such service tier"},
-		{kind: "title", means: "a title needs a word"},
+		{kind: "title", means: "a title must not be blank"},
 	}
 }
 
@@ -58,13 +58,13 @@ func otherErrors() []errorKind {
 func modelMessage(err error, e *providers.Error) string {
 	text := strings.TrimRight(err.Error(), ".")
 	if !e.ResetsAt.IsZero() && !strings.Contains(text, "it can be tried again at ") {
-		text += "; the limit ends at " + e.ResetsAt.UTC().Format("2006-01-02 15:04 MST")
+		text += "; the limit resets at " + e.ResetsAt.UTC().Format("2006-01-02 15:04 MST")
 	}
 	switch {
 	case strings.Contains(text, "check the base URL"):
 		return text + "." // it says what to do next
 	case errors.Is(err, agent.ErrNoRoom):
-		return text + ". Choose a model with a larger window with /model, or go on in a new session."
+		return text + ". Choose a model with a larger window with /model, or continue in a new session."
 	}
 	if e.Kind == providers.KindAuth && e.KeySource != "" {
 		return text + ". " + keyAdvice(e)
@@ -82,15 +82,15 @@ func keyAdvice(e *providers.Error) string {
 	login := "gjc login " + e.Provider
 	switch e.KeySource {
 	case "none needed":
-		return "No key was sent; if the server needs one, say auth: apiKey in models.yml and run " + login + "."
+		return "No key was sent; if the server needs one, set auth: apiKey in models.yml and run " + login + "."
 	case "editor":
 		return "The credentials came from the editor; change them there."
 	case "auth.json", "keyring":
 		return "The key came from " + e.KeySource + "; store another one with " + login + "."
 	case "--api-key":
-		return "The key came from --api-key; give another one, or leave the flag out and run " + login + "."
+		return "The key came from --api-key; pass another one, or omit the flag and run " + login + "."
 	}
-	return "The key came from " + e.KeySource + "; replace it there, or store another one with " + login + ", which counts first."
+	return "The key came from " + e.KeySource + "; replace it there, or store another one with " + login + ", which takes precedence."
 }
 
 // resetsAt returns the time when the limit that made a model call fail is reset: as reported by the provider, or computed from the

@@ -61,7 +61,7 @@ func TestErrorKinds(t *testing.T) {
 		if code := map[bool]acp.ErrorCode{true: acp.ErrorCodeAuthenticationRequired, false: acp.ErrorCodeInternalError}[k[0] == "auth"]; e.Code != code {
 			t.Errorf("%s: code %d, want %d", k[0], e.Code, code)
 		}
-		want := "acme: it says why (HTTP 500) (tried 4 times); the limit ends at 2030-01-02 03:04 UTC. "
+		want := "acme: it says why (HTTP 500) (tried 4 times); the limit resets at 2030-01-02 03:04 UTC. "
 		if next, ok := strings.CutPrefix(e.Message, want); !ok || len(next) < 20 || !strings.HasSuffix(next, ".") {
 			t.Errorf("%s: %q", k[0], e.Message)
 		}

@@ -62,7 +62,7 @@ func TestBooleanOption(t *testing.T) {
 		t.Error("thoughts are not shown though they are switched on")
 	}
 	err := e.Conn.Call(t.Context(), "session/set_config_option", obj{"sessionId": id, "configId": "show_thinking", "value": "yes"}, nil)
-	wantCode(t, err, acp.ErrorCodeInvalidParams, "switch")
+	wantCode(t, err, acp.ErrorCodeInvalidParams, "is boolean")
 }
 
 // A client that does not support switches is offered none, and cannot set one.

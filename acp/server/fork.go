@@ -70,7 +70,7 @@ func forkMessage(meta acp.Meta) (string, error) {
 	var id string
 	ok, err := meta.Get(metaMessageID, &id)
 	if ok && (err != nil || id == "") {
-		return "", invalidParams("_meta.%s must be the id of a message", metaMessageID)
+		return "", invalidParams("_meta.%s must be a message ID", metaMessageID)
 	}
 	return id, nil
 }

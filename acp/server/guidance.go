@@ -51,7 +51,7 @@ func (g *guidance) rules(ctx context.Context) *rules.Book {
 				g.reported = make(map[string]bool)
 			}
 			g.reported[text] = true
-			g.out.notice(agent.SeverityWarning, "A rule file has a mistake.", text)
+			g.out.notice(agent.SeverityWarning, "A rule file has an error.", text)
 		}
 	}
 	return book

@@ -224,7 +224,7 @@ func (c *mcpConnector) newSet(s *session, o *opened, servers []acp.MCPServer) *m
 	if c.configured != nil {
 		own, err := c.configured(s.out.ctx)
 		if err != nil {
-			s.out.notice(agent.SeverityWarning, "The configuration of MCP servers has mistakes; servers with a mistake are not used.", err.Error())
+			s.out.notice(agent.SeverityWarning, "The MCP server configuration has errors; invalid servers are ignored.", err.Error())
 		}
 		for _, spec := range own {
 			if !slices.ContainsFunc(specs, func(c mcp.Server) bool { return strings.EqualFold(c.Name, spec.Name) }) {

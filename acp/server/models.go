@@ -83,7 +83,7 @@ func (m *models) pick(dir string) (providers.ModelInfo, providers.ThinkingLevel,
 	}
 	info, ok := m.DefaultIn(dir)
 	if !ok {
-		return info, "", &acp.Error{Code: acp.ErrorCodeAuthenticationRequired, Message: "no model can be used: add a key"}
+		return info, "", &acp.Error{Code: acp.ErrorCodeAuthenticationRequired, Message: "no usable model; add a key"}
 	}
 	return info, cmp.Or(info.DefaultThinking, providers.ThinkingOff), missed
 }

@@ -39,18 +39,18 @@ func newSessionParams(cwd string, additional []string, servers []acp.MCPServer, 
 		return p, nil
 	}
 	if prompt.Mode != acp.SystemPromptModeAppend && prompt.Mode != acp.SystemPromptModeOverride {
-		return nil, invalidParams("unknown system prompt mode %q; there are append and override", prompt.Mode)
+		return nil, invalidParams("unknown system prompt mode %q; the modes are append and override", prompt.Mode)
 	}
 	if len(prompt.Content) == 0 {
-		return nil, invalidParams("the system prompt has no content; leave it out instead")
+		return nil, invalidParams("the system prompt has no content; omit it instead")
 	}
 	for i, block := range prompt.Content {
 		if _, ok := block.(*acp.TextContent); !ok {
-			return nil, invalidParams("system prompt block %d is not text; a system prompt can only have text", i)
+			return nil, invalidParams("system prompt block %d is not text; a system prompt can contain only text", i)
 		}
 	}
 	if strings.TrimSpace(p.promptText()) == "" {
-		return nil, invalidParams("the system prompt is empty; leave it out instead")
+		return nil, invalidParams("the system prompt is empty; omit it instead")
 	}
 	return p, nil
 }
@@ -136,7 +136,7 @@ func (h *openHandlers) begin(ctx context.Context, log *sessions.Log, params *ses
 // announce shows the notices about a newly built session.
 func (h *openHandlers) announce(ctx context.Context, s *session, notices []agent.Noticed) {
 	if err := h.models.Load(ctx); err != nil {
-		s.out.notice(agent.SeverityWarning, "The model configuration has an error; the built-in models work.", err.Error())
+		s.out.notice(agent.SeverityWarning, "The model configuration has an error; the built-in models still work.", err.Error())
 	}
 	for _, n := range notices {
 		s.out.emit(n)
@@ -361,7 +361,7 @@ func (h *openHandlers) restored(ctx context.Context, log *sessions.Log, cwd stri
 	}
 	opts.Model, err = h.models.next(ctx, state.Model, cwd)
 	if err == nil && state.Model != "" && opts.Model.Ref() != state.Model && !strings.HasPrefix(state.Model, h.models.opts.Stopgap+"/") {
-		warnings = append(warnings, "The session's model "+state.Model+" does not exist any more; the session continues with "+opts.Model.Ref()+".")
+		warnings = append(warnings, "The session's model "+state.Model+" no longer exists; the session continues with "+opts.Model.Ref()+".")
 	}
 	if len(state.ServiceTier) > 0 {
 		var tier string

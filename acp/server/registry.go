@@ -128,7 +128,7 @@ func (r *registry) sendOptions(models *models) {
 			}
 			o.Change(models.leaveStopgap(s.cwd), func(snap agent.Snapshot, changed bool) {
 				if changed {
-					s.out.notice(agent.SeverityInfo, "There is a model now: the session continues with "+snap.Model.Ref()+".", "")
+					s.out.notice(agent.SeverityInfo, "A model is now available; the session continues with "+snap.Model.Ref()+".", "")
 				}
 				s.config.send(&snap)
 			})

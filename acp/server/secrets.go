@@ -49,7 +49,7 @@ func (m silentModel) Stream(context.Context, *providers.Request) iter.Seq2[provi
 	return func(yield func(providers.Event, error) bool) {
 		yield(nil, &providers.Error{
 			Kind: kindSecrets, Provider: info.Provider, Model: info.ID, Err: m.err,
-			Message: "nothing was sent, because the secrets to keep back cannot be loaded: " + m.err.Error(),
+			Message: "nothing was sent because the secrets to hide cannot be loaded: " + m.err.Error(),
 		})
 	}
 }

@@ -70,7 +70,7 @@ func TestErrors(t *testing.T) {
 		{"extension without its underscore", "gjc/usage", m{}, -32601, []string{"gjc/usage"}},
 		{"toggle of nothing", "_gjc/extensions/toggle", m{"enabled": true}, -32602, []string{"providerId"}},
 		{"toggle to nowhere", "_gjc/extensions/toggle", m{"providerId": "x"}, -32602, []string{"enabled"}},
-		{"switch with a word", "session/set_config_option", m{"sessionId": id, "configId": "show_thinking", "value": "yes"}, -32602, []string{"switch"}},
+		{"switch with a word", "session/set_config_option", m{"sessionId": id, "configId": "show_thinking", "value": "yes"}, -32602, []string{"is boolean"}},
 		{"service tier that the model lacks", "session/set_config_option", m{"sessionId": id, "configId": "service_tier", "value": "flex"}, -32602, []string{"flex"}},
 		{"relative cwd", "session/new", m{"cwd": "src", "mcpServers": []any{}}, -32602, []string{"cwd must be absolute", `"src"`}},
 		{"no cwd", "session/new", m{"mcpServers": []any{}}, -32602, []string{"cwd"}},

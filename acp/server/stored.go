@@ -37,7 +37,7 @@ func (h *storedHandlers) ListSessions(ctx context.Context, p *acp.ListSessionsRe
 	case acp.SessionArchiveFilterOnly:
 		opts.Archived = sessions.ArchivedOnly
 	default:
-		return nil, invalidParams("unknown archive filter %q; there are exclude, include and only", p.Archived)
+		return nil, invalidParams("unknown archive filter %q; the filters are exclude, include and only", p.Archived)
 	}
 	return func() (*acp.ListSessionsResponse, error) {
 		if p.Cwd != "" {

@@ -72,7 +72,7 @@ func answers(texts ...string) func(*config) {
 func TestTree(t *testing.T) {
 	e := start(t, answers("two", "four", "six"))
 	id := e.session()
-	if got, _ := e.after(id, "/tree"); !strings.Contains(got, "no such entries") {
+	if got, _ := e.after(id, "/tree"); !strings.Contains(got, "No entries match") {
 		t.Errorf("of an empty session: %q", got)
 	}
 	e.say(id, "one", acp.StopReasonEndTurn)
@@ -100,7 +100,7 @@ func TestTree(t *testing.T) {
 		"/tree user":      {"├─ - user: three", "- user: five"},
 		"/tree labels":    {"- agent: two <good so far>"},
 		"/tree find ER:":  {"- user: one", "├─ - user: three", "- user: five"},
-		"/tree find xyz":  {"There are no such entries."},
+		"/tree find xyz":  {"No entries match."},
 		"/tree go":        {"Use /tree"},
 		"/tree go xyz":    {`there is no entry "xyz"`},
 		"/tree label xyz": {`there is no entry "xyz"`},
@@ -154,7 +154,7 @@ func TestBranch_ForClients(t *testing.T) {
 		{"sessionId": id}, {"sessionId": id, "entryId": "x", "messageId": "y"},
 	} {
 		_, err := tryCall[branched](e, "_gjc/session/branch", params)
-		wantCode(t, err, acp.ErrorCodeInvalidParams, "entryId and messageId")
+		wantCode(t, err, acp.ErrorCodeInvalidParams, "entryId or messageId")
 	}
 	for _, params := range []obj{{"sessionId": id, "entryId": "nowhere"}, {"sessionId": id, "messageId": "nowhere"}, {"sessionId": "none", "entryId": "x"}} {
 		_, err := tryCall[branched](e, "_gjc/session/branch", params)

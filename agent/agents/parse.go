@@ -33,7 +33,7 @@ var fields = []string{
 
 // without lists the fields of other programs' agents that gjc does not support, with advice for each.
 var without = map[string]string{
-	"output":   "gjc's helpers report in plain text; say in the text below what the report must hold, and remove the field",
+	"output":   "gjc's helpers report in plain text; describe the report in the text below, and remove the field",
 	"blocking": "the caller waits for every helper; remove the field",
 }
 
@@ -90,7 +90,7 @@ func (p *parser) document(file string) *definition {
 			if known {
 				h.Thinking = level
 			} else if word != "" && !p.foreign {
-				p.fail(line, "%s: there is no level %q; there are off, minimal, low, medium, high and more", m.Name, text.Truncate(word, maxName+1))
+				p.fail(line, "%s: unknown level %q; the levels are off, minimal, low, medium, high and more", m.Name, text.Truncate(word, maxName+1))
 			}
 		case "spawns":
 			spawns = append([]string{}, p.list(m.Name, m.Value, line)...)
@@ -116,12 +116,12 @@ func (p *parser) document(file string) *definition {
 	switch {
 	case p.fatal:
 	case !validName(h.Name):
-		p.fail(1, "name: %q cannot be a name; use up to %d letters, digits, - and _", text.Truncate(h.Name, maxName+1), maxName)
+		p.fail(1, "name: invalid name %q; use up to %d letters, digits, - and _", text.Truncate(h.Name, maxName+1), maxName)
 	case d.disabled: // only the name is needed
 	case h.Description == "":
 		p.fail(1, "description: say in one sentence what the agent is for; the model chooses by it")
 	case h.Prompt == "":
-		p.fail(1, "there is no text below the front matter; it becomes the agent's prompt")
+		p.fail(1, "no text after the front matter; it becomes the agent's prompt")
 	}
 	return d
 }
@@ -133,7 +133,7 @@ func (p *parser) other(name string, line int) {
 	} else if !slices.Contains(fields, name) {
 		reason := fmt.Sprintf("unknown field %q; it is ignored", name)
 		if near := text.Near(name, fields); near != "" {
-			reason = fmt.Sprintf("there is no field %q; did you mean %q?", name, near)
+			reason = fmt.Sprintf("unknown field %q; did you mean %q?", name, near)
 		}
 		p.problems = append(p.problems, userfiles.Problem{Line: line, Reason: reason})
 	}
@@ -155,7 +155,7 @@ func (p *parser) front(head string) *configfile.Node {
 		if e, ok := errors.AsType[*configfile.LineError](err); ok {
 			line, reason = e.Line+1, e.Text
 		}
-		p.fail(line, "the front matter cannot be read: %s; put a value with a colon or a special character in quotes", reason)
+		p.fail(line, "the front matter cannot be read: %s; quote values that contain a colon or a special character", reason)
 	}
 	return nil
 }
@@ -212,7 +212,7 @@ func (p *parser) list(name string, n *configfile.Node, line int) []string {
 			words = append(words, item.Text)
 		}
 	default:
-		p.wrong(line, name, "a list of names, or names with commas between them")
+		p.wrong(line, name, "a list of names, or a comma-separated string")
 		return nil
 	}
 	for i, w := range words {

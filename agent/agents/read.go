@@ -52,7 +52,7 @@ func (r *reader) add(d *definition, file string) {
 		return
 	}
 	if len(r.helpers) >= maxAgents {
-		r.Problem(file, 0, "there are more than %d helper agents; this one is left out", maxAgents)
+		r.Problem(file, 0, "more than %d helper agents; this one is ignored", maxAgents)
 		return
 	}
 	r.seen[d.helper.Name] = true

@@ -204,24 +204,24 @@ func TestLoad_Problems(t *testing.T) {
 		}
 	}
 	want := []string{
-		"commands/away.md: a symbolic link leads out of ROOT; it is not followed",
-		"commands/awaydir: a symbolic link leads out of ROOT; it is not followed",
-		"commands/big.md: is larger than 64 KiB; it is left out",
-		"commands/climb.md: a symbolic link leads out of ROOT; it is not followed",
+		"commands/away.md: a symbolic link points outside ROOT; it is not followed",
+		"commands/awaydir: a symbolic link points outside ROOT; it is not followed",
+		"commands/big.md: is larger than 64 KiB; it is ignored",
+		"commands/climb.md: a symbolic link points outside ROOT; it is not followed",
 		"commands/empty.md: has no text",
-		"commands/latin.md:3: is not UTF-8 text; it is left out",
+		"commands/latin.md:3: is not UTF-8 text; it is ignored",
 		"commands/nowhere.md: dangling symbolic link",
-		`commands/odd.md:3: a line of the front matter must be "key: value"`,
+		`commands/odd.md:3: a front matter line must be "key: value"`,
 		"commands/odd.md:8: description occurs twice; the first one is used",
 		`commands/odd.md:4: unknown field "list"; it is ignored`,
 		`commands/open.md:1: the front matter is not closed by a line "---", so it is treated as text`,
 		"commands/skill/x.md: names that begin with skill: belong to skills; rename the directory",
-		`commands/two words.md: "two words" cannot be the name of a command; use letters, digits, - and _`,
-		"skills/away: a symbolic link leads out of ROOT; it is not followed",
+		`commands/two words.md: invalid command name "two words"; use letters, digits, - and _`,
+		"skills/away: a symbolic link points outside ROOT; it is not followed",
 		"skills/b/SKILL.md: another file defines /skill:same and takes precedence",
-		`skills/bad/SKILL.md: "no spaces" cannot be the name of a command; use letters, digits, - and _`,
+		`skills/bad/SKILL.md: invalid command name "no spaces"; use letters, digits, - and _`,
 		"skills/dir/SKILL.md: is not a regular file",
-		"skills/file/SKILL.md: a symbolic link leads out of ROOT; it is not followed",
+		"skills/file/SKILL.md: a symbolic link points outside ROOT; it is not followed",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)

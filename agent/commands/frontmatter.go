@@ -40,7 +40,7 @@ func parseDocument(file string, problem func(line int, reason string)) document 
 		}
 		name, value, ok := text.CutField(l)
 		if !ok {
-			problem(at, `a line of the front matter must be "key: value"`)
+			problem(at, `a front matter line must be "key: value"`)
 			continue
 		}
 		start := i

@@ -73,7 +73,7 @@ func (l *loader) list(ctx context.Context, dir string) []fs.DirEntry {
 	if len(entries) <= room {
 		return entries
 	}
-	l.Problem(dir, 0, "there are more than %d files; the rest is left out", maxEntries)
+	l.Problem(dir, 0, "more than %d files; the rest are ignored", maxEntries)
 	return entries[:max(room, 0)]
 }
 
@@ -126,7 +126,7 @@ func (l *loader) command(ctx context.Context, file, name string) {
 }
 
 func (l *loader) badName(file, name string) {
-	l.Problem(file, 0, "%q cannot be the name of a command; use letters, digits, - and _", name)
+	l.Problem(file, 0, "invalid command name %q; use letters, digits, - and _", name)
 }
 
 // Fields of front matter. A skill's fields after the second one are for human readers.

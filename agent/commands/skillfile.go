@@ -40,22 +40,22 @@ func (s *Set) ReadSkill(name, file string) ([]byte, error) {
 	} else {
 		root, err := os.OpenRoot(e.root)
 		if err != nil {
-			return nil, fail("is not there")
+			return nil, fail("does not exist")
 		}
 		defer func() { _ = root.Close() }()
 		below, err := filepath.Rel(e.root, dir)
 		if err != nil {
-			return nil, fail("is not there")
+			return nil, fail("does not exist")
 		}
 		files, at = approval.Guidance(e.root, root.FS()), path.Join(filepath.ToSlash(below), file)
 	}
 	switch info, err := fs.Stat(files, at); {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fail("is not there")
+		return nil, fail("does not exist")
 	case errors.Is(err, approval.ErrWithheld):
-		return nil, fail("leads to a file that holds secrets")
+		return nil, fail("points to a file that holds secrets")
 	case err != nil:
-		return nil, fail("leads out of the workspace, or cannot be reached")
+		return nil, fail("points outside the workspace, or cannot be read")
 	case !info.Mode().IsRegular(): // opening a pipe would block
 		return nil, fail("is not a regular file")
 	case info.Size() > maxSkillFile:

@@ -36,7 +36,7 @@ const (
 const turnHeading = "\n\n---\n\n**Turn Context (split turn):**\n\n"
 
 // noHistory replaces the summary if the cut is within the first turn.
-const noHistory = "Nothing was before this turn."
+const noHistory = "There was nothing before this turn."
 
 // Compact writes the summary of the part that a cut removes. focus, if not empty, says what it must preserve.
 func (w *Writer) Compact(ctx context.Context, c *Cut, focus string, pruned map[string]bool) (Compaction, error) {

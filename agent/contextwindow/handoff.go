@@ -28,7 +28,7 @@ const HandoffType = "handoff"
 func HandoffRequest(focus string) providers.Message {
 	ask := strings.TrimSpace(handoffPrompt)
 	if focus = strings.TrimSpace(focus); focus != "" {
-		ask += "\n\nWhat matters above all: " + focus
+		ask += "\n\nMost important: " + focus
 	}
 	return UserMessage(ask)
 }
@@ -71,7 +71,7 @@ func documentOf(m *providers.Message) (string, error) {
 // HandoffText returns the text that a conversation begins with after a handoff.
 func HandoffText(document string) string {
 	return "<handoff-context>\n" + strings.TrimSpace(document) + "\n</handoff-context>\n\n" +
-		"This is a handoff document from an earlier conversation. Go on with the work from it."
+		"This is a handoff document from an earlier conversation. Continue the work from there."
 }
 
 // HandoffMessage returns the message that a conversation begins with after a handoff.

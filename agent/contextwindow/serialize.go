@@ -22,7 +22,7 @@ func serialize(entries []sessions.Entry, pruned map[string]bool, hide func(strin
 	var blocks []string
 	for _, e := range entries {
 		if c, ok := e.(sessions.Compaction); ok {
-			blocks = append(blocks, "[Summary of what was before]: "+text.Middle(hide(c.Summary), maxMessageText))
+			blocks = append(blocks, "[Summary of the earlier conversation]: "+text.Middle(hide(c.Summary), maxMessageText))
 			continue
 		}
 		m, ok := sessions.MessageOf(e)
@@ -30,7 +30,7 @@ func serialize(entries []sessions.Entry, pruned map[string]bool, hide func(strin
 			continue
 		}
 		if m.Role == providers.RoleTool && pruned[e.Ref().ID] {
-			m.Parts = []providers.Part{providers.Text{Text: "(left out: it was old and long)"}}
+			m.Parts = []providers.Part{providers.Text{Text: "(omitted: old and long)"}}
 		}
 		if block := messageText(&m, hide); block != "" {
 			blocks = append(blocks, block)

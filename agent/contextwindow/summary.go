@@ -33,7 +33,7 @@ type summaryTask struct {
 // prompt returns the task as text, with as much of the conversation as fits into room bytes.
 func (s *summaryTask) prompt(room int) string {
 	var head, tail strings.Builder
-	head.WriteString("Summarise the conversation as the instructions after it say.\n\n<conversation>\n")
+	head.WriteString("Summarise the conversation according to the instructions that follow it.\n\n<conversation>\n")
 	tail.WriteString("\n</conversation>\n\n")
 	if s.previous != "" {
 		previous := text.Middle(s.previous, max(room/2, minSummaryRoom))
@@ -98,7 +98,7 @@ func fit(blocks []string, room int) []string {
 	newest := blocks[from:]
 	out := []string{first}
 	if from > 1 {
-		out = append(out, fmt.Sprintf("[%d older messages are left out here: they do not fit.]", from-1))
+		out = append(out, fmt.Sprintf("[%d older messages are omitted because they do not fit.]", from-1))
 	}
 	if len(newest) > 0 && room < 0 { // the last one alone is too long
 		last := newest[len(newest)-1]

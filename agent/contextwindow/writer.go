@@ -52,7 +52,7 @@ func (w *Writer) write(ctx context.Context, task *summaryTask) (string, error) {
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
 		}
-		w.Warn("The remote summary failed; the model writes it.", err.Error())
+		w.Warn("The remote summary failed; the model is writing it instead.", err.Error())
 	}
 	var first error
 	for i, model := range w.Models {

@@ -134,10 +134,10 @@ func TestLoad_BadInput(t *testing.T) {
 	}
 	problems := strings.ReplaceAll(strings.Join(set.Problems, "\n"), user, "")
 	for _, want := range []string{
-		`hooks.yml:3: there is no event "now"; there are session_start, prompt`, "hooks.yml:4: command must be a list", "hooks.yml:5: the hook has no command",
-		"hooks.yml:6: the hook has no event", "hooks.yml:7: timeout must be", "hooks.yml:8: blocking is for hooks of tool_call", "hooks.yml:9: tools must be",
-		`hooks.yml:10: a hook has name, event, tools, command, timeout and blocking, not "matcher"`, "hooks.yml:11: a hook must be a mapping",
-		"list.yml:1: ", "none.yaml:1: the file must have hooks", "bad.json:1: ", "bin.yml:1: ", "big.yml: ", "dir.yml: ",
+		`hooks.yml:3: unknown event "now"; the events are session_start, prompt`, "hooks.yml:4: command must be a list", "hooks.yml:5: the hook has no command",
+		"hooks.yml:6: the hook has no event", "hooks.yml:7: timeout must be", "hooks.yml:8: blocking is only for tool_call hooks", "hooks.yml:9: tools must be",
+		`hooks.yml:10: the fields of a hook are name, event, tools, command, timeout and blocking, not "matcher"`, "hooks.yml:11: a hook must be a mapping",
+		"list.yml:1: ", "none.yaml:1: the file must contain hooks", "bad.json:1: ", "bin.yml:1: ", "big.yml: ", "dir.yml: ",
 	} {
 		if !strings.Contains(problems, want) {
 			t.Errorf("no word of %q in\n%s", want, problems)

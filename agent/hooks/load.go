@@ -171,12 +171,12 @@ func (s *Set) parse(f *configfile.File, dir string, project bool) (hooks []*Hook
 	}
 	list := top.Member("hooks")
 	if list == nil || list.Kind != configfile.List {
-		f.Problem(top.Line, "the file must have hooks: with a list; it is not used")
+		f.Problem(top.Line, "the file must contain hooks: and a list; it is not used")
 		return nil
 	}
 	for i, item := range list.List {
 		if len(hooks) >= maxHooks {
-			f.Problem(item.Line, "there are more than %d hooks; the rest is left out", maxHooks)
+			f.Problem(item.Line, "more than %d hooks; the rest are ignored", maxHooks)
 			break
 		}
 		h := &Hook{
@@ -184,7 +184,7 @@ func (s *Set) parse(f *configfile.File, dir string, project bool) (hooks []*Hook
 			At: f.At(item.Line), Dir: dir, Project: project,
 		}
 		if line, why := h.read(item); why != "" {
-			f.Problem(line, "%s; the hook is left out", why)
+			f.Problem(line, "%s; the hook is ignored", why)
 			continue
 		}
 		hooks = append(hooks, h)
@@ -204,11 +204,11 @@ func (h *Hook) read(item *configfile.Node) (line int, why string) {
 	}
 	switch {
 	case len(h.Events) == 0:
-		return item.Line, "the hook has no event; there are " + eventNames()
+		return item.Line, "the hook has no event; the events are " + eventNames()
 	case len(h.Command) == 0 || h.Command[0] == "" || strings.Contains(strings.Join(h.Command, ""), "\x00"):
 		return item.Line, "the hook has no command"
 	case h.Blocking && !slices.Contains(h.Events, ToolCall):
-		return item.Line, "blocking is for hooks of tool_call"
+		return item.Line, "blocking is only for tool_call hooks"
 	}
 	return 0, ""
 }
@@ -218,7 +218,7 @@ func (h *Hook) member(name string, n *configfile.Node) (why string) {
 	switch name {
 	case "name":
 		if n.Kind != configfile.Text || n.Text == "" || len(n.Text) > 100 {
-			why = "name must be a short text"
+			why = "name must be a short string"
 		}
 		h.Name = strings.Join(strings.Fields(trust.Printable(n.Text)), " ")
 	case "event", "events":
@@ -226,18 +226,18 @@ func (h *Hook) member(name string, n *configfile.Node) (why string) {
 		for _, event := range texts(n) {
 			h.Events = append(h.Events, Event(event))
 			if !slices.Contains(Events(), Event(event)) {
-				why = fmt.Sprintf("there is no event %s; there are %s", configfile.Quote(event), eventNames())
+				why = fmt.Sprintf("unknown event %s; the events are %s", configfile.Quote(event), eventNames())
 			}
 		}
 	case "tool", "tools":
 		h.Tools = texts(n)
 		if len(h.Tools) == 0 || !allGlobs(h.Tools) {
-			why = "tools must be names of tools, or globs"
+			why = "tools must be tool names or globs"
 		}
 	case "command":
 		h.Command = texts(n)
 		if n.Kind == configfile.Text && strings.ContainsAny(n.Text, " \t\n") {
-			why = `command must be a list of the program and its arguments, such as [sh, -c, "..."]; no shell takes it apart`
+			why = `command must be a list of the program and its arguments, such as [sh, -c, "..."]; no shell splits it`
 		}
 	case "timeout":
 		f, err := strconv.ParseFloat(n.Text, 64)
@@ -251,7 +251,7 @@ func (h *Hook) member(name string, n *configfile.Node) (why string) {
 		}
 		h.Blocking = n.True()
 	default:
-		why = "a hook has name, event, tools, command, timeout and blocking, not " + configfile.Quote(name)
+		why = "the fields of a hook are name, event, tools, command, timeout and blocking, not " + configfile.Quote(name)
 	}
 	return why
 }

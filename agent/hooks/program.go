@@ -77,7 +77,7 @@ func (s *Set) scripts(sub *trust.Subject, root string, hooks []*Hook) []*Hook {
 			}
 			sum, err := sumOf(path)
 			if err != nil {
-				s.Problems = append(s.Problems, fmt.Sprintf("%s: %v; the hook is left out", h.At, err))
+				s.Problems = append(s.Problems, fmt.Sprintf("%s: %v; the hook is ignored", h.At, err))
 				return true
 			}
 			sub.Files = append(sub.Files, trust.File{Name: name, Sum: sum})

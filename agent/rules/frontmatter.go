@@ -168,7 +168,7 @@ func (d *document) rule(always bool) (*Rule, error) {
 		for _, list := range f.texts {
 			for glob := range splitGlobs(list) {
 				if !doublestar.ValidatePattern(glob) {
-					return nil, faultf(f.line, "%s has %q, which is no glob", name, text.Truncate(glob, maxQuoted))
+					return nil, faultf(f.line, "%s: invalid glob %q", name, text.Truncate(glob, maxQuoted))
 				}
 				r.Globs = append(r.Globs, glob)
 			}

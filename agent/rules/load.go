@@ -115,7 +115,7 @@ func (l *loader) place(ctx context.Context, p *place) {
 			continue
 		}
 		if n++; n > maxFiles {
-			l.Problem(p.at, 0, "there are more than %d rules; the rest is left out", maxFiles)
+			l.Problem(p.at, 0, "more than %d rules; the rest are ignored", maxFiles)
 			return
 		}
 		l.rule(ctx, p, path.Join(p.at, e.Name()), name)
@@ -149,9 +149,9 @@ func (l *loader) rule(ctx context.Context, p *place, file, name string) {
 	}
 	switch e, faulty := errors.AsType[*lineError](err); {
 	case faulty:
-		l.Problem(file, e.line, "%s; the rule is left out", e.text)
+		l.Problem(file, e.line, "%s; the rule is ignored", e.text)
 	case err != nil:
-		l.Problem(file, 0, "%v; the rule is left out", err)
+		l.Problem(file, 0, "%v; the rule is ignored", err)
 	case r.Text == "":
 		l.Problem(file, 0, "has no text")
 	default:

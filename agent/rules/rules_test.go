@@ -134,18 +134,18 @@ func TestLoad_BadInput(t *testing.T) {
 	})
 	book, problems := rules.Load(t.Context(), rules.Options{Roots: []string{dir}})
 	want := []string{
-		"/.gjc/rules/binary.md:1: is not UTF-8 text; it is left out",
+		"/.gjc/rules/binary.md:1: is not UTF-8 text; it is ignored",
 		"/.gjc/rules/dir.md: is not a regular file",
 		"/.gjc/rules/empty.md: has no text",
-		`/.gjc/rules/glob.md:2: globs has "a[", which is no glob; the rule is left out`,
-		"/.gjc/rules/huge.md: is larger than 64 KiB; it is left out",
-		`/.gjc/rules/list.md:2: the front matter must be lines "key: value"; the rule is left out`,
-		"/.gjc/rules/mode.md:3: interruptMode must be always, never, prose-only or tool-only; the rule is left out",
-		`/.gjc/rules/open.md:1: the front matter is not closed by a line "---"; the rule is left out`,
-		"/.gjc/rules/regex.md:2: the condition \"a(\" is not an RE2 pattern: error parsing regexp: missing closing ): `a(`; the rule is left out",
-		`/.gjc/rules/scope.md:2: a scope must be text, thinking, tool, tool:NAME or tool:NAME(glob), not "everywhere"; the rule is left out`,
-		"/.gjc/rules/type.md:3: alwaysApply must be true or false; the rule is left out",
-		"/.gjc/rules/utf16.md:1: is not UTF-8 text; it is left out",
+		`/.gjc/rules/glob.md:2: globs: invalid glob "a["; the rule is ignored`,
+		"/.gjc/rules/huge.md: is larger than 64 KiB; it is ignored",
+		`/.gjc/rules/list.md:2: the front matter must be lines "key: value"; the rule is ignored`,
+		"/.gjc/rules/mode.md:3: interruptMode must be always, never, prose-only or tool-only; the rule is ignored",
+		`/.gjc/rules/open.md:1: the front matter is not closed by a line "---"; the rule is ignored`,
+		"/.gjc/rules/regex.md:2: the condition \"a(\" is not an RE2 pattern: error parsing regexp: missing closing ): `a(`; the rule is ignored",
+		`/.gjc/rules/scope.md:2: a scope must be text, thinking, tool, tool:NAME or tool:NAME(glob), not "everywhere"; the rule is ignored`,
+		"/.gjc/rules/type.md:3: alwaysApply must be true or false; the rule is ignored",
+		"/.gjc/rules/utf16.md:1: is not UTF-8 text; it is ignored",
 	}
 	got := problemTexts(dir, problems)
 	if i := len(got) - 1; i >= 0 && strings.HasPrefix(got[i], "/.gjc/rules/yaml.md:") {
@@ -178,8 +178,8 @@ func TestLoad_Links(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "style"}, book.Names()); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
-	if got := strings.Join(problemTexts(dir, problems), "\n"); !strings.Contains(got, "/.gjc/rules/out.md: a symbolic link leads out") ||
-		!strings.Contains(got, "/.gjc/rules/loop.md") || !strings.Contains(got, "/.cursor/rules: a symbolic link leads out") {
+	if got := strings.Join(problemTexts(dir, problems), "\n"); !strings.Contains(got, "/.gjc/rules/out.md: a symbolic link points outside") ||
+		!strings.Contains(got, "/.gjc/rules/loop.md") || !strings.Contains(got, "/.cursor/rules: a symbolic link points outside") {
 		t.Errorf("problems:\n%s", got)
 	}
 }

@@ -103,9 +103,9 @@ func parseEntry(path string, n *configfile.Node) (Entry, error) {
 	for _, m := range n.Members {
 		switch {
 		case !slices.Contains(fields, m.Name):
-			return fail(m.Line, "", "there is no such field; there are "+strings.Join(fields, ", "))
+			return fail(m.Line, "", "unknown field; the fields are "+strings.Join(fields, ", "))
 		case lines[m.Name] != 0:
-			return fail(m.Line, m.Name, "stands there twice")
+			return fail(m.Line, m.Name, "is given twice")
 		case m.Value.Kind != configfile.Text:
 			return fail(m.Line, m.Name, "must be a string; put it in quotes")
 		}
@@ -120,7 +120,7 @@ func parseEntry(path string, n *configfile.Node) (Entry, error) {
 	}
 	switch kind := values["type"]; {
 	case kind == "plain" && flagged:
-		return fail(at("flags"), "flags", "are for the type regex")
+		return fail(at("flags"), "flags", "are only for the type regex")
 	case kind == "plain" && len(content) < minLength:
 		return fail(at("content"), "content", errShort.Error())
 	case kind == "plain":
@@ -132,7 +132,7 @@ func parseEntry(path string, n *configfile.Node) (Entry, error) {
 		}
 		e.Regexp = expr
 	case lines["type"] == 0:
-		return fail(n.Line, "type", "is missing; there are plain and regex")
+		return fail(n.Line, "type", "is missing; set it to plain or regex")
 	default:
 		return fail(at("type"), "type", "must be plain or regex")
 	}
@@ -144,9 +144,9 @@ func parseEntry(path string, n *configfile.Node) (Entry, error) {
 	if _, given := lines["replacement"]; given {
 		switch {
 		case e.Mode != Replace:
-			return fail(at("replacement"), "replacement", "is for the mode replace")
+			return fail(at("replacement"), "replacement", "is only for the mode replace")
 		case e.Replacement == "":
-			return fail(at("replacement"), "replacement", "must not be empty; leave it out for letters and digits")
+			return fail(at("replacement"), "replacement", "must not be empty; omit it to use letters and digits")
 		case hasPlaceholder(e.Replacement) || e.Content != "" && strings.Contains(e.Replacement, e.Content):
 			return fail(at("replacement"), "replacement", errReplacement.Error())
 		}
@@ -168,7 +168,7 @@ func compile(content, flags string, flagged bool) (expr *regexp.Regexp, field, r
 	if body, ok := strings.CutPrefix(content, "/"); ok {
 		if end := strings.LastIndexByte(body, '/'); end > 0 && !escapedAt(body, end) && strings.Trim(body[end+1:], jsFlags) == "" {
 			if flagged {
-				return nil, field, "stand in the content already"
+				return nil, field, "are already in the content"
 			}
 			content, flags, field = strings.ReplaceAll(body[:end], `\/`, "/"), body[end+1:], "content"
 		}
@@ -181,7 +181,7 @@ func compile(content, flags string, flagged bool) (expr *regexp.Regexp, field, r
 				used += string(c)
 			}
 		case !strings.ContainsRune(idleFlags, c):
-			return nil, field, "there are the flags g, i, m, s and u"
+			return nil, field, "unknown flag; the flags are g, i, m, s and u"
 		}
 	}
 	if used != "" {
@@ -190,7 +190,7 @@ func compile(content, flags string, flagged bool) (expr *regexp.Regexp, field, r
 	expr, err := regexp.Compile(content)
 	if err != nil {
 		// The compiler's errors quote the expression.
-		return nil, "content", "is no regular expression of RE2, which has no lookahead, no lookbehind and no backreferences"
+		return nil, "content", "is not a valid RE2 regular expression; RE2 has no lookahead, lookbehind or backreferences"
 	}
 	if expr.MatchString("") {
 		return nil, "content", errEmptyMatch.Error()

@@ -27,7 +27,7 @@ func BoundedText(ctx context.Context, call *agent.Call, tool, text string, notes
 		note := fmt.Sprintf("%s left out.", Size(int64(len(full)-len(text))))
 		if call.Artifacts != nil {
 			if url, err := call.Artifacts.Put(ctx, tool, []byte(CutBytes(full, MaxArtifact))); err == nil {
-				note += " All of it is in " + url + "; read takes line ranges of it."
+				note += " The full text is in " + url + "; use read with line ranges of it."
 			}
 		}
 		notes = append([]string{note}, notes...)

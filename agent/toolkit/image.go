@@ -45,7 +45,7 @@ func ShowImage(ctx context.Context, call *agent.Call, name string, data []byte) 
 	img := providers.Image{MIMEType: pic.MIMEType, Data: pic.Data}
 	res := &agent.Result{Content: []agent.Content{agent.ImageContent{Image: img}}}
 	if pic.Changed {
-		text += fmt.Sprintf("\n\n[It is shown as %s with %d x %d pixels.]", pic.MIMEType, pic.Width, pic.Height)
+		text += fmt.Sprintf("\n\n[Shown as %s, %d x %d pixels.]", pic.MIMEType, pic.Width, pic.Height)
 	}
 	// A model without image input receives a note instead with each request. A later model of the session sees the picture.
 	res.Text, res.Images = text, []providers.Image{img}

@@ -45,6 +45,6 @@ func (l languageServers) Report() agent.Report {
 	text := lsp.ReportText(reports, l.display, lsp.MaxReported)
 	return agent.Report{
 		Title: "Diagnostics of an earlier change", Detail: text,
-		Text: "Diagnostics of an earlier change, which came late:\n" + text,
+		Text: "Late diagnostics of an earlier change:\n" + text,
 	}
 }

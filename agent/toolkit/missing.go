@@ -42,7 +42,7 @@ func Missing(ctx context.Context, call *agent.Call, path string) error {
 	}
 	switch len(near) {
 	case 0:
-		return &MissingError{Text: name + " does not exist; find can look for it"}
+		return &MissingError{Text: name + " does not exist; use find to look for it"}
 	case 1:
 		return &MissingError{Text: name + " does not exist; did you mean " + near[0] + "?"}
 	default:

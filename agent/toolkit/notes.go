@@ -7,9 +7,9 @@ import "strings"
 func EncodingNotes(enc Encoding, invalid bool) []string {
 	switch {
 	case invalid && (enc == LittleUTF16 || enc == BigUTF16):
-		return []string{"The file is " + enc.String() + " with mistakes; characters that could not be read are shown as \uFFFD."}
+		return []string{"The file is " + enc.String() + " with errors; characters that could not be decoded are shown as \uFFFD."}
 	case invalid:
-		return []string{"The file is not UTF-8; characters that could not be read are shown as \uFFFD."}
+		return []string{"The file is not UTF-8; characters that could not be decoded are shown as \uFFFD."}
 	case enc == LittleUTF16 || enc == BigUTF16:
 		return []string{"The file is " + enc.String() + "."}
 	default:

@@ -178,7 +178,7 @@ func (l *LiveOutput) Bounded(ctx context.Context, call *agent.Call, tool, tail s
 		if int64(len(full)) < total {
 			what = "The first " + Size(MaxArtifact) + " of the output are"
 		}
-		b.Notes = append(b.Notes, what+" in "+url+"; read takes line ranges of it.")
+		b.Notes = append(b.Notes, what+" in "+url+"; use read with line ranges of it.")
 	}
 	return b
 }

@@ -30,7 +30,7 @@ func TrustWorkspace(ctx context.Context, call *agent.Call, path string) error {
 	}
 	return AskTrust(ctx, call, TrustQuestion{
 		Title: "Trust this workspace to start its own language servers?",
-		Text:  "Files of this workspace name programs that gjc would start, or code that language servers would load:",
+		Text:  "Files in this workspace name programs that gjc would start, or code that language servers would load:",
 		Untrusted: func() (*trust.Subject, error) {
 			if path == "" {
 				return catalog.Untrusted(ctx)
@@ -61,7 +61,7 @@ func AskTrust(ctx context.Context, call *agent.Call, q TrustQuestion) error {
 	decision, err := call.Consent(ctx, agent.Consent{
 		Title: q.Title,
 		Text: q.Text + "\n\n" + strings.Join(sub.Describe(), "\n") +
-			"\n\nAllow only if you trust where they come from. Without it, the built-in configuration and programs on PATH are used.",
+			"\n\nAllow only if you trust their source. Otherwise, the built-in configuration and programs on PATH are used.",
 		Always: "until these files change",
 		Needed: func() bool {
 			now, err := q.Untrusted()

@@ -100,7 +100,7 @@ func webText(ctx context.Context, call *agent.Call, page *webclient.Page, text s
 	if w.Shown < len(lines) && call.Artifacts != nil {
 		// The result is useful without the artifact.
 		if url, err := call.Artifacts.Put(ctx, "web_fetch", []byte(text[:min(len(text), MaxArtifact)])); err == nil {
-			w.Notes = append(w.Notes, "All of it is in "+url+"; read takes line ranges of it.")
+			w.Notes = append(w.Notes, "The full text is in "+url+"; use read with line ranges of it.")
 		}
 	}
 	body := JoinNotes(Marked("the web, "+page.URL, w.Out.String()), append(notes, w.Notes...))

@@ -204,7 +204,7 @@ func (w *Window) more(next int) {
 	if total > 0 {
 		much = text.Count(total, "line")
 	}
-	w.Notes = append(w.Notes, fmt.Sprintf("%s has %s; go on with %s:%d%s", w.Name, much, w.Name, next, raw))
+	w.Notes = append(w.Notes, fmt.Sprintf("%s has %s; continue with %s:%d%s", w.Name, much, w.Name, next, raw))
 }
 
 // cutLong is like [CutLine], for a line of which cut bytes are already missing.

@@ -51,7 +51,7 @@ func (p *htmlPage) chart(d *document) {
 		fmt.Fprintf(&s, `<rect class="bar" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, x, chartHeight-h, max(step*0.85, 0.5), h)
 		x += step
 	}
-	caption := "Context after each answer: at last " + grouped(last) + " tokens, at most " + grouped(highest)
+	caption := "Context after each answer: " + grouped(last) + " tokens at the end, at most " + grouped(highest)
 	if d.window > 0 {
 		caption += fmt.Sprintf(", of %s (%d %%)", grouped(d.window), 100*last/d.window)
 	}

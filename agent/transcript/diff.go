@@ -47,7 +47,7 @@ func diffLines(b *block) []diffLine {
 			lines = append(lines, diffLine{l[0], l[1:]})
 		}
 		if len(lines) == maxDiffLines {
-			return append(lines, diffLine{'@', " the rest is left out"})
+			return append(lines, diffLine{'@', " the rest is not shown"})
 		}
 	}
 	return lines
@@ -60,7 +60,7 @@ func wholeFile(text string) []diffLine {
 	}
 	for l := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
 		if len(lines) == maxDiffLines {
-			return append(lines, diffLine{'@', " the rest is left out"})
+			return append(lines, diffLine{'@', " the rest is not shown"})
 		}
 		lines = append(lines, diffLine{'+', l})
 	}

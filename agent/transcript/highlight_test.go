@@ -100,7 +100,7 @@ func TestDiff_Bounded(t *testing.T) {
 		b.result("c1", "edit", "ok", fmt.Sprintf(`{"title":"t","kind":"edit","content":[{"type":"diff","path":"/a","oldText":%s,"newText":%s}]}`,
 			jsonx.AppendString(nil, lines(n)), jsonx.AppendString(nil, lines(n))), false)
 		page := written(t, &transcript.Session{Branch: b.entries}, transcript.HTML)
-		if got := strings.Count(page, "</span>"); got > 5000 || n == 400_000 != strings.Contains(page, "too long to be shown") || n == 100_000 != strings.Contains(page, "the rest is left out") {
+		if got := strings.Count(page, "</span>"); got > 5000 || n == 400_000 != strings.Contains(page, "too long to be shown") || n == 100_000 != strings.Contains(page, "the rest is not shown") {
 			t.Errorf("%d lines: %d are shown", n, got)
 		}
 	}

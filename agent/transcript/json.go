@@ -58,7 +58,7 @@ func (p *jsonPage) item(_ *document, it *item) {
 func (p *jsonPage) value(v any) {
 	text, err := jsonx.Marshal(v)
 	if err != nil { // the output of a call that is not JSON, from another program
-		text = fmt.Appendf(nil, `{"type":"notice","error":%s}`, jsonx.AppendString(nil, "this does not encode: "+err.Error()))
+		text = fmt.Appendf(nil, `{"type":"notice","error":%s}`, jsonx.AppendString(nil, "cannot encode this: "+err.Error()))
 	}
 	_, _ = p.writer.Write(text)
 }

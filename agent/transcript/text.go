@@ -24,7 +24,7 @@ func (d *document) facts() []fact {
 	add("Session", d.ID)
 	add("Directory", d.Cwd)
 	for _, dir := range d.Directories {
-		add("Further directory", dir)
+		add("Additional directory", dir)
 	}
 	add("Forked from", d.Parent)
 	add("Model", d.Model)

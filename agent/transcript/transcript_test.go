@@ -56,7 +56,7 @@ func TestWrite_TellsEverything(t *testing.T) {
 			`<img alt="" src="data:image/png;base64,`, "[image: image/svg+xml, 21 bytes]", `class="cutline"`, "of 100\u202f000 (15 %)", "$0.0",
 		},
 		transcript.Markdown: {
-			"# Fix <the> test", "- Further directory: /w/lib", "### Tool call: Edit lines.go", "```diff\n", "+// count is <right>.", "- [ ] Fix <it> (in progress)",
+			"# Fix <the> test", "- Additional directory: /w/lib", "### Tool call: Edit lines.go", "```diff\n", "+// count is <right>.", "- [ ] Fix <it> (in progress)",
 			"> *Thinking*\n>\n> First I *look*.", "*Mode: plan*", "[the fix]", "**Stopped:** the connection <broke>", "**The turn was interrupted.", "*Tokens: ",
 		},
 		transcript.JSON: {

@@ -159,7 +159,7 @@ func (r *Reader) Stat(name string) (fs.FileInfo, bool) {
 	case errors.Is(err, approval.ErrWithheld):
 		r.unreadable(name, err)
 	case target == nil && !r.at.Trusted: // it exists, but outside of the root
-		r.Problem(name, 0, "a symbolic link leads out of %s; it is not followed", r.at.Root)
+		r.Problem(name, 0, "a symbolic link points outside %s; it is not followed", r.at.Root)
 	case link != nil && link.Mode()&fs.ModeSymlink != 0:
 		r.Problem(name, 0, "dangling symbolic link")
 	default:
@@ -187,9 +187,9 @@ func (r *Reader) Text(ctx context.Context, name string) (string, bool) {
 	case err != nil:
 		r.unreadable(name, err)
 	case len(data) > maxFile:
-		r.Problem(name, 0, "is larger than %d KiB; it is left out", maxFile>>10)
+		r.Problem(name, 0, "is larger than %d KiB; it is ignored", maxFile>>10)
 	case !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0:
-		r.Problem(name, 1+bytes.Count(validStart(data), []byte("\n")), "is not UTF-8 text; it is left out")
+		r.Problem(name, 1+bytes.Count(validStart(data), []byte("\n")), "is not UTF-8 text; it is ignored")
 	default:
 		return string(data), true
 	}

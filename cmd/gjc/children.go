@@ -23,12 +23,12 @@ func guardedChildren(log *zerolog.Logger) *proc.Group {
 	if runtime.GOOS != "linux" {
 		var err error
 		if path, err = os.Executable(); err != nil {
-			log.Warn().Err(err).Msg("child processes have no guard, and may outlive a gjc that is killed")
+			log.Warn().Err(err).Msg("child processes have no guard, and may outlive gjc if it is killed")
 			return proc.NewGroup(nil)
 		}
 	}
 	return proc.NewGuardedGroup(proc.GuardOptions{Path: path, Args: []string{guardCommand}, Failed: func(err error) {
-		log.Warn().Err(err).Msg("child processes may outlive a gjc that is killed")
+		log.Warn().Err(err).Msg("child processes may outlive gjc if it is killed")
 	}})
 }
 

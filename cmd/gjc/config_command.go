@@ -49,7 +49,7 @@ func newConfigCommand(h *host, opts *options) *cobra.Command {
 		Use:   "config",
 		Short: "Print the effective settings of this directory and their sources",
 		Long: "config prints the settings of a session in this directory: those of config.yml, of .gjc/config.yml here, of the files of --config, of flags and of the environment. " +
-			"Keys and passwords are not printed. The exit status is 1 if a file has a mistake.",
+			"Keys and passwords are not printed. The exit status is 1 if a file has an error.",
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			dir, err := h.agentDir(opts.agentDir)
@@ -71,7 +71,7 @@ func newConfigCommand(h *host, opts *options) *cobra.Command {
 				return err
 			}
 			if !asJSON {
-				fmt.Fprintln(h.stderr, "gjc: the configuration has mistakes:")
+				fmt.Fprintln(h.stderr, "gjc: the configuration has errors:")
 				fmt.Fprintln(h.stderr, cfg.err())
 			}
 			return errReported

@@ -82,7 +82,7 @@ func (r *mcpReader) read(data []byte) {
 				reason = e.Text
 			}
 		}
-		r.mistake(line, "", "%s; no server of the file is used", reason)
+		r.mistake(line, "", "%s; no server in the file is used", reason)
 		return
 	}
 	if top == nil {
@@ -97,7 +97,7 @@ func (r *mcpReader) read(data []byte) {
 		switch {
 		case m.Name == "$schema":
 		case m.Name != "mcpServers":
-			r.mistake(m.Line, m.Name, "there is no such field%s", configfile.Suggestion(m.Name, []string{"mcpServers"}))
+			r.mistake(m.Line, m.Name, "unknown field%s", configfile.Suggestion(m.Name, []string{"mcpServers"}))
 		case m.Value.Kind != configfile.Object:
 			r.mistake(m.Line, m.Name, "must be an object with a server for each name")
 		default:
@@ -128,7 +128,7 @@ func (r *mcpReader) server(m *configfile.Member) {
 		field := at + "." + f.Name
 		switch {
 		case !slices.Contains(mcpFields, f.Name):
-			r.mistake(f.Line, field, "there is no such field%s; there are %s", configfile.Suggestion(f.Name, mcpFields), strings.Join(mcpFields, ", "))
+			r.mistake(f.Line, field, "unknown field%s; the fields are %s", configfile.Suggestion(f.Name, mcpFields), strings.Join(mcpFields, ", "))
 		case f.Value.Kind == configfile.Null:
 		case f.Name == "auth":
 			r.mistake(f.Line, field, "gjc does not sign in to MCP servers; put a token into headers or env")

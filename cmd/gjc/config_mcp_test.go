@@ -50,7 +50,7 @@ func TestMCPServers(t *testing.T) {
 func TestMCPServers_Mistakes(t *testing.T) {
 	for server, want := range map[string]string{
 		`{"command": "x", "enabled": "no"}`:                   `mcpServers.bad.enabled: must be true or false`,
-		`{"command": "x", "enabld": false}`:                   `mcpServers.bad.enabld: there is no such field; did you mean "enabled"?; there are args, auth,`,
+		`{"command": "x", "enabld": false}`:                   `mcpServers.bad.enabld: unknown field; did you mean "enabled"?; the fields are args, auth,`,
 		`{"command": "x", "auth": {"type": "oauth"}}`:         `mcpServers.bad.auth: gjc does not sign in`,
 		`{"command": "${NONE}"}`:                              `mcpServers.bad.command: the variable NONE is not set`,
 		`{"command": "x", "args": ["${NONE}"]}`:               `mcpServers.bad.args[0]: the variable NONE is not set`,
@@ -72,7 +72,7 @@ func TestMCPServers_Mistakes(t *testing.T) {
 		`"x"`:                                                 `mcpServers.bad: must be an object`,
 		`{"command": 1}`:                                      `mcpServers.bad.command: must be a string, not a number`,
 		`{"command": "a${b"}`:                                 `mcpServers.bad.command: has "${" without "}"`,
-		`{"command": "x", "autoApprove": ["*"], "env": null}`: `mcpServers.bad.autoApprove: there is no such field; there are`,
+		`{"command": "x", "autoApprove": ["*"], "env": null}`: `mcpServers.bad.autoApprove: unknown field; the fields are`,
 	} {
 		servers, problems := readMCP(t, "{\"mcpServers\": {\n\"bad\": "+server+",\n\"good\": {\"command\": \"x\"}}}")
 		if !strings.HasPrefix(problems, "mcp.json:2: "+want) || !strings.HasSuffix(problems, "; the server is not used") || strings.Contains(problems, "\n") {
@@ -83,8 +83,8 @@ func TestMCPServers_Mistakes(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`{"mcpServers": `:              "mcp.json:1: the file is not JSON; no server of the file is used",
-		"{\n\"mcpServer\": {}}":        `mcp.json:2: mcpServer: there is no such field; did you mean "mcpServers"?`,
+		`{"mcpServers": `:              "mcp.json:1: the file is not JSON; no server in the file is used",
+		"{\n\"mcpServer\": {}}":        `mcp.json:2: mcpServer: unknown field; did you mean "mcpServers"?`,
 		`{"mcpServers": []}`:           "mcp.json:1: mcpServers: must be an object",
 		`[]`:                           "mcp.json:1: the file must be an object",
 		"{}":                           "",

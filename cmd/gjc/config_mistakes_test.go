@@ -40,10 +40,10 @@ theme: dark
 		got = append(got, text)
 	}
 	want := []string{
-		`:2: retry.maxRetries: must be a whole number from 0 to 100; 3 holds`,
-		`:5: compaction.strategy: must be one of: context-full, handoff, off; did you mean "handoff"?; "context-full" holds`,
-		`:7: titel: there is no such setting; did you mean "title"?`,
-		`:9: lsp.formatOnWrit: there is no such setting; did you mean "formatOnWrite"?`,
+		`:2: retry.maxRetries: must be a whole number from 0 to 100; 3 applies`,
+		`:5: compaction.strategy: must be one of: context-full, handoff, off; did you mean "handoff"?; "context-full" applies`,
+		`:7: titel: unknown setting; did you mean "title"?`,
+		`:9: lsp.formatOnWrit: unknown setting; did you mean "formatOnWrite"?`,
 		`:11: edit: must be a mapping of names to values, not a string`,
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -60,13 +60,13 @@ theme: dark
 // A file that is not YAML is reported with the parser's reason, its line and its column, and quotes nothing of the file.
 func TestReadConfig_NotYAML(t *testing.T) {
 	for text, want := range map[string]string{
-		"a: 1\nb: [SECRET\nc: 2":      ":3:1: the file is not YAML: ',' or ']' must be specified; nothing of the file is used",
-		"lsp:\n  enabled: {a: 1\n":    ":2:12: the file is not YAML: could not find flow mapping end token '}'; nothing of the file is used",
-		"SECRET: 1\nb: 1\nSECRET: 2":  ":3:1: the file is not YAML: mapping key already defined at [1:1]; nothing of the file is used",
+		"a: 1\nb: [SECRET\nc: 2":      ":3:1: the file is not YAML: ',' or ']' must be specified; nothing in the file is used",
+		"lsp:\n  enabled: {a: 1\n":    ":2:12: the file is not YAML: could not find flow mapping end token '}'; nothing in the file is used",
+		"SECRET: 1\nb: 1\nSECRET: 2":  ":3:1: the file is not YAML: mapping key already defined at [1:1]; nothing in the file is used",
 		"a:\n  - x\n b: SECRET\nc: 1": "the file is not YAML: ",
-		"network: {proxy: SECRET\n":   "nothing of the file is used, and no model is asked until this is corrected",
-		"permissions: {deny: [SECR\n": "nothing of the file is used, and every step asks until this is corrected",
-		"- SECRET":                    ":1: the file must be a mapping of settings, not a list; nothing of the file is used",
+		"network: {proxy: SECRET\n":   "nothing in the file is used, and no model is called until this is corrected",
+		"permissions: {deny: [SECR\n": "nothing in the file is used, and every step needs approval until this is corrected",
+		"- SECRET":                    ":1: the file must be a mapping of settings, not a list; nothing in the file is used",
 	} {
 		dir := t.TempDir()
 		writeFile(t, filepath.Join(dir, "config.yml"), text)
@@ -159,11 +159,11 @@ func TestReadConfig_UnknownTool(t *testing.T) {
 		got = append(got, strings.TrimPrefix(e.Error(), filepath.Join(dir, "config.yml")))
 	}
 	for i, want := range []string{
-		`:2: permissions.deny[0]: "bsh(git push)": there is no tool or action "bsh"; did you mean "bash"?; there are apply_patch, ask, ast_edit, `,
-		`:2: permissions.deny[2]: "Bash(x)": there is no tool or action "Bash"; did you mean "bash"?`,
-		`:5: permissions.ask[0]: "reed(.env)": there is no tool or action "reed"; did you mean "read"?`,
+		`:2: permissions.deny[0]: "bsh(git push)": unknown tool or action "bsh"; did you mean "bash"?; the names are apply_patch, ask, ast_edit, `,
+		`:2: permissions.deny[2]: "Bash(x)": unknown tool or action "Bash"; did you mean "bash"?`,
+		`:5: permissions.ask[0]: "reed(.env)": unknown tool or action "reed"; did you mean "read"?`,
 	} {
-		if i >= len(got) || !strings.HasPrefix(got[i], want) || !strings.HasSuffix(got[i], "; every step asks until this is corrected") {
+		if i >= len(got) || !strings.HasPrefix(got[i], want) || !strings.HasSuffix(got[i], "; every step needs approval until this is corrected") {
 			t.Errorf("mistake %d of %q is not %q", i, got, want)
 		}
 	}
@@ -252,7 +252,7 @@ apiKey: x
 	}
 	for field, reason := range map[string]string{
 		"bash.sandbox": "can be set only in the user's config.yml", "permissions.allow": "can be set only in the user's config.yml",
-		"enabledModels": "can be set only in the user's config.yml", "providers": "there is no such setting", "title.generate": "a project cannot turn on",
+		"enabledModels": "can be set only in the user's config.yml", "providers": "unknown setting", "title.generate": "a project cannot turn on",
 	} {
 		if !slices.ContainsFunc(c.mistakes, func(e *configError) bool { return e.Field == field && strings.Contains(e.Reason, reason) }) {
 			t.Errorf("%s is not reported as %q", field, reason)

@@ -213,10 +213,10 @@ func (r *configReader) read() {
 	}
 }
 
-// broken records that nothing of the file is used. Protections that the file may have set get their strictest values:
+// broken records that nothing in the file is used. Protections that the file may have set get their strictest values:
 // all of them if its text is unknown, otherwise those whose names it contains.
 func (r *configReader) broken(e *configError, unknown bool) {
-	e.Until = "nothing of the file is used"
+	e.Until = "nothing in the file is used"
 	r.mistakes = append(r.mistakes, e)
 	stops := effect(0)
 	for _, name := range sortedKeys(r.sections) {
@@ -270,9 +270,9 @@ func (r *configReader) mistake(line int, field, reason string, s *setting) {
 	case stops != 0:
 		e.Until = stops.String()
 	case s.strict != nil:
-		e.Until = valueText(s.get()) + " holds until this is corrected"
+		e.Until = valueText(s.get()) + " applies until this is corrected"
 	case s.get != nil:
-		e.Until = valueText(s.get()) + " holds"
+		e.Until = valueText(s.get()) + " applies"
 	}
 }
 
@@ -383,7 +383,7 @@ func (r *configReader) wholeSection(name string, known section, e *configError) 
 func (r *configReader) unknownIn(name string, m *configfile.Member, known section) {
 	names := sortedKeys(known.settings)
 	field := name + "." + m.Name
-	reason := "there is no such setting; there is " + strings.Join(names, ", ")
+	reason := "unknown setting; the settings are " + strings.Join(names, ", ")
 	meant := text.Near(m.Name, names)
 	if meant == "" && !known.guards || r.source.kind == fromProject && name != "permissions" {
 		r.mistake(m.Line, field, reason, nil)
@@ -394,14 +394,14 @@ func (r *configReader) unknownIn(name string, m *configfile.Member, known sectio
 		r.wholeSection(name, known, e)
 		return
 	}
-	e.Reason = fmt.Sprintf("there is no such setting; did you mean %q?", meant)
+	e.Reason = fmt.Sprintf("unknown setting; did you mean %q?", meant)
 	s := known.settings[meant]
 	r.mistakes = append(r.mistakes, e)
 	switch stops := r.strictly(name+"."+meant, s, e); {
 	case stops != 0:
 		e.Until = stops.String()
 	case s.strict != nil:
-		e.Until = valueText(s.get()) + " holds for " + meant + " until this is corrected"
+		e.Until = valueText(s.get()) + " applies to " + meant + " until this is corrected"
 	}
 }
 
@@ -412,7 +412,7 @@ var absent = map[string]string{
 
 // unknown records an unknown section. The user's file may have settings of other programs; a project's file has none.
 func (r *configReader) unknown(m *configfile.Member) {
-	e := &configError{Path: r.source.path, Line: m.Line, Field: m.Name, Reason: "there is no such setting"}
+	e := &configError{Path: r.source.path, Line: m.Line, Field: m.Name, Reason: "unknown setting"}
 	if why, ok := absent[m.Name]; ok && r.source.kind != fromProject {
 		e.Reason = why
 		r.mistakes = append(r.mistakes, e)
@@ -428,7 +428,7 @@ func (r *configReader) unknown(m *configfile.Member) {
 		r.foreign = append(r.foreign, e)
 		return
 	}
-	e.Reason = fmt.Sprintf("there is no such setting; did you mean %q?", meant)
+	e.Reason = fmt.Sprintf("unknown setting; did you mean %q?", meant)
 	if list, ok := r.lists[meant]; ok {
 		r.mistakes = append(r.mistakes, e)
 		if r.allowed(meant, "") {

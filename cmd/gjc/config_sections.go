@@ -154,7 +154,7 @@ func (h *host) modelSettings(agentDir string, opts *options) (registry.Settings,
 	cfg.network.put(&set, agentDir)
 	// A mistake must not let a conversation bypass a proxy, or reach a disabled provider.
 	if err := cfg.stop(stopsModels); err != nil {
-		set.HTTP.Unknown = fmt.Sprintf("what the configuration says of them cannot be read: %v", err)
+		set.HTTP.Unknown = fmt.Sprintf("their configuration is invalid: %v", err)
 	}
 	if extra := h.getenv("NODE_EXTRA_CA_CERTS"); filepath.IsAbs(extra) && providers.HasCertificate(extra) {
 		// Companies announce their own certificate authority to editors with this variable of Node. Like Node, gjc
@@ -288,7 +288,7 @@ func (c *config) permissionSettings() map[string]setting {
 			}
 			if names := tools.Names(); !r.Known(names) {
 				names = slices.Compact(slices.Sorted(slices.Values(append(names, approval.Actions()...))))
-				return fmt.Sprintf("%s: there is no tool or action %s%s; there are %s, and mcp__SERVER_TOOL", configfile.Quote(n.Text), configfile.Quote(r.Name()),
+				return fmt.Sprintf("%s: unknown tool or action %s%s; the names are %s, and mcp__SERVER_TOOL", configfile.Quote(n.Text), configfile.Quote(r.Name()),
 					strings.TrimSuffix(configfile.Suggestion(r.Name(), names), ";"), strings.Join(names, ", "))
 			}
 			c.permissions = append(c.permissions, r)

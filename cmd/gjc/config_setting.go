@@ -45,9 +45,9 @@ const (
 func (e effect) String() string {
 	switch {
 	case e&stopsSteps != 0:
-		return "every step asks until this is corrected"
+		return "every step needs approval until this is corrected"
 	case e&stopsModels != 0:
-		return "no model is asked until this is corrected"
+		return "no model is called until this is corrected"
 	case e&stopsPages != 0:
 		return "no page is fetched until this is corrected"
 	}

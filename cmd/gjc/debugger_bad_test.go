@@ -43,7 +43,7 @@ func TestDebugger_BadInput(t *testing.T) {
 		fails("launch program=bank mode=debug", "bank is not a Go source file; mode exec debugs a binary"),
 		fails("launch program=main.go mode=exec", "mode debug builds it first"),
 		fails("launch program=main.go mode=fast", `unknown mode "fast"; dlv has debug`),
-		fails("launch program=broken timeout=120", "undefined: nothing", "Fix what the compiler says and launch again"),
+		fails("launch program=broken timeout=120", "undefined: nothing", "Fix the compiler errors and launch again"),
 		fails("launch program=main.go cwd=nowhere", "working directory does not exist"),
 		fails("launch program=main.go cwd=go.mod", "is not a directory"),
 		fails("launch program=bank core=core.1", "core.1"),
@@ -119,7 +119,7 @@ func TestDebugger_BadInput(t *testing.T) {
 		fails("set_variable variable_ref=123456 name=sum value=1", "123456"),
 		{do: "step_over thread=98765", want: []string{"unknown goroutine 98765"}},
 		fails("custom_request command=nothingLikeIt", "nothingLikeIt"),
-		fails("read_memory memory_reference=zzz count=4", "unknown memoryReference", "give one of those"),
+		fails("read_memory memory_reference=zzz count=4", "unknown memoryReference", "use one of those"),
 		fails("write_memory memory_reference=0x1000 data=%%%", "base64"),
 		fails("set_exception_breakpoints filters=[\"nothing\"]", `no exception filter "nothing"`),
 		fails(`disassemble {"instruction_count": -5}`, "must not be negative"),
@@ -257,7 +257,7 @@ func TestDebugger_PortIsTaken(t *testing.T) {
 	path := filepath.Dir(python) + string(os.PathListSeparator) + os.Getenv("PATH")
 	e := startDebugEditor(t, &debugEditorOptions{env: []string{"PATH=" + path}, files: map[string]string{"a.py": "print(1)\n"}})
 	port := fmt.Sprint(taken.Addr().(*net.TCPAddr).Port)
-	e.do(t, fails("attach adapter=debugpy listen=true timeout=60 port="+port, "The port is taken: give another one, or end what uses it"))
+	e.do(t, fails("attach adapter=debugpy listen=true timeout=60 port="+port, "The port is in use: give another one, or stop the program that uses it"))
 	e.do(t, debugStep{do: "sessions", not: []string{"Status: running", "Status: launching"}})
 	e.stop()
 }

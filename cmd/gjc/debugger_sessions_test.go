@@ -24,10 +24,10 @@ func TestDebugger_Command(t *testing.T) {
 		}
 	}
 	says("/debug", "No debug session is running.", "- **fake** for x")
-	says("/debug stop", "No debug session of that name is running.")
+	says("/debug stop", "No debug session with that name is running.")
 	e.do(t, does("launch program=main.x", "debug-1"))
 	says("/debug", "- **debug-1** stopped (entry): launch W/main.x with fake", "at W/main.x:1 in work")
-	says("/debug stop debug-7", "No debug session of that name is running.")
+	says("/debug stop debug-7", "No debug session with that name is running.")
 	says("/debug nonsense", "Use /debug or /debug stop [session].")
 	says("/debug stop debug-1", "debug-1 was ended.")
 	wantOnlyGjc(t, mark)

@@ -254,7 +254,7 @@ func cAdapter() *debugAdapter {
 		later: "set_breakpoint function=main",
 		states: map[string][]debugStep{
 			// It never reaches the program.
-			launching: {does(`launch {"program": "bank", "timeout": 15, "arguments": {"initCommands": ["platform shell -t 3600 -- sleep 3600"]}}`, "The program is still being started", "Status: launching")},
+			launching: {does(`launch {"program": "bank", "timeout": 15, "arguments": {"initCommands": ["platform shell -t 3600 -- sleep 3600"]}}`, "The program is still starting", "Status: launching")},
 			"stopped": {does("launch program=bank timeout=120", "Status: stopped")},
 			"running": {
 				does("set_breakpoint file=bank.c line=37"),

@@ -179,10 +179,10 @@ func pythonAdapter() *debugAdapter {
 			unsupported("read_memory memory_reference=0x1 count=3", "memory reads"),
 			unsupported("write_memory memory_reference=0x1 data=RVZF", "memory writes"),
 			unsupported("set_instruction_breakpoint instruction_reference=0x1", "instruction breakpoints"),
-			does("remove_instruction_breakpoint instruction_reference=0x1", "(none)", "There was none at this place."),
+			does("remove_instruction_breakpoint instruction_reference=0x1", "(none)", "There was no breakpoint there."),
 			unsupported("data_breakpoint_info name=sum", "data breakpoints"),
 			unsupported("set_data_breakpoint data_id=x", "data breakpoints"),
-			does("remove_data_breakpoint data_id=x", "(none)", "There was none at this place."),
+			does("remove_data_breakpoint data_id=x", "(none)", "There was no breakpoint there."),
 			does("step_out", "stopped at bank.py:48"),
 			fails("variables variable_ref=${locals}", "earlier stop"),
 			fails("variables variable_ref=99999", "variables reference 99999: invalid handle"),
@@ -219,7 +219,7 @@ func pythonAdapter() *debugAdapter {
 		later: "set_breakpoint file=bank.py line=41",
 		states: map[string][]debugStep{
 			// The program never reaches debugpy.
-			launching: {does(`launch {"program": "bank.py", "timeout": 15, "arguments": {"python": ["sh", "-c", "sleep 3600"]}}`, "The program is still being started", "Status: launching")},
+			launching: {does(`launch {"program": "bank.py", "timeout": 15, "arguments": {"python": ["sh", "-c", "sleep 3600"]}}`, "The program is still starting", "Status: launching")},
 			"stopped": {does("launch program=bank.py timeout=120", "Status: stopped")},
 			"running": {
 				does("set_breakpoint file=bank.py line=34"),

@@ -168,7 +168,7 @@ func examine(ctx context.Context, h *host, opts *options, online bool) []finding
 	case len(page.Sessions) == 0:
 		add("ok", "sessions", "none yet")
 	default:
-		add("ok", "sessions", "the latest is %q of %s", page.Sessions[0].Title, page.Sessions[0].UpdatedAt.Format("2006-01-02 15:04"))
+		add("ok", "sessions", "the latest is %q, from %s", page.Sessions[0].Title, page.Sessions[0].UpdatedAt.Format("2006-01-02 15:04"))
 	}
 	return all
 }
@@ -293,7 +293,7 @@ func (h *host) examineModels(ctx context.Context, dir string, opts *options) []f
 	}
 	usable := models.Models()
 	if preferred, ok := models.Default(); ok {
-		add("ok", "models", "%d can be used; new sessions begin with %s", len(usable), preferred.Ref())
+		add("ok", "models", "%d usable; new sessions start with %s", len(usable), preferred.Ref())
 	}
 	for _, a := range models.Accounts() {
 		if a.Active {
@@ -376,7 +376,7 @@ func onlineOutcome(e *providers.Error) string {
 	}
 	switch {
 	case e.Kind == providers.KindAuth && e.Status != 0:
-		return "the key is refused: " + text + "; store another one with gjc login " + e.Provider
+		return "the key was refused: " + text + "; store another one with gjc login " + e.Provider
 	case e.Kind == providers.KindNetwork:
 		return "the server cannot be reached: " + text + "; check the address, the network and the proxy"
 	case e.Kind == providers.KindTimeout:

@@ -65,7 +65,7 @@ func TestDoctor_Online(t *testing.T) {
 	said, code = run(provider("wrong", refuses.OpenAIURL(), "apiKeyEnv: MY_KEY") + provider("down", gone.URL, "auth: none") +
 		provider("none", gone.URL, "apiKeyEnv: NOT_SET") + provider("slow", silent.OpenAIURL(), "apiKey: literal-key-of-the-test"))
 	for _, want := range []string{
-		"problem wrong: key: environment MY_KEY; m at " + refuses.OpenAIURL() + ": the key is refused: Incorrect API key provided (HTTP 401); store another one with gjc login wrong\n",
+		"problem wrong: key: environment MY_KEY; m at " + refuses.OpenAIURL() + ": the key was refused: Incorrect API key provided (HTTP 401); store another one with gjc login wrong\n",
 		"problem down: key: none needed; m at " + gone.URL + ": the server cannot be reached: ",
 		"problem none: key: none; " + gone.URL + ": no API key; run gjc login none, or set NOT_SET\n",
 		"problem slow: key: models.yml; m at " + silent.OpenAIURL() + ": the server does not answer in time: ",
@@ -104,7 +104,7 @@ func TestModels_RefusedKey(t *testing.T) {
 	l := startLife(t, lifeOptions{home: home, env: []string{"MY_KEY=k-of-the-test", "GJC_NO_TITLE=1"}})
 	id := l.begin()
 	e := wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{textBlock("go")}})
-	const want = "The key came from environment MY_KEY; replace it there, or store another one with gjc login corp, which counts first."
+	const want = "The key came from environment MY_KEY; replace it there, or store another one with gjc login corp, which takes precedence."
 	if !strings.Contains(e.Message, "Incorrect API key provided") || !strings.HasSuffix(e.Message, want) || strings.Contains(e.Message, "k-of-the-test") {
 		t.Errorf("the message is %s", e.Message)
 	}
@@ -138,7 +138,7 @@ func TestDoctor_Files(t *testing.T) {
 	out, _ := cmd.CombinedOutput()
 	for _, want := range []string{
 		filepath.Join(dir, "config.yml") + ":1: retry.maxRetries: ", filepath.Join(dir, "config.yml") + ":2: theme: not a setting of gjc", overlay,
-		filepath.Join(work, ".gjc", "config.yml") + ":1: bash.sandbox: can be set only in the user's", `mcp.json:1: mcpServers.x.enabld: there is no such field; did you mean "enabled"?`,
+		filepath.Join(work, ".gjc", "config.yml") + ":1: bash.sandbox: can be set only in the user's", `mcp.json:1: mcpServers.x.enabld: unknown field; did you mean "enabled"?`,
 		"hooks.yml:2: ", filepath.Join(dir, "secrets.yml") + ":1: ", filepath.Join(work, ".gjc", "secrets.yml") + ":1: ", `c.md:2: unknown field "model"`,
 		`r.md:2: unknown field "glob"; did you mean "globs"?`, "a.md:4: output: ", "problem  trust ", "models.yml:1: providers.x.baseUrl", `dap.json:1: unknown field "comand"`,
 	} {

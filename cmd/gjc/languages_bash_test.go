@@ -51,7 +51,7 @@ func bashServer() *languageServer {
 			),
 			"format": slices.Concat(
 				changes("untidy.sh", "untidy.sh: no problems (bashls)", "untidy.sh", "#!/bin/bash\nif true; then\n    echo \"x\"\nfi\n"),
-				asks("untidy.sh", "untidy.sh is formatted already (bashls)"),
+				asks("untidy.sh", "untidy.sh is already formatted (bashls)"),
 			),
 			"rename": changes("lib.sh line=4 symbol=area new_name=surface", "main.sh: no problems (bashls)",
 				"main.sh", strings.ReplaceAll(main, "area", "surface"), "lib.sh", strings.ReplaceAll(lib, "area()", "surface()")),

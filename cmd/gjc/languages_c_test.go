@@ -98,7 +98,7 @@ int main() {
 			),
 			"format": slices.Concat(
 				changes("untidy.cpp", "untidy.cpp: no problems (clangd)", "untidy.cpp", "int f(int x) { return x; }\n"),
-				asks("untidy.cpp", "untidy.cpp is formatted already (clangd)"),
+				asks("untidy.cpp", "untidy.cpp is already formatted (clangd)"),
 			),
 			"rename": changes("main.cpp line=12 symbol=side new_name=edge", "main.cpp: no problems (clangd)",
 				"main.cpp", strings.ReplaceAll(main, "side", "edge"), "shape.cpp", strings.ReplaceAll(square, "side", "edge"),

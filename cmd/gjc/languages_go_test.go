@@ -115,7 +115,7 @@ func main() {
 			),
 			"format": slices.Concat(
 				changes("untidy.go", "untidy.go: no problems (gopls)", "untidy.go", "package main\n\nvar _ = []int{1, 2}\n"),
-				asks("untidy.go", "untidy.go is formatted already (gopls)"),
+				asks("untidy.go", "untidy.go is already formatted (gopls)"),
 			),
 			"rename": changes("main.go line=19 symbol=Square new_name=Box", "main.go: no problems (gopls)",
 				"main.go", strings.ReplaceAll(main, "Square", "Box"), "shape/shape.go", strings.ReplaceAll(square, "Square", "Box"),

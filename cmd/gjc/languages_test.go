@@ -163,7 +163,7 @@ func TestLanguages_Late(t *testing.T) {
 		data, _ := os.ReadFile(path)
 		log.WriteString(string(data))
 	}
-	if !strings.Contains(log.String(), "Diagnostics of an earlier change, which came late") {
+	if !strings.Contains(log.String(), "Late diagnostics of an earlier change") {
 		t.Error("the model is not notified")
 	}
 }
@@ -318,7 +318,7 @@ func TestLanguages_BadConfiguration(t *testing.T) {
 	if o := h.prompt(id, "/lsp log fake"); !strings.Contains(o.words, "the fake server was here") {
 		t.Errorf("/lsp log: %s", o.words)
 	}
-	if o := h.prompt(id, "/lsp log nobody"); !strings.Contains(o.words, `no language server "nobody"`) {
+	if o := h.prompt(id, "/lsp log nobody"); !strings.Contains(o.words, `No language server "nobody"`) {
 		t.Errorf("/lsp log nobody: %s", o.words)
 	}
 	h.stop()

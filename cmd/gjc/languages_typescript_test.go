@@ -94,7 +94,7 @@ console.log(total(0, squares))
 			),
 			"format": slices.Concat(
 				changes("untidy.ts", "untidy.ts: no problems ("+name+")", "untidy.ts", "export const xs = [1, 2]\nexport function f() { return xs }\n"),
-				asks("untidy.ts", "untidy.ts is formatted already ("+name+")"),
+				asks("untidy.ts", "untidy.ts is already formatted ("+name+")"),
 			),
 			"rename": changes("main.ts line=7 symbol=area new_name=surface", "main.ts: no problems ("+name+")",
 				"main.ts", strings.ReplaceAll(main, "area()", "surface()"), "shape.ts", strings.ReplaceAll(square, "area()", "surface()")),

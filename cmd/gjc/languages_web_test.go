@@ -59,7 +59,7 @@ func htmlServer() *languageServer {
 			"code_actions":   lacks("index.html line=14", "textDocument/codeAction"),
 			"format": slices.Concat(
 				changes("untidy.html", "untidy.html: no problems ("+name+")", "untidy.html", "<ul>\n      <li>a</li>\n      <li>b</li>\n</ul>\n"),
-				asks("untidy.html", "untidy.html is formatted already ("+name+")"),
+				asks("untidy.html", "untidy.html is already formatted ("+name+")"),
 			),
 			"rename": slices.Concat(
 				changes("index.html line=5 symbol=p new_name=div", "index.html: no problems ("+name+")", "index.html", strings.ReplaceAll(index, `<p class="note">a</p>`, `<div class="note">a</div>`)),
@@ -110,7 +110,7 @@ func cssServer() *languageServer {
 			),
 			"format": slices.Concat(
 				changes("untidy.css", "untidy.css: no problems ("+name+")", "untidy.css", "p {\n    color: red;\n    margin: 0\n}\n"),
-				asks("untidy.css", "untidy.css is formatted already ("+name+")"),
+				asks("untidy.css", "untidy.css is already formatted ("+name+")"),
 			),
 			"rename":      changes("main.css line=8 symbol=--accent new_name=--tone", "main.css: no problems ("+name+")", "main.css", strings.ReplaceAll(main, "--accent", "--tone")),
 			"rename_file": changes("base.css new_name=reset.css", "reset.css: no problems ("+name+")", "reset.css", "body {\n  margin: 0;\n}\n"),
@@ -166,7 +166,7 @@ func jsonServer() *languageServer {
 			),
 			"format": slices.Concat(
 				changes("untidy.json", "untidy.json: no problems ("+name+")", "untidy.json", "{\n    \"b\": 1,\n    \"a\": [\n        1,\n        2\n    ]\n}\n"),
-				asks("untidy.json", "untidy.json is formatted already ("+name+")"),
+				asks("untidy.json", "untidy.json is already formatted ("+name+")"),
 			),
 			"rename":      lacks("shape.json line=3 symbol=side new_name=length", "textDocument/rename"),
 			"rename_file": changes("schema.json new_name=scheme.json", "scheme.json: no problems ("+name+")", "scheme.json", schema),

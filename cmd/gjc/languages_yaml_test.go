@@ -45,7 +45,7 @@ func yamlServer() *languageServer {
 			),
 			"format": slices.Concat(
 				changes("untidy.yaml", "untidy.yaml: no problems (yamlls)", "untidy.yaml", "a: 1\nb: [1, 2]\nc:\n    d: 2\n"),
-				asks("untidy.yaml", "untidy.yaml is formatted already (yamlls)"),
+				asks("untidy.yaml", "untidy.yaml is already formatted (yamlls)"),
 			),
 			"rename":      lacks("many.yaml line=1 symbol=base new_name=common", "textDocument/rename"),
 			"rename_file": changes("untidy.yaml new_name=tidy.yaml", "tidy.yaml: no problems (yamlls)", "tidy.yaml", "a: 1\nb: [1, 2]\nc:\n    d: 2\n"),

@@ -187,7 +187,7 @@ func newLogout(h *host, opts *options) *cobra.Command {
 			if err := models.RemoveCredential(provider); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(h.stdout, "There is no stored key for %s now.\n", provider)
+			_, err = fmt.Fprintf(h.stdout, "No key is stored for %s now.\n", provider)
 			return err
 		},
 	}

@@ -18,7 +18,7 @@ func TestMCP_Discovery(t *testing.T) {
 		{name: "without a configuration"},
 		{name: "off", config: "mcp: {discover: false}\n"},
 		{name: "on", config: "mcp: {discover: true}\n", found: true},
-		{name: "malformed", config: "mcp: {discover: perhaps}\n", notice: "configuration has mistakes"},
+		{name: "malformed", config: "mcp: {discover: perhaps}\n", notice: "configuration has errors"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -45,7 +45,7 @@ func newModels(h *host, opts *options) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "list also the models that cannot be used, one by one")
+	cmd.Flags().BoolVar(&all, "all", false, "also list the models that cannot be used")
 	return cmd
 }
 

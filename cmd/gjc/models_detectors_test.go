@@ -80,7 +80,7 @@ func TestModels_EndlessRepetition(t *testing.T) {
 		t.Errorf("it is asked again with %d bytes", len(second))
 	}
 	e := wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{textBlock("go on")}})
-	if !strings.Contains(string(e.Data), `"repetition"`) || !strings.Contains(e.Message, "other words") {
+	if !strings.Contains(string(e.Data), `"repetition"`) || !strings.Contains(e.Message, "Rephrase") {
 		t.Errorf("it fails with %v %s", e, e.Data)
 	}
 	if got := l.turn("again"); got != "Well again." {
@@ -101,11 +101,11 @@ func TestModels_EmptyAnswers(t *testing.T) {
 	if got := l.turn("go"); got != "Well." {
 		t.Errorf("it says %q", got)
 	}
-	if n := strings.Count(shown(l.since(0)), "answered nothing"); n != 2 {
+	if n := strings.Count(shown(l.since(0)), "empty answer"); n != 2 {
 		t.Errorf("the user is notified of it %d times", n)
 	}
 	e := wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{textBlock("go on")}})
-	if !strings.Contains(string(e.Data), `"empty_response"`) || !strings.Contains(e.Message, "answered nothing") {
+	if !strings.Contains(string(e.Data), `"empty_response"`) || !strings.Contains(e.Message, "empty answer") {
 		t.Errorf("it fails with %v %s", e, e.Data)
 	}
 	if got := l.turn("again"); got != "Well again." {

@@ -70,7 +70,7 @@ func TestModels_Fallback(t *testing.T) {
 				t.Errorf("it says %q", got)
 			}
 			notices := shown(l.since(mark))
-			if !strings.Contains(notices, "a/m is not available; going on with b/m.") || !strings.Contains(notices, `"sessionUpdate":"notice"`) {
+			if !strings.Contains(notices, "a/m is not available; continuing with b/m.") || !strings.Contains(notices, `"sessionUpdate":"notice"`) {
 				t.Errorf("the user got\n%s", notices)
 			}
 			if options := lastOf(l.since(mark), "config_option_update"); !strings.Contains(options, `"currentValue":"b/m"`) {

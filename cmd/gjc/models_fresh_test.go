@@ -169,7 +169,7 @@ func TestModels_OfALoadedSession(t *testing.T) {
 	resp, _ := l.load(id)
 	l.turn("go") // updates about the session come before that
 	updates := string(bytes.Join(l.since(0), []byte("\n")))
-	if chosenModel(resp.ConfigOptions) != "third/x" || !strings.Contains(updates, "p/m does not exist any more; the session continues with third/x") {
+	if chosenModel(resp.ConfigOptions) != "third/x" || !strings.Contains(updates, "p/m no longer exists; the session continues with third/x") {
 		t.Errorf("without its model it has %s\n%s", chosenModel(resp.ConfigOptions), updates)
 	}
 	l.stop()

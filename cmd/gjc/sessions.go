@@ -315,7 +315,7 @@ func newSessionsMove(h *host, opts *options) *cobra.Command {
 			if err := store.Move(cmd.Context(), id, cwd); err != nil {
 				return err
 			}
-			fmt.Fprintf(h.stdout, "Session %s is in %s now.\n", id, trust.Printable(cwd))
+			fmt.Fprintf(h.stdout, "Session %s is now in %s.\n", id, trust.Printable(cwd))
 			return nil
 		},
 	}

@@ -84,7 +84,7 @@ func TestBadSessionFiles(t *testing.T) {
 	for range 2 { // asking twice does not help
 		for _, b := range bad {
 			e := wantFails(l, acp.MethodSessionLoad, request(acp.SessionID(b.name)))
-			if !strings.Contains(e.Message, "_"+b.name+".jsonl") || !strings.Contains(e.Message, b.want) || !strings.Contains(e.Message, "left as it is") && !strings.Contains(e.Message, "left as it was") {
+			if !strings.Contains(e.Message, "_"+b.name+".jsonl") || !strings.Contains(e.Message, b.want) || !strings.Contains(e.Message, "was not changed") {
 				t.Errorf("%s: %+v", b.name, e)
 			}
 			wantFails(l, acp.MethodSessionResume, &acp.ResumeSessionRequest{SessionID: acp.SessionID(b.name), Cwd: first.work})

@@ -53,7 +53,7 @@ func TestSessions_GC(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if out, left := count("--dry-run"); left != 2 || !strings.Contains(out, "Would remove 1, 2.0 KB") || !strings.Contains(out, "no session shows") {
+	if out, left := count("--dry-run"); left != 2 || !strings.Contains(out, "Would remove 1, 2.0 KB") || !strings.Contains(out, "no session refers to") {
 		t.Errorf("dry run: %d are left, %q", left, out)
 	}
 	if out, left := count(); left != 1 || !strings.Contains(out, "Removed 1") {

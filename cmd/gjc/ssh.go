@@ -28,7 +28,7 @@ func sshHosts(agentDir, home string) (hosts []shell.SSHHost, problems []string) 
 	list := top.Member("hosts")
 	switch {
 	case list == nil:
-		f.Problem(top.Line, `hosts is missing; the file is like {"hosts": {"web": {"host": "web.example"}}}`)
+		f.Problem(top.Line, `hosts is missing; the file must look like {"hosts": {"web": {"host": "web.example"}}}`)
 		return nil, f.Problems
 	case list.Kind != configfile.Object:
 		f.Problem(list.Line, "hosts must be a mapping of names to machines, not %s", list.Kind)
@@ -53,7 +53,7 @@ func sshHost(f *configfile.File, m *configfile.Member, home string) (h shell.SSH
 		if field != "" {
 			name += "." + field
 		}
-		f.Problem(line, name+" "+format+"; the machine is left out", args...)
+		f.Problem(line, name+" "+format+"; the host is ignored", args...)
 		return shell.SSHHost{}, false
 	}
 	if m.Value.Kind != configfile.Object {

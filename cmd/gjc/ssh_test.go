@@ -45,18 +45,18 @@ func TestSSHHosts(t *testing.T) {
 	}
 	var wantProblems []string
 	for _, p := range []string{
-		`4: hosts."-o" has a name that is empty, begins with - or has blanks in it`,
-		`5: hosts."x".host is missing, begins with - or has blanks in it`,
-		`6: hosts."y".host is missing, begins with - or has blanks in it`,
-		`8: hosts."z".username begins with - or has blanks or @ in it`,
+		`4: hosts."-o" has a name that is empty, begins with - or contains spaces`,
+		`5: hosts."x".host is missing, begins with - or contains spaces`,
+		`6: hosts."y".host is missing, begins with - or contains spaces`,
+		`8: hosts."z".username begins with - or contains spaces or @`,
 		`9: hosts."p".port must be a number from 1 to 65535`,
 		`11: hosts."q".port must be a number from 1 to 65535`,
 		`12: hosts."n" must be a mapping with host, not a number`,
 		`13: hosts."s".host must be a string, not a number`,
 		`14: hosts."t"."hots" is not a field; did you mean "host"?`,
-		`15: hosts."none".host is missing, begins with - or has blanks in it`,
+		`15: hosts."none".host is missing, begins with - or contains spaces`,
 	} {
-		wantProblems = append(wantProblems, file+":"+p+"; the machine is left out")
+		wantProblems = append(wantProblems, file+":"+p+"; the host is ignored")
 	}
 	if d := cmp.Diff(wantProblems, problems); d != "" {
 		t.Errorf("problems, -want +got:\n%s", d)
@@ -88,7 +88,7 @@ func TestSSHHosts_Reported(t *testing.T) {
 			has = has || tool.Spec().Name == "ssh"
 		}
 	}
-	problem := file + `:3: hosts."b".host is missing, begins with - or has blanks in it; the machine is left out`
+	problem := file + `:3: hosts."b".host is missing, begins with - or contains spaces; the host is ignored`
 	if d := cmp.Diff([]string{"the tool ssh: " + problem}, logged); d != "" || !has {
 		t.Errorf("the tool is there: %v; logged, -want +got:\n%s", has, d)
 	}

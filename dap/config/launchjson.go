@@ -149,7 +149,7 @@ func parseLaunch(f *configfile.File, root, goos string) []launchEntry {
 			names[i] = m.Name
 		}
 		if near := text.Near("configurations", names); near != "" {
-			f.Problem(top.Line, "the file has %s and no configurations; did you mean that?", configfile.Quote(near))
+			f.Problem(top.Line, "the file has %s but no configurations; did you mean configurations?", configfile.Quote(near))
 		}
 	}
 	return all
@@ -312,7 +312,7 @@ func (r *resolver) configuration(ctx context.Context, e *launchEntry) (*Configur
 		return nil, fmt.Errorf("%s:%d: configuration %s cannot be used: %w", e.File, e.Line, configfile.Quote(e.Name), r.errs[0])
 	}
 	if task := e.node.Member("preLaunchTask"); task != nil {
-		made.Notes = append(made.Notes, "the editor would run the task "+taskName(task)+" first (preLaunchTask; tasks.json has it); run its command with bash before this")
+		made.Notes = append(made.Notes, "the editor would run the task "+taskName(task)+" first (preLaunchTask, in tasks.json); run its command with bash before launching")
 	}
 	r.makeAbsolute(made.Arguments)
 	hidden := r.envFile(made.Arguments)

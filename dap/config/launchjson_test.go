@@ -80,7 +80,7 @@ func TestConfiguration_Variables(t *testing.T) {
 		{"a user who does not answer", `"a": "${input:port}"`, config.Resolve{Ask: func(context.Context, config.Input) (string, error) { return "", errors.New("declined") }}, "!${input:port}: declined", ""},
 		{"values", `"a": {"b": [1, 2.5, true, null]}`, config.Resolve{}, `{"a":{"b":[1,2.5,true,null]}}`, ""},
 
-		{"what is the editor's", `"presentation": {}, "preLaunchTask": "build", "postDebugTask": "x", "internalConsoleOptions": "x", "serverReadyAction": {}, "a": 1`, config.Resolve{}, `{"a":1}`, `the task "build" first (preLaunchTask; tasks.json has it); run its command with bash`},
+		{"what is the editor's", `"presentation": {}, "preLaunchTask": "build", "postDebugTask": "x", "internalConsoleOptions": "x", "serverReadyAction": {}, "a": 1`, config.Resolve{}, `{"a":1}`, `the task "build" first (preLaunchTask, in tasks.json); run its command with bash`},
 		{"paths", `"program": "a.py", "cwd": "sub", "script": "/x"`, config.Resolve{}, `{"cwd":"W/sub","program":"W/a.py","script":"/x"}`, ""},
 		{"of systems", `"a": 1, "b": {"x": 1}, "linux": {"a": 2, "b": {"y": 2}}, "osx": {"a": 3}, "windows": {"a": 4}`, config.Resolve{}, `{"a":2,"b":{"x":1,"y":2}}`, ""},
 		{"an environment file", `"envFile": "${workspaceFolder}/.env", "env": {"A": "own"}`, config.Resolve{}, `{"env":{"A":"own","B":"two words","C":"x # y","D":"line\nline","E":"","F":"f"}}`, "W/.env:9: ignored a line that is not NAME=value"},
@@ -199,8 +199,8 @@ func TestConfigurations_Broken(t *testing.T) {
 		"{\n\"configurations\": [\n}":     ":3: the file is not JSON",
 		"[]":                              ":1: the file must be an object with configurations, not a list",
 		"{\"configurations\": {}}":        ":1: configurations must be a list, not a mapping",
-		"{\n/* x":                         ":2: a comment begins here and does not end",
-		"{\"configuration\": []}":         `:1: the file has "configuration" and no configurations`,
+		"{\n/* x":                         ":2: unterminated comment",
+		"{\"configuration\": []}":         `:1: the file has "configuration" but no configurations`,
 		strings.Repeat(" ", 1<<20) + "{}": "the file is larger than",
 		"{\"configurations\": [" + strings.Repeat("[", 20000) + "]}": ": the file is not JSON",
 	} {
@@ -227,7 +227,7 @@ func TestPrepareConfiguration(t *testing.T) {
 		check      func(t *testing.T, m *machine, p *config.Prepared)
 	}{
 		{"a Go package", `"type": "go", "request": "launch", "mode": "auto", "program": "${workspaceFolder}/cmd", "args": ["-x"], "showLog": true, "console": "integratedTerminal"`, 0, `{"args":["-x"],"cwd":"W/cmd","dlvCwd":"W/cmd","mode":"debug","program":"W/cmd","request":"launch"}`, func(t *testing.T, _ *machine, p *config.Prepared) {
-			if len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "console is the editor's") {
+			if len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "console is for the editor") {
 				t.Errorf("notes %q", p.Notes)
 			}
 		}},

@@ -231,9 +231,9 @@ func (s *snapshot) python(ctx context.Context, ws *project) location {
 		switch {
 		case len(without) > 0 && without[0] == own:
 			at.launch = map[string]any{"python": []any{own}}
-			at.notes = append(at.notes, fmt.Sprintf("debugpy is that of %s, because the project's %s cannot import it; programs run in the project's", path, own))
+			at.notes = append(at.notes, fmt.Sprintf("using debugpy from %s because the project's %s cannot import it; programs run in the project's", path, own))
 		case len(without) > 0:
-			at.notes = append(at.notes, fmt.Sprintf("debugpy is that of %s, because %s cannot import it; programs run in %s too, unless the argument python names another interpreter (or: %s -m pip install debugpy)", path, without[0], path, without[0]))
+			at.notes = append(at.notes, fmt.Sprintf("using debugpy from %s because %s cannot import it; programs run in %s too, unless the argument python names another interpreter (or: %s -m pip install debugpy)", path, without[0], path, without[0]))
 		}
 		break
 	}

@@ -79,7 +79,7 @@ func (p *Prepared) translate(c *Configuration) error {
 func (p *Prepared) translateGo(c *Configuration) error {
 	for _, name := range []string{"console", "dlvToolPath", "dlvFlags"} {
 		if _, ok := p.Arguments[name]; ok {
-			p.notef("%s is the editor's and not used", name)
+			p.notef("%s is for the editor and is ignored", name)
 		}
 	}
 	for _, name := range []string{"console", "dlvToolPath", "dlvFlags", "apiVersion", "showLog", "logOutput", "trace"} {

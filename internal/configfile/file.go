@@ -142,20 +142,20 @@ func (f *File) Parse(what string) *Node {
 	return top
 }
 
-// Broken adds the error of a parser to the problems; nothing of the file is used.
+// Broken adds the error of a parser to the problems; nothing in the file is used.
 func (f *File) Broken(err error) {
 	line, reason := 1, err.Error()
 	if e, ok := err.(*LineError); ok { //nolint:errorlint // the parsers return it unwrapped
 		line, reason = e.Line, e.Text
 	}
-	f.Problem(line, "%s; nothing of the file is used", reason)
+	f.Problem(line, "%s; nothing in the file is used", reason)
 }
 
 // Problem adds a problem at a line.
 func (f *File) Problem(line int, format string, args ...any) {
 	if len(f.Problems) >= maxProblems {
 		if len(f.Problems) == maxProblems {
-			f.Problems = append(f.Problems, f.At(line)+": and from here on more is wrong")
+			f.Problems = append(f.Problems, f.At(line)+": more problems follow")
 		}
 		return
 	}

@@ -34,7 +34,7 @@ func TestParse_TooMuch(t *testing.T) {
 		levels.WriteString(strings.Repeat(" ", i) + "a:\n")
 	}
 	for name, tt := range map[string]struct{ text, want string }{
-		"large":                   {strings.Repeat("#", maxYAML+1), ":1: a YAML file may have 64 KiB; write a larger one as JSON"},
+		"large":                   {strings.Repeat("#", maxYAML+1), ":1: a YAML file may have at most 64 KiB; use JSON for a larger one"},
 		"lists in lists":          {strings.Repeat("[", 32_000), ":1: the file is nested more than 100 deep"},
 		"mappings in mappings":    {"a: 1\nb:" + strings.Repeat("{a: ", 16_000), ":2: the file is nested more than 100 deep"},
 		"hidden lists":            {strings.Repeat("[ # ]\n ']' ,", 1000), "the file is nested more than 100 deep"},
@@ -68,7 +68,7 @@ func TestParse_TooMuch(t *testing.T) {
 	for i := range 5000 {
 		f.Problem(i+1, "wrong")
 	}
-	if len(f.Problems) != maxProblems+1 || !strings.HasSuffix(f.Problems[maxProblems], ":51: and from here on more is wrong") {
+	if len(f.Problems) != maxProblems+1 || !strings.HasSuffix(f.Problems[maxProblems], ":51: more problems follow") {
 		t.Errorf("%d problems", len(f.Problems))
 	}
 }

@@ -26,7 +26,7 @@ func ParseJSON(data []byte) (*Node, error) {
 		if _, err = p.dec.ReadToken(); errors.Is(err, io.EOF) {
 			return n, nil
 		} else if err == nil {
-			return nil, plainf(p.at(), "there is more after the JSON value")
+			return nil, plainf(p.at(), "unexpected text after the JSON value")
 		}
 	}
 	if _, ours := errors.AsType[*LineError](err); ours {
@@ -58,7 +58,7 @@ func (p *jsonParser) broken() error {
 	line += bytes.Count(rest[:skipped], []byte("\n"))
 	rest = rest[skipped:]
 	if bytes.HasPrefix(rest, []byte("//")) || bytes.HasPrefix(rest, []byte("/*")) {
-		return plainf(line, "JSON has no comments; YAML has")
+		return plainf(line, "JSON does not allow comments; YAML does")
 	}
 	reason := "the file is not JSON"
 	var raw jsonx.Raw

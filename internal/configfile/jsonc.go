@@ -25,7 +25,7 @@ func plainJSON(data []byte) ([]byte, error) {
 		case c == '/' && i+1 < len(data) && (data[i+1] == '/' || data[i+1] == '*'):
 			end := commentEnd(data, i)
 			if end < 0 {
-				return nil, faultf(1+bytes.Count(data[:i], []byte("\n")), "a comment begins here and does not end")
+				return nil, faultf(1+bytes.Count(data[:i], []byte("\n")), "unterminated comment")
 			}
 			for ; i < end; i++ {
 				if data[i] != '\n' && data[i] != '\r' {

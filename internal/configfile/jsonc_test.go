@@ -15,11 +15,11 @@ func TestParseJSONC(t *testing.T) {
 		{"a comment after the comma", "{\"a\": [1, // last\n]}", `{"a":[1]}`, ""},
 		{"a byte order mark", "\ufeff{}", `{}`, ""},
 		{"empty", "// nothing\n", "", ""},
-		{"no end of a comment", "{\n/* x", "", "line 2: a comment begins here and does not end"},
+		{"no end of a comment", "{\n/* x", "", "line 2: unterminated comment"},
 		{"two commas", "{\"a\": [1,,\n]}", "", "the file is not JSON"},
 		{"a comma alone", "[\n,]", "", "line 2: the file is not JSON"},
 		{"lines", "{\n// one\n/* two\nthree */\n\"a\": }", "", "line 5: the file is not JSON"},
-		{"twice", "{\"a\": 1,\n\"a\": 2}", "", "stands twice"},
+		{"twice", "{\"a\": 1,\n\"a\": 2}", "", "duplicate member"},
 		{"an open string", "{\"a\": \"// x\n\", // y\n}", "", "the file is not JSON"},
 		{"half a comment", "{\"a\": 1 / 2}", "", "line 1: the file is not JSON"},
 	} {

@@ -89,7 +89,7 @@ func badText(data []byte) int {
 func source(data []byte) ([]byte, error) {
 	data = Bare(data)
 	if at := badText(data); at >= 0 {
-		return nil, plainf(1+bytes.Count(data[:at], []byte("\n")), "the file must be UTF-8 text, and this is something else: save it as UTF-8")
+		return nil, plainf(1+bytes.Count(data[:at], []byte("\n")), "the file is not UTF-8 text; save it as UTF-8")
 	}
 	return data, nil
 }

@@ -35,7 +35,7 @@ func TestParse_Encodings(t *testing.T) {
 		} {
 			n, err := parse(data)
 			e, ok := errors.AsType[*LineError](err)
-			if !ok || !e.Plain || !strings.Contains(e.Text, "must be UTF-8") || n != nil || IsText(data) {
+			if !ok || !e.Plain || !strings.Contains(e.Text, "not UTF-8") || n != nil || IsText(data) {
 				t.Errorf("%s in %s: %v, %v", name, what, n, err)
 			}
 			if what == "Latin 1" && e.Line != 2 {

@@ -24,7 +24,7 @@ const (
 // bounded checks a file's tokens against the limits before the file is parsed. Scanning tokens is fast.
 func bounded(data []byte) error {
 	if len(data) > maxYAML {
-		return plainf(1, "a YAML file may have %d KiB; write a larger one as JSON", maxYAML>>10)
+		return plainf(1, "a YAML file may have at most %d KiB; use JSON for a larger one", maxYAML>>10)
 	}
 	flow, entries := 0, 0
 	var columns []int // the columns of the blocks around a token
@@ -82,7 +82,7 @@ func ParseYAML(data []byte) (*Node, error) {
 		switch {
 		case doc.Body == nil:
 		case body != nil:
-			return nil, plainf(lineOf(doc.Body), "there is a second document; a configuration is one")
+			return nil, plainf(lineOf(doc.Body), "unexpected second document; a configuration is a single document")
 		default:
 			body = doc.Body
 		}
@@ -149,7 +149,7 @@ func (r *yamlReader) value(in ast.Node) (*Node, error) {
 		if v, ok := r.anchors[name]; ok {
 			return v, nil
 		}
-		return nil, faultf(lineOf(in), "there is no anchor &%s before this", name)
+		return nil, faultf(lineOf(in), "unknown anchor &%s", name)
 	case *ast.TagNode:
 		v, err := r.value(in.Value)
 		if err == nil && in.Start.Value == "!!str" && v.Kind != List && v.Kind != Object {
@@ -239,12 +239,12 @@ func (r *yamlReader) members(n *Node, values []*ast.MappingValueNode) error {
 		case *ast.StringNode:
 			m.Name = key.Value
 		case *ast.MappingKeyNode, *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
-			return plainf(m.Line, "a name like this cannot stand here")
+			return plainf(m.Line, "unsupported kind of name")
 		default:
 			m.Name = key.GetToken().Value
 		}
 		if have[m.Name] {
-			return faultf(m.Line, "%q is there twice", m.Name)
+			return faultf(m.Line, "duplicate name %q", m.Name)
 		}
 		have[m.Name] = true
 		n.Members = append(n.Members, m)

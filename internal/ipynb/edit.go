@@ -84,9 +84,9 @@ func Edited(data []byte, e *Edit) (now []byte, cells int, err error) {
 func bounds(a Action, count int) string {
 	switch {
 	case a == Insert:
-		return fmt.Sprintf("a new one can go before cells 0 to %d, and %d is after all of them", max(count-1, 0), count)
+		return fmt.Sprintf("a new one can go before cells 0 to %d, or at %d, the end", max(count-1, 0), count)
 	case count == 0:
-		return "the notebook has none"
+		return "the notebook has no cells"
 	default:
 		return fmt.Sprintf("the notebook has cells 0 to %d", count-1)
 	}

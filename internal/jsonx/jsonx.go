@@ -154,10 +154,10 @@ func decodeError(err error) error {
 	if syn, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		reason := "not valid JSON"
 		if errors.Is(err, jsontext.ErrDuplicateName) {
-			return &DecodeError{Pointer: string(syn.JSONPointer), Reason: "the member stands twice", err: err}
+			return &DecodeError{Pointer: string(syn.JSONPointer), Reason: "duplicate member", err: err}
 		}
 		if errors.Is(err, io.ErrUnexpectedEOF) {
-			reason = "the JSON ends too early"
+			reason = "the JSON ends unexpectedly"
 		}
 		return &DecodeError{
 			Pointer: string(syn.JSONPointer), Syntax: true,

@@ -67,7 +67,7 @@ func ReadObject(data []byte, fn func(name []byte, value Raw) error) error {
 	}
 	rest := data[min(int(dec.InputOffset()), len(data)):]
 	if len(bytes.TrimSpace(rest)) > 0 {
-		return &DecodeError{Syntax: true, Reason: "there is more after the JSON value"}
+		return &DecodeError{Syntax: true, Reason: "unexpected text after the JSON value"}
 	}
 	return nil
 }

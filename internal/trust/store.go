@@ -23,7 +23,7 @@ type FileError struct {
 }
 
 func (e *FileError) Error() string {
-	return fmt.Sprintf("%s: %s; no workspace is trusted until you mend it or move it away", e.Path, e.Reason)
+	return fmt.Sprintf("%s: %s; no workspace is trusted until you fix it or move it away", e.Path, e.Reason)
 }
 
 // Store stores answers in a file, which other processes may write too. It is safe for concurrent use and caches nothing.

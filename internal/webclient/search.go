@@ -157,17 +157,17 @@ func (e *SearchError) Error() string { return e.Provider + " " + e.Reason }
 // Search queries the provider. Its errors are [*SearchError], except those of ctx.
 func (s *Searcher) Search(ctx context.Context, q Query) (*Results, error) {
 	if s.client.opts.Unknown != "" {
-		return nil, s.failed(0, "cannot be asked: the network settings cannot be read: "+s.client.opts.Unknown)
+		return nil, s.failed(0, "cannot be used: the network settings cannot be read: "+s.client.opts.Unknown)
 	}
 	if s.base == nil {
-		return nil, s.failed(0, "cannot be asked: the address that is set for it must be a URL with http:// or https://, without a password in it")
+		return nil, s.failed(0, "cannot be used: its configured address must be a URL with http:// or https://, without a password in it")
 	}
 	if q.Limit <= 0 {
 		q.Limit = defaultResults
 	}
 	q.Limit = min(q.Limit, MaxResults)
 	limit := min(max(s.client.opts.Timeout, DefaultTimeout), maxTimeout)
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, s.failed(0, fmt.Sprintf("takes longer than %v; try again, or search with other words", limit)))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, s.failed(0, fmt.Sprintf("took longer than %v; try again, or use other words", limit)))
 	defer cancel()
 	res, err := s.ask(ctx, q)
 	if err == nil {
@@ -212,14 +212,14 @@ func (s *Searcher) ask(ctx context.Context, q Query) (*Results, error) {
 	case resp.StatusCode != http.StatusOK:
 		return nil, s.refused(resp, body)
 	case len(body) > maxSearchBody:
-		return nil, s.failed(resp.StatusCode, fmt.Sprintf("answers with more than %d MB", maxSearchBody>>20))
+		return nil, s.failed(resp.StatusCode, fmt.Sprintf("sent more than %d MB", maxSearchBody>>20))
 	}
 	res, err := s.service.read(body)
 	if err != nil {
 		if strings.HasPrefix(strings.TrimSpace(string(body[:min(len(body), 512)])), "<") {
-			return nil, s.failed(resp.StatusCode, "answers with a web page in the place of results: its address may be wrong, or a login or proxy stands before it")
+			return nil, s.failed(resp.StatusCode, "answered with a web page instead of results: its address may be wrong, or a login page or proxy intercepts requests")
 		}
-		return nil, s.failed(resp.StatusCode, "answers with something that is no list of results")
+		return nil, s.failed(resp.StatusCode, "answered with something other than a list of results")
 	}
 	return tidy(res, q.Limit), nil
 }
@@ -267,23 +267,23 @@ func (s *Searcher) failed(status int, reason string) *SearchError {
 // refused describes a response with a status other than 200.
 func (s *Searcher) refused(resp *http.Response, body []byte) *SearchError {
 	status := resp.StatusCode
-	reason := fmt.Sprintf("answers with status %d", status)
+	reason := fmt.Sprintf("answered with status %d", status)
 	switch {
 	case status/100 == 3:
-		reason = fmt.Sprintf("leads on to another address (status %d), where the key is not sent; set the address that it has now", status)
+		reason = fmt.Sprintf("redirects to another address (status %d), to which the key is not sent; set the new address", status)
 	case status == http.StatusForbidden && s.service.name == SearchSearXNG:
-		reason = "answers with status 403: the instance may not allow JSON; search.formats in its settings has to list json"
+		reason = "answered with status 403: the instance may not allow JSON; add json to search.formats in its settings"
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		reason = fmt.Sprintf("does not take its key (status %d); the user has to set a right one in %s", status, s.service.setting)
+		reason = fmt.Sprintf("rejected the key (status %d); the user must set a valid one in %s", status, s.service.setting)
 	case status == http.StatusPaymentRequired:
-		reason = "answers with status 402: the account has nothing left"
+		reason = "answered with status 402: the account has no credit left"
 	case status == http.StatusTooManyRequests:
-		reason = "answers with status 429: too many searches"
+		reason = "answered with status 429: too many searches"
 		if after := resp.Header.Get("Retry-After"); after != "" {
 			reason += "; try again after " + oneLine(after, 40)
 		}
 	case status/100 == 5:
-		reason = fmt.Sprintf("has trouble of its own (status %d); try again later", status)
+		reason = fmt.Sprintf("failed (status %d); try again later", status)
 	}
 	if text := complaint(body); text != "" {
 		reason += ": " + text

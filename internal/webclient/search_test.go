@@ -135,21 +135,21 @@ func TestSearch_Fails(t *testing.T) {
 		header, body  string
 		want, wantNot string
 	}{
-		{SearchBrave, 401, "", `{"error":{"detail":"bad token ` + searchKey + `"}}`, "does not take its key (status 401); the user has to set a right one in BRAVE_API_KEY: bad token ***", ""},
-		{SearchTavily, 403, "", `{"detail":{"error":"no"}}`, "does not take its key (status 403)", ""},
-		{SearchTavily, 402, "", ``, "has nothing left", ""},
+		{SearchBrave, 401, "", `{"error":{"detail":"bad token ` + searchKey + `"}}`, "rejected the key (status 401); the user must set a valid one in BRAVE_API_KEY: bad token ***", ""},
+		{SearchTavily, 403, "", `{"detail":{"error":"no"}}`, "rejected the key (status 403)", ""},
+		{SearchTavily, 402, "", ``, "has no credit left", ""},
 		{SearchTavily, 429, "7", `slow down`, "too many searches; try again after 7", "slow down"},
-		{SearchExa, 503, "", `<html>oops`, "has trouble of its own (status 503)", "oops"},
+		{SearchExa, 503, "", `<html>oops`, "failed (status 503)", "oops"},
 		{SearchExa, 400, "", `{"message":"odd\nquery` + strings.Repeat("x", 1000) + `"}`, "status 400: odd query", strings.Repeat("x", 300)},
-		{SearchExa, 302, other.URL, ``, "where the key is not sent", ""},
+		{SearchExa, 302, other.URL, ``, "to which the key is not sent", ""},
 		{SearchSearXNG, 403, "", `<html>`, "search.formats", ""},
-		{SearchTavily, 200, "", ` <!doctype html><p>log in`, "answers with a web page", ""},
-		{SearchTavily, 200, "", `{"results": 7}`, "no list of results", ""},
-		{SearchTavily, 200, "", `{"hello": 7}`, "no list of results", ""},
-		{SearchTavily, 200, "", `[]`, "no list of results", ""},
-		{SearchTavily, 200, "", "\x00\x01", "no list of results", ""},
-		{SearchTavily, 200, "", ``, "no list of results", ""},
-		{SearchPerplexity, 200, "", `{"error":{"message":"x"}}`, "no list of results", ""},
+		{SearchTavily, 200, "", ` <!doctype html><p>log in`, "answered with a web page", ""},
+		{SearchTavily, 200, "", `{"results": 7}`, "something other than a list of results", ""},
+		{SearchTavily, 200, "", `{"hello": 7}`, "something other than a list of results", ""},
+		{SearchTavily, 200, "", `[]`, "something other than a list of results", ""},
+		{SearchTavily, 200, "", "\x00\x01", "something other than a list of results", ""},
+		{SearchTavily, 200, "", ``, "something other than a list of results", ""},
+		{SearchPerplexity, 200, "", `{"error":{"message":"x"}}`, "something other than a list of results", ""},
 		{SearchTavily, 200, "", `{"results":[{"title":"` + strings.Repeat("x", 5<<20) + `"}]}`, "more than 4 MB", ""},
 	} {
 		s := searcher(t, c.provider, func(w http.ResponseWriter, r *http.Request) {

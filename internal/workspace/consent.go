@@ -99,7 +99,7 @@ func (c *Consent) AddProgram(path, goos string) {
 // Reason says why the files and programs of the root are not used, and what the user can do.
 func (c *Consent) Reason() string {
 	if c.state == trust.Denied {
-		return "you have denied this workspace to run commands of its own; \"gjc trust add " + c.Root + "\" allows it"
+		return "you have denied this workspace permission to run its own commands; \"gjc trust add " + c.Root + "\" allows it"
 	}
 	return "the workspace is not trusted yet; trust it when the editor asks, or with \"gjc trust add " + c.Root + "\""
 }
@@ -111,7 +111,7 @@ func (c *Consent) untrusted() []string {
 		all = append(all, fmt.Sprintf("%s: not used, because %s", f.Path, c.Reason()))
 	}
 	if !c.ProgramsTrusted && len(c.Programs) > 0 {
-		all = append(all, fmt.Sprintf("%s: programs of the project's own (%s) are not run, because %s", c.Root, strings.Join(configfile.Shorten(c.Programs, 3), ", "), c.Reason()))
+		all = append(all, fmt.Sprintf("%s: the project's own programs (%s) are not run, because %s", c.Root, strings.Join(configfile.Shorten(c.Programs, 3), ", "), c.Reason()))
 	}
 	return all
 }

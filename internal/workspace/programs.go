@@ -109,7 +109,7 @@ func (v *View) find(command, dir, ws string) Found {
 			}
 			return Found{Local: name, Of: ws} // a path out of the workspace is still the project's choice
 		}
-		return Found{Why: "the program " + quote(command) + " is not there or cannot be run"}
+		return Found{Why: "the program " + quote(command) + " does not exist or is not executable"}
 	}
 	var f Found
 	for _, at := range []string{dir, ws} {

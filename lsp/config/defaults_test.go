@@ -86,7 +86,7 @@ func TestDefaults(t *testing.T) {
 	}
 	for first, second := range precedes {
 		if at(first) > at(second) {
-			t.Errorf("%s comes after %s", first, second)
+			t.Errorf("%s is after %s", first, second)
 		}
 	}
 	for command := range install() {

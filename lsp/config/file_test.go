@@ -118,18 +118,18 @@ func TestParse(t *testing.T) {
 		},
 		{"servers is no mapping", "lsp.yaml", "servers:\n  - gopls\n", all{}, "", []string{`:1: servers must be a mapping of names to settings, not a list`}},
 		{"a list", "lsp.json", "[]", all{}, "", []string{":1: the file must be a mapping of server names to settings, not a list; it is not used"}},
-		{"comment", "lsp.json", "{\n  // mine\n  \"gopls\": {}}", all{}, "", []string{":2: JSON has no comments; YAML has; nothing of the file is used"}},
-		{"comment after a value", "lsp.json", "{\n\"gopls\": {} /* mine */ }", all{}, "", []string{":2: JSON has no comments"}},
+		{"comment", "lsp.json", "{\n  // mine\n  \"gopls\": {}}", all{}, "", []string{":2: JSON does not allow comments; YAML does; nothing in the file is used"}},
+		{"comment after a value", "lsp.json", "{\n\"gopls\": {} /* mine */ }", all{}, "", []string{":2: JSON does not allow comments"}},
 		{"trailing comma", "lsp.json", "{\"gopls\": {\n\"args\": [],\n}}", all{}, "", []string{":3: the file is not JSON"}},
 		{"cut off", "lsp.json", "{\"gopls\":\n\n{\"args\": [", all{}, "", []string{":3: the file is not JSON"}},
 		{"twice", "lsp.json", "{\"gopls\": {},\n\"gopls\": {}}", all{}, "", []string{"the file is not JSON: "}},
 		{"short idle", "lsp.json", `{"idleTimeoutMs": 9999.9}`, all{}, "", []string{":1: idleTimeoutMs must be a number of milliseconds, at least 10000, or 0 for never; it is not used"}},
-		{"two values", "lsp.json", "{}\n{}", all{}, "", []string{": there is more after the JSON value"}},
+		{"two values", "lsp.json", "{}\n{}", all{}, "", []string{": unexpected text after the JSON value"}},
 		{"not YAML", "lsp.yaml", "a: 1\nb: [x\nc: 2\n", all{}, "", []string{"the file is not YAML"}},
 		{"tab", "lsp.yaml", "gopls:\n\targs: []\n", all{}, "", []string{":2: the file is not YAML"}},
-		{"no anchor", "lsp.yaml", "a:\n  settings: *s\n", all{}, "", []string{":2: there is no anchor &s before this"}},
-		{"anchor in itself", "lsp.yaml", "a:\n  settings: &s {x: *s}\n", all{}, "", []string{":2: there is no anchor &s before this"}},
-		{"two documents", "lsp.yaml", "a: {}\n---\nb: {}\n", all{}, "", []string{":3: there is a second document"}},
+		{"no anchor", "lsp.yaml", "a:\n  settings: *s\n", all{}, "", []string{":2: unknown anchor &s"}},
+		{"anchor in itself", "lsp.yaml", "a:\n  settings: &s {x: *s}\n", all{}, "", []string{":2: unknown anchor &s"}},
+		{"two documents", "lsp.yaml", "a: {}\n---\nb: {}\n", all{}, "", []string{":3: unexpected second document"}},
 		{"infinity", "lsp.yaml", "a:\n  settings: {x: .inf}\n", all{}, "", []string{":2: "}},
 		{"forged line", "lsp.json", `{"a\nlsp.json:9: fine": {"b\u001b[2J": 1}}`, all{"a\nlsp.json:9: fine": {}}, "", []string{`:1: unknown field "b\x1b[2J" of server "a\nlsp.json:9: fine"`}},
 	} {
@@ -170,7 +170,7 @@ func TestRuns(t *testing.T) {
 		{`{"a": {"disabled": false}}`, `server "a" is turned on`},
 		{`{"a": {"disabled": true, "isLinter": true, "warmupTimeoutMs": 1, "supersedes": ["b"], "extensionToLanguage": {".x": "y"}}}`, ""},
 		{`{"idleTimeoutMs": 10000}`, `unused servers are ended after 10s`},
-		{`{"idleTimeoutMs": 0}`, `unused servers are ended never`},
+		{`{"idleTimeoutMs": 0}`, `unused servers are never ended`},
 	} {
 		f := &configfile.File{Path: "lsp.json", Data: []byte(tt.text)}
 		schema.Parse(f)

@@ -33,7 +33,7 @@ type Lspmux struct {
 func (m Lspmux) String() string {
 	switch {
 	case m.Running:
-		return "lspmux runs; rust-analyzer is shared through it"
+		return "lspmux is running; rust-analyzer is shared through it"
 	case m.Path != "":
 		return "lspmux is installed but not used: " + m.Why
 	default:

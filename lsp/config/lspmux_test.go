@@ -57,7 +57,7 @@ func TestLspmux(t *testing.T) {
 		runs, there bool
 		says        string
 	}{
-		{name: "runs", does: "runs", runs: true, there: true, says: "lspmux runs"},
+		{name: "runs", does: "runs", runs: true, there: true, says: "lspmux is running"},
 		{name: "does not run", does: "fails", there: true, says: "connection refused"},
 		{name: "hangs", does: "hangs", there: true, says: "did not answer"},
 		{name: "not on PATH", does: "runs", missing: "program", says: "not on PATH"},

@@ -45,7 +45,7 @@ func checkIdle(value *configfile.Node) (runs, problem string) {
 	case !ok || idle < 0 || idle > 0 && idle < minIdle:
 		return "", fmt.Sprintf("must be a number of milliseconds, at least %d, or 0 for never", minIdle.Milliseconds())
 	case idle == 0:
-		return "unused servers are ended never", ""
+		return "unused servers are never ended", ""
 	default:
 		return "unused servers are ended after " + idle.String(), ""
 	}

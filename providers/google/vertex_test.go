@@ -37,7 +37,7 @@ func TestVertex_Address(t *testing.T) {
 		{"", "", nil, "GOOGLE_CLOUD_PROJECT"},
 		{"", "", map[string]string{"GOOGLE_CLOUD_PROJECT": "p"}, "GOOGLE_CLOUD_LOCATION"},
 		{"", "", map[string]string{"GOOGLE_CLOUD_PROJECT": "p", "GOOGLE_CLOUD_LOCATION": "evil.com/"}, "not a location"},
-		{"", "", map[string]string{"GOOGLE_CLOUD_PROJECT": "../p", "GOOGLE_CLOUD_LOCATION": "global"}, "not the id"},
+		{"", "", map[string]string{"GOOGLE_CLOUD_PROJECT": "../p", "GOOGLE_CLOUD_LOCATION": "global"}, "not a project ID"},
 		{"no url", "k", place, "not a URL"},
 	} {
 		r, _, err := sent(t, google.Vertex{Getenv: env(test.env)}.Open, providers.Config{

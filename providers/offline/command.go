@@ -101,7 +101,7 @@ func (a *answer) command(t *turn, c command) {
 		<-a.ctx.Done()
 		a.fail(context.Cause(a.ctx))
 	default:
-		a.text("There is no command !" + c.name + ". Send a message without commands to see the list.\n")
+		a.text("Unknown command !" + c.name + ". Send a message without commands to see the list.\n")
 	}
 }
 
@@ -221,10 +221,10 @@ var failures = map[providers.ErrorKind]string{
 	providers.KindOverloaded:      "the provider is overloaded (asked for by !fail)",
 	providers.KindServer:          "the provider failed (asked for by !fail)",
 	providers.KindNetwork:         "the connection broke (asked for by !fail)",
-	providers.KindTimeout:         "nothing came for too long (asked for by !fail)",
+	providers.KindTimeout:         "nothing arrived for too long (asked for by !fail)",
 	providers.KindContextOverflow: "the conversation is longer than the model's window (asked for by !fail)",
 	providers.KindInvalid:         "the request is malformed (asked for by !fail)",
-	providers.KindModel:           "there is no such model (asked for by !fail)",
+	providers.KindModel:           "the model does not exist (asked for by !fail)",
 	providers.KindProtocol:        "the answer is invalid (asked for by !fail)",
 }
 

@@ -31,7 +31,7 @@ func (s *state) availability(info *providers.ModelInfo) (source string, why unav
 	}
 	if s.providers[id] == nil {
 		// A session may have the model of a provider that has been removed from models.yml, or whose entry has a mistake.
-		return "", unavailable{providers.KindModel, fmt.Sprintf("there is no provider %q; check models.yml for mistakes, or choose another model", id)}
+		return "", unavailable{providers.KindModel, fmt.Sprintf("unknown provider %q; check models.yml for mistakes, or choose another model", id)}
 	}
 	if to := s.redirects[id]; to == nil || to.ownKeys {
 		if why := s.addressProblem(id, info.API); why != "" {

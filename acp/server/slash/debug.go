@@ -51,7 +51,7 @@ func debugStatus(c *call, d *debug.Debugger) error {
 		}
 	}
 	if len(list.Adapters) == 0 {
-		b.WriteString("- none is installed\n")
+		b.WriteString("- none installed\n")
 	}
 	unused := make([]lsp.Unused, len(list.Unused))
 	for i, u := range list.Unused {
@@ -102,7 +102,7 @@ func debugStop(c *call, d *debug.Debugger, id string) error {
 		fmt.Fprintf(&b, "%s was ended.\n", s.ID())
 	}
 	if b.Len() == 0 {
-		b.WriteString("No debug session of that name is running.\n")
+		b.WriteString("No debug session with that name is running.\n")
 	}
 	return c.say(strings.TrimSuffix(b.String(), "\n"), nil)
 }

@@ -26,7 +26,7 @@ func handoff(c *call) error {
 	if err := log.Close(); err != nil {
 		return c.fail(err)
 	}
-	return c.say("Session "+id+" begins with the text below. Open it from the list of sessions; this one is unchanged.\n\n"+document, nil)
+	return c.say("Session "+id+" begins with the text below. Open it from the session list; this one is unchanged.\n\n"+document, nil)
 }
 
 // createSession creates a session that begins with a document and has the settings of this one. The caller must close its log.

@@ -20,28 +20,28 @@ type builtin struct {
 // builtins lists gjc's own commands in the order in which they are offered.
 func builtins() []builtin {
 	return []builtin{
-		{name: "help", description: "What you can type and what the modes mean", run: help},
+		{name: "help", description: "Show the commands and explain the modes", run: help},
 		{name: "model", description: "Show or change the model", hint: "[provider/id[:level]]", run: changeModel},
 		{name: "mode", description: "Show or change the mode", hint: "[default|strict|plan|auto]", run: changeMode},
-		{name: "thinking", description: "Show or change how much the model reasons", hint: "[level]", run: changeThinking},
+		{name: "thinking", description: "Show or change the thinking level", hint: "[level]", run: changeThinking},
 		{name: "plan", description: "Switch to plan mode, where nothing is changed", hint: "[what to plan]", prompt: planPrompt},
-		{name: "compact", description: "Replace the conversation by a summary, to make room", hint: "[what to keep]", run: compact},
+		{name: "compact", description: "Replace the conversation with a summary, to make room", hint: "[what to keep]", run: compact},
 		{name: "clear", description: "Start the conversation over, in the same session", run: clearContext},
-		{name: "context", description: "How full the model's window is, and of what", run: describeContext},
-		{name: "usage", description: "Tokens and cost of this session", run: describeUsage},
-		{name: "session", description: "This session: title, directories, model, mode", run: describeSession},
+		{name: "context", description: "Show what fills the model's context window", run: describeContext},
+		{name: "usage", description: "Show the tokens and cost of this session", run: describeUsage},
+		{name: "session", description: "Show this session's title, directories, model and mode", run: describeSession},
 		{name: "rename", description: "Name this session", hint: "<title>", run: rename},
 		{name: "fork", description: "Copy this session into a new one", run: fork},
 		{name: "tree", description: "Show the session's branches, or continue from an entry", hint: "[filter | find words | go id [summary] | label id name]", run: tree},
 		{name: "handoff", description: "Start a new session from a summary of this one", hint: "[what matters]", run: handoff},
-		{name: "export", description: "Write the conversation to a file: a page (.html), .md or .json", hint: "[path]", run: export},
+		{name: "export", description: "Export the conversation to an .html, .md or .json file", hint: "[path]", run: export},
 		{name: "dump", description: "Show the conversation as text", run: dump},
 		{name: "todo", description: "Show the plan", run: describePlan},
 		{name: "mcp", description: "Show the MCP servers and their tools, choose tools, or reconnect a server", hint: "[tools [server] | select <all | none | tool…> | reconnect <server>]", run: mcpServers},
-		{name: "lsp", description: "Show the language servers, restart them, or show what they log", hint: "[restart [server] | log [server]]", run: languageServers},
+		{name: "lsp", description: "Show the language servers, restart them, or show their logs", hint: "[restart [server] | log [server]]", run: languageServers},
 		{name: "debug", description: "Show the debug sessions and adapters, or end one", hint: "[stop [session]]", run: debugSessions},
-		{name: "undo", description: "Undo the last change of files by the agent's tools", run: undo},
-		{name: "jobs", description: "Show the background jobs, or end some", hint: "[stop <job>…]", run: jobs},
+		{name: "undo", description: "Undo the last file change by the agent's tools", run: undo},
+		{name: "jobs", description: "Show the background jobs, or stop some", hint: "[stop <job>…]", run: jobs},
 	}
 }
 

@@ -93,7 +93,7 @@ func writeUnused(b *strings.Builder, unused []lsp.Unused, problems []string) {
 			fmt.Fprintf(b, "- %s: %s\n", u.Name, u.Why)
 		}
 		if others > 0 {
-			fmt.Fprintf(b, "- %d more are for projects of other kinds.\n", others)
+			fmt.Fprintf(b, "- %d more are for other kinds of projects.\n", others)
 		}
 	}
 	if len(problems) > 0 {
@@ -155,8 +155,8 @@ func noSuchServer(w *lsp.Workspace, name string) string {
 	}
 	switch {
 	case len(names) == 0:
-		return "No language server has been used in this session yet; they start when they are first needed."
+		return "No language server has been used in this session yet; they start on first use."
 	default:
-		return fmt.Sprintf("There is no language server %q in this session; there are %s.", name, strings.Join(names, ", "))
+		return fmt.Sprintf("No language server %q in this session; the servers are %s.", name, strings.Join(names, ", "))
 	}
 }

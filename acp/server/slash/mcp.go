@@ -45,7 +45,7 @@ func mcpStatus(set *mcp.Set) string {
 		s.WriteString("\n")
 	}
 	for _, cut := range set.Cuts() {
-		fmt.Fprintf(&s, "- %s has more than a model or an editor can be shown: %d tools and %d prompts are left out\n", cut.Server, cut.Tools, cut.Prompts)
+		fmt.Fprintf(&s, "- %s offers more than the limits allow: %d tools and %d prompts are omitted\n", cut.Server, cut.Tools, cut.Prompts)
 	}
 	return s.String()
 }
@@ -85,7 +85,7 @@ func selectMCPTools(c *call, args string) error {
 	case len(names) == 1 && names[0] == "none":
 		names = []string{}
 	case len(names) == 0:
-		return c.say("Use /mcp select all, none, or the names of tools: "+strings.Join(known, ", "), nil)
+		return c.say("Use /mcp select all, none, or tool names: "+strings.Join(known, ", "), nil)
 	default:
 		for _, name := range names {
 			if !slices.Contains(known, name) {
@@ -99,10 +99,10 @@ func selectMCPTools(c *call, args string) error {
 	c.opts().MCP.Select(names)
 	switch {
 	case len(names) == 0:
-		return c.say("The model is offered no MCP tools.", nil)
+		return c.say("The model receives no MCP tools.", nil)
 	case names[0] == AllTools:
-		return c.say("The model is offered all MCP tools.", nil)
+		return c.say("The model receives all MCP tools.", nil)
 	default:
-		return c.say("Of the MCP tools the model is offered "+strings.Join(names, ", ")+".", nil)
+		return c.say("The model receives these MCP tools: "+strings.Join(names, ", ")+".", nil)
 	}
 }

@@ -37,7 +37,7 @@ func promptDescription(p *mcp.Prompt) string {
 			return line
 		}
 	}
-	return "A prompt of the MCP server " + p.Server
+	return "A prompt from the MCP server " + p.Server
 }
 
 func promptHint(p *mcp.Prompt) string {
@@ -100,7 +100,7 @@ func (c *call) fillPrompt(set *mcp.Set, p *mcp.Prompt) (agent.Prepared, error) {
 			case mcp.Link:
 				out.Parts = append(out.Parts, providers.Text{Text: cmp.Or(part.Title, part.Name) + " (" + part.URI + ")"})
 			default:
-				out.Parts = append(out.Parts, providers.Text{Text: "[sound was here; it cannot be heard]"})
+				out.Parts = append(out.Parts, providers.Text{Text: "[audio omitted: audio is not sent to models]"})
 			}
 		}
 	}

@@ -40,7 +40,7 @@ func describeSession(c *call) error {
 	var s strings.Builder
 	fmt.Fprintf(&s, "- Session: %s\n- Title: %s\n- Directory: %s\n", c.session.ID(), orNone(snap.Title), ws.Cwd)
 	for _, dir := range ws.Additional {
-		fmt.Fprintf(&s, "- Further directory: %s\n", dir)
+		fmt.Fprintf(&s, "- Additional directory: %s\n", dir)
 	}
 	fmt.Fprintf(&s, "- Model: %s, thinking %s\n- Mode: %s\n- Messages: %d\n", snap.Model.Ref(), snap.Thinking, snap.Mode, snap.Messages)
 	if used := snap.Usage.Context(); used > 0 {
@@ -70,14 +70,14 @@ func describeContext(c *call) error {
 	case use.Used > 0 && use.Size > 0:
 		fmt.Fprintf(&s, "The last request filled %d of %d tokens (%d%%).\n", use.Used, use.Size, 100*use.Used/use.Size)
 	case use.Size > 0:
-		fmt.Fprintf(&s, "The model's window has %d tokens; none are known to be used yet.\n", use.Size)
+		fmt.Fprintf(&s, "The model's window has %d tokens; its use is not known yet.\n", use.Size)
 	default:
 		s.WriteString("The size of the model's window is unknown.\n")
 	}
 	fmt.Fprintf(&s, "\nThe next request will have about:\n- System prompt: %d tokens\n- Tools: %d tokens (%d tools)\n- Conversation: %d tokens (%d messages)\n",
 		use.System, use.Tools, use.ToolCount, use.Conversation, use.Messages)
 	if spending, err := c.session.Spending(); err == nil && len(spending.Models) > 0 {
-		s.WriteString("\nCost so far: " + costText(spending.Models) + ". /usage has more.\n")
+		s.WriteString("\nCost so far: " + costText(spending.Models) + ". /usage shows details.\n")
 	}
 	return c.say(s.String(), nil)
 }
@@ -146,7 +146,7 @@ func compact(c *call) error {
 	}
 	text := "Compaction complete."
 	if done.Before > 0 {
-		text += fmt.Sprintf(" The conversation had %d tokens and has about %d now.", done.Before, done.After)
+		text += fmt.Sprintf(" The conversation had %d tokens and now has about %d.", done.Before, done.After)
 	}
 	if !c.opts().Session.ShowsCompaction() {
 		text += "\n\n" + done.Summary
@@ -156,7 +156,7 @@ func compact(c *call) error {
 
 // clearContext runs /clear.
 func clearContext(c *call) error {
-	return c.say("The conversation starts over. The session and its settings stay.", c.turn.Clear())
+	return c.say("The conversation starts over. The session keeps its settings.", c.turn.Clear())
 }
 
 // fork runs /fork. The client must open the new session itself, because an agent cannot change the session that a client shows.
@@ -170,5 +170,5 @@ func fork(c *call) error {
 		return c.fail(err)
 	}
 	id := log.ID()
-	return c.say("Forked into session "+id+". Open it from the list of sessions.", log.Close())
+	return c.say("Forked into session "+id+". Open it from the session list.", log.Close())
 }

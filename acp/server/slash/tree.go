@@ -49,7 +49,7 @@ func (c *call) goTo(id, how string) error {
 	case err != nil:
 		return c.fail(err)
 	case !done.Moved:
-		return c.say("The conversation is there already.", nil)
+		return c.say("The conversation is already there.", nil)
 	}
 	var s strings.Builder
 	if done.Leaf == "" {
@@ -84,7 +84,7 @@ func (c *call) label(id, name string) error {
 	case err != nil:
 		return c.fail(err)
 	case name == "":
-		return c.say("Entry "+id+" has no name now.", nil)
+		return c.say("Entry "+id+" no longer has a name.", nil)
 	default:
 		return c.say("Entry "+id+" is now called "+name+".", nil)
 	}
@@ -105,11 +105,11 @@ func (c *call) drawTree(shows func(*treeView, *sessions.TreeNode) bool, words []
 	v := &treeView{leaf: log.Leaf(), shows: shows, words: words}
 	v.draw(v.visible(roots), "")
 	if len(v.lines) == 0 {
-		return c.say("There are no such entries.", nil)
+		return c.say("No entries match.", nil)
 	}
 	text := ""
 	if left := len(v.lines) - maxTreeLines; left > 0 {
-		text = fmt.Sprintf("The first %d entries are left out.\n\n", left)
+		text = fmt.Sprintf("The first %d entries are not shown.\n\n", left)
 		v.lines = v.lines[left:]
 	}
 	return c.say(text+"```\n"+strings.Join(v.lines, "\n")+"\n```", nil)

@@ -17,7 +17,7 @@ func describeUsage(c *call) error {
 		return err
 	}
 	if len(spending.Models) == 0 {
-		return c.say("No model has been asked in this session.", nil)
+		return c.say("No model has been called in this session.", nil)
 	}
 	var s strings.Builder
 	s.WriteString("This session, all branches:\n" + usageLines(spending.Models))
@@ -34,12 +34,12 @@ func describeUsage(c *call) error {
 	}
 	unknown := unpriced(spending.Models)
 	if unknown != "" {
-		s.WriteString("\nThe prices of " + unknown + " are unknown; set `cost` in models.yml. Until then editors receive no cost of this session.\n")
+		s.WriteString("\nThe prices of " + unknown + " are unknown; set `cost` in models.yml. Until then editors receive no cost for this session.\n")
 	}
 	if usd, _, n := agent.Cost(spending.Models); n > 0 {
 		fmt.Fprintf(&s, "\nThe usage of %s is unknown: the provider does not report it, or the answer was cut off before it did.", text.Count(n, "answer"))
 		if unknown == "" && usd > 0 {
-			s.WriteString(" The cost that editors receive is that of the others.")
+			s.WriteString(" The cost that editors receive covers only the others.")
 		}
 		s.WriteString("\n")
 	}
@@ -51,7 +51,7 @@ func describeUsage(c *call) error {
 		fmt.Fprintf(&s, "\n%s cut off: their usage is counted as far as the provider had reported it, which can be less than what you pay.\n", was(cut, "answer"))
 	}
 	if n := spending.Repriced; n > 0 {
-		fmt.Fprintf(&s, "\nFor %s no price is stored; they are counted at current prices.\n", text.Count(n, "older answer"))
+		fmt.Fprintf(&s, "\nNo price is stored for %s; the cost is computed with current prices.\n", text.Count(n, "older answer"))
 	}
 	return c.say(s.String(), nil)
 }
@@ -67,7 +67,7 @@ func usageLines(uses []sessions.Use) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "- Model calls: %d", n)
 	if _, _, unreported := agent.Cost(uses); unreported > 0 {
-		fmt.Fprintf(&s, ", %d of them without a known usage", unreported)
+		fmt.Fprintf(&s, ", %d of them with unknown usage", unreported)
 	}
 	fmt.Fprintf(&s, "\n- Input: %d tokens, and %d read from and %d written to the cache\n", sum.Input, sum.CacheRead, sum.CacheWrite)
 	if all := sum.Input + sum.CacheRead + sum.CacheWrite; sum.CacheRead+sum.CacheWrite > 0 {

@@ -119,7 +119,7 @@ func (c *Change) Write(ctx context.Context, data []byte, text string) error {
 	if now, _, err := toolkit.DecodeText(data); err == nil && now != text {
 		c.Now = now
 		if toolkit.LineFeeds(now) != toolkit.LineFeeds(text) {
-			c.Notes = append(c.Notes, "The editor changed the text on saving, by formatting perhaps; read the file before the next edit.")
+			c.Notes = append(c.Notes, "The editor changed the text while saving it, perhaps by formatting it; read the file before the next edit.")
 		}
 	}
 	return nil

@@ -420,9 +420,9 @@ func (w *WorkspaceChange) remove(ctx context.Context, o *lsp.FileOperation) erro
 	data, err := readSeen(ctx, w.Call, o.Path)
 	switch _, link := toolkit.LinkTarget(w.Call, o.Path); {
 	case o.Directory || err != nil:
-		w.never = w.name(o.Path) + " was deleted and is not kept"
+		w.never = w.name(o.Path) + " was deleted and cannot be restored"
 	case link:
-		w.never = w.name(o.Path) + " was a link, and links are not made again"
+		w.never = w.name(o.Path) + " was a link, and links are not restored"
 	}
 	if info, err := w.Call.FS.Stat(ctx, o.Path); err == nil {
 		w.had[o.Path] = info.Mode()
@@ -433,7 +433,7 @@ func (w *WorkspaceChange) remove(ctx context.Context, o *lsp.FileOperation) erro
 		return fmt.Errorf("%s cannot be deleted: %w", w.name(o.Path), linkReason(err))
 	}
 	w.renamed = append(w.renamed, aside)
-	w.later(w.name(o.Path)+", which lies at "+w.name(aside)+" now", func(ctx context.Context) error {
+	w.later(w.name(o.Path)+", which is now at "+w.name(aside), func(ctx context.Context) error {
 		return w.Call.FS.Rename(ctx, aside, o.Path)
 	})
 	text, _, err := toolkit.DecodeText(data)
@@ -459,7 +459,7 @@ func (w *WorkspaceChange) sweep(ctx context.Context) {
 	defer cancel()
 	for _, path := range w.renamed {
 		if err := w.Call.FS.Remove(ctx, path); err != nil {
-			w.Notes = append(w.Notes, fmt.Sprintf("What was deleted is still there as %s, because it could not be removed: %v", w.name(path), toolkit.Reason(err)))
+			w.Notes = append(w.Notes, fmt.Sprintf("The deleted item still exists as %s because it could not be removed: %v", w.name(path), toolkit.Reason(err)))
 		}
 	}
 	size := 0

@@ -98,7 +98,7 @@ func TestApplyOperations_RollsBack(t *testing.T) {
 		}
 		fails++
 		if err == nil { // the last steps remove renamed files: too late for a rollback
-			if len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "is still there as .gjc-removed-") {
+			if len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "still exists as .gjc-removed-") {
 				t.Errorf("failure %d is not told: %q", n, got.Notes)
 			}
 			continue

@@ -28,7 +28,7 @@ type MismatchError struct {
 
 // Error implements error.
 func (e *MismatchError) Error() string {
-	return fmt.Sprintf("%s: the file has other lines there now", strings.Join(e.Anchors, ", "))
+	return fmt.Sprintf("%s: the file now has different lines there", strings.Join(e.Anchors, ", "))
 }
 
 // Apply finds the positions of the operations in a text. old is the text for which the anchors were made, or nil if it is unknown.

@@ -121,7 +121,7 @@ func Parse(input, path string) ([]Section, error) {
 			op = nil
 		case isOp(line):
 			if len(sections) == 0 {
-				return nil, syntaxError(i+1, "which file? Begin with a line %sPATH", section)
+				return nil, syntaxError(i+1, "no file given; begin with a line %sPATH", section)
 			}
 			next, err := parseOp(line, i+1)
 			if err != nil {
@@ -135,11 +135,11 @@ func Parse(input, path string) ([]Section, error) {
 		case op != nil:
 			op.with = append(op.with, unescape(line))
 		case strings.TrimSpace(line) != "":
-			return nil, syntaxError(i+1, "%q is no operation; one begins with %s, %s or %s", short(line), after, before, replace)
+			return nil, syntaxError(i+1, "%q is not an operation; an operation begins with %s, %s or %s", short(line), after, before, replace)
 		}
 	}
 	if ops == 0 {
-		return nil, syntaxError(1, "there is no operation in it; one begins with %s, %s or %s", after, before, replace)
+		return nil, syntaxError(1, "no operations; an operation begins with %s, %s or %s", after, before, replace)
 	}
 	for i := range sections {
 		s := &sections[i]
@@ -208,7 +208,7 @@ func parseOp(line string, number int) (*Op, error) {
 		o.first, ok = parseAnchor(line)
 	}
 	if !ok {
-		return nil, syntaxError(number, "%q has no anchor; one is a line number with its two letters, as 12ab, or %s, or %s. A line of text that begins with %s needs a \\ before it",
+		return nil, syntaxError(number, "%q has no anchor; an anchor is a line number with its two letters, such as 12ab, or %s, or %s. A text line that begins with %s needs a \\ before it",
 			short(line), begin, end, o.kind)
 	}
 	return o, nil

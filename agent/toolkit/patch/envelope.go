@@ -142,7 +142,7 @@ func (p *envelope) file(line string) (*File, error) {
 	}
 	path, ok := strings.CutPrefix(line, updateFile)
 	if !ok {
-		return nil, syntaxError(start, "%q is none of %q, %q and %q", short(line), strings.TrimSpace(addFile), strings.TrimSpace(updateFile), strings.TrimSpace(deleteFile))
+		return nil, syntaxError(start, "unexpected %q; want %q, %q or %q", short(line), strings.TrimSpace(addFile), strings.TrimSpace(updateFile), strings.TrimSpace(deleteFile))
 	}
 	p.at++
 	f := &File{Path: strings.TrimSpace(path)}
@@ -159,7 +159,7 @@ func (p *envelope) file(line string) (*File, error) {
 		return nil, err
 	}
 	if len(f.Hunks) == 0 && f.MoveTo == "" {
-		return nil, syntaxError(start, "the update of %s has no hunk; one begins with @@", f.Path)
+		return nil, syntaxError(start, "the update of %s has no hunk; a hunk begins with @@", f.Path)
 	}
 	return f, p.named(f, start)
 }
@@ -221,7 +221,7 @@ func (p *envelope) hunks(f *File) error {
 				h = &Hunk{Number: len(f.Hunks) + 1}
 			}
 			if !h.body(line) {
-				return syntaxError(p.at+1, "%q must begin with a blank, - or +", short(line))
+				return syntaxError(p.at+1, "%q must begin with a space, - or +", short(line))
 			}
 			raw = append(raw, line)
 		}

@@ -48,7 +48,7 @@ func ParseUnified(diff string) ([]Hunk, error) {
 				continue
 			}
 			if line[0] != ' ' && line[0] != '-' && line[0] != '+' {
-				return nil, syntaxError(i+1, "%q is no hunk; one begins with @@, and its lines with a blank, - or +", short(line))
+				return nil, syntaxError(i+1, "%q is not a hunk; a hunk begins with @@, and its lines with a space, - or +", short(line))
 			}
 			hunks = append(hunks, Hunk{Number: 1})
 			h = &hunks[0]
@@ -58,7 +58,7 @@ func ParseUnified(diff string) ([]Hunk, error) {
 			return nil, syntaxError(i+1, "%q begins another file; give each file its own diff", short(line))
 		default:
 			if !h.body(line) {
-				return nil, syntaxError(i+1, "%q must begin with a blank, - or +", short(line))
+				return nil, syntaxError(i+1, "%q must begin with a space, - or +", short(line))
 			}
 			raw = append(raw, line)
 			if line == "" || line[0] != '+' && line[0] != '\\' {
@@ -70,7 +70,7 @@ func ParseUnified(diff string) ([]Hunk, error) {
 		}
 	}
 	if h == nil {
-		return nil, syntaxError(1, "there is no hunk in it; one begins with @@")
+		return nil, syntaxError(1, "no hunks; a hunk begins with @@")
 	}
 	return hunks, end(strings.Count(diff, "\n"))
 }

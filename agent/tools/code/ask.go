@@ -122,7 +122,7 @@ func joinOnce(errs []error) error {
 type lackError struct{ server, method string }
 
 func (e *lackError) Error() string {
-	return fmt.Sprintf("%s does not support %s; the action capabilities shows what it can do", e.server, e.method)
+	return fmt.Sprintf("%s does not support %s; use the action capabilities to see what it supports", e.server, e.method)
 }
 
 func (c *lspCall) askOne(ctx context.Context, s *lsp.Server, method string, fn asker) (enough bool, err error) {
@@ -154,7 +154,7 @@ func lacking(err error) error {
 // holdError reports a file that could not be opened in any server, for example because it was deleted.
 func (c *lspCall) holdError(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return &toolkit.MissingError{Text: "File not found: " + c.name(c.path) + " does not exist any more"}
+		return &toolkit.MissingError{Text: "File not found: " + c.name(c.path) + " no longer exists"}
 	}
 	return err
 }
@@ -166,7 +166,7 @@ func (c *lspCall) awaitLoading(ctx context.Context, s *lsp.Server) {
 		most = min(most, time.Until(end)*3/4)
 	}
 	if !s.WaitIdle(ctx, most) {
-		c.note(s.Name() + " is still loading the project; this may not be all that it knows.")
+		c.note(s.Name() + " is still loading the project; the result may be incomplete.")
 	}
 }
 

@@ -101,7 +101,7 @@ func (c *lspCall) diagnosed(ctx context.Context, doc *lsp.Document) []protocol.D
 	defer cancel()
 	list, fresh, err := doc.Diagnostics(limited)
 	if !fresh || err != nil {
-		c.note(fmt.Sprintf("%s has not told the problems of %s yet; there may be more for them.", doc.Server.Name(), c.name(doc.Path)))
+		c.note(fmt.Sprintf("%s has not reported the diagnostics of %s yet; there may be more actions for them.", doc.Server.Name(), c.name(doc.Path)))
 	}
 	return list
 }
@@ -293,7 +293,7 @@ func planCodeActions(ctx context.Context, c *lspCall, plan *agent.CallPlan) erro
 	c.call.Prepared = prepared(p)
 	if p.command != nil {
 		plan.Effects = append(plan.Effects, approval.Effect{Action: approval.ActionEdit, Path: c.path, Title: plan.Title},
-			toolkit.ServerEffect(fmt.Sprintf("Run %q of %s, which may change files of the workspace", a.Title, a.server.Name()), a.server.Name(), a.Title, string(a.Command)))
+			toolkit.ServerEffect(fmt.Sprintf("Run %q of %s, which may change files in the workspace", a.Title, a.server.Name()), a.server.Name(), a.Title, string(a.Command)))
 	}
 	return nil
 }
@@ -343,7 +343,7 @@ func (p *preparedAction) resolve(ctx context.Context, c *lspCall, a *codeAction)
 		case edit.Empty():
 			return fmt.Errorf("%q needs %s, an editor command that %s does not run itself; make the change with edit", a.Title, p.command.Command, s.Name())
 		default:
-			p.edit.notes = append(p.edit.notes, fmt.Sprintf("Behind the edit the action has %s, a command of an editor's, which was not run.", p.command.Command))
+			p.edit.notes = append(p.edit.notes, fmt.Sprintf("The action also has %s, an editor command, which was not run.", p.command.Command))
 		}
 		p.command = nil
 	}
@@ -375,7 +375,7 @@ func (p *preparedAction) run(ctx context.Context, c *lspCall) (*agent.Result, er
 	said, err := c.execute(ctx, p.server, p.command, all)
 	text += said
 	if err != nil {
-		c.notes = append(c.notes, "The command of the action failed: "+err.Error())
+		c.notes = append(c.notes, "The action's command failed: "+err.Error())
 		if len(all.Content) == 0 {
 			return nil, err
 		}

@@ -133,7 +133,7 @@ func (c *lspCall) diagnosedPaths(ctx context.Context) (paths []string, note stri
 		return nil
 	})
 	if more > 0 {
-		note = fmt.Sprintf("Only the first %d files were looked at; %s match too. Narrow the glob for those.", maxDiagnosedFiles, text.Count(more, "more file"))
+		note = fmt.Sprintf("Only the first %d files were checked; %s match. Narrow the glob to check those.", maxDiagnosedFiles, text.Count(more, "more file"))
 	}
 	return paths, note, err
 }
@@ -358,7 +358,7 @@ func (w *workspaceDiagnostics) run(ctx context.Context, c *lspCall) (*agent.Resu
 	case len(known) > 0:
 		fmt.Fprintf(&b, "No issues found (%s)\n", strings.Join(known, ", "))
 	case len(w.servers) > 0:
-		b.WriteString("The language servers have told of no problems so far; they know the files that were looked at, not the whole workspace.\n")
+		b.WriteString("The language servers have reported no problems so far; they know only the files that were opened, not the whole workspace.\n")
 	}
 	for _, r := range reports {
 		for i := range r.Diagnostics {

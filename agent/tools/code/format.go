@@ -38,7 +38,7 @@ func planFormat(ctx context.Context, c *lspCall, plan *agent.CallPlan) error {
 		}
 		edit := lsp.WorkspaceEdit{Changes: []lsp.DocumentChange{&lsp.TextDocumentEdit{URI: uriOf(c.path), Edits: edits}}}
 		e.ops, err = edit.Plan(c.surroundings(ctx, s.Encoding(), map[string]*lsp.Document{c.path: doc}))
-		e.none = c.name(c.path) + " is formatted already (" + s.Name() + ")"
+		e.none = c.name(c.path) + " is already formatted (" + s.Name() + ")"
 		return err == nil, err
 	})
 	if err != nil {

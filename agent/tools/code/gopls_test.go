@@ -98,7 +98,7 @@ func TestLSP_GoplsReads(t *testing.T) {
 			[]string{"Found 1 definition:\nshape/shape.go:19:6\n  18: // Sum adds the areas of shapes.\n  19: func Sum(shapes []Shape) float64 {\n  20: "},
 		},
 		{"definition after a character of two bytes", toolstest.Input{"action": "definition", "file": "main.go", "line": 12, "symbol": "shape.Sum"}, []string{"shape/shape.go:19:6"}},
-		{"definition without a line", toolstest.Input{"action": "definition", "file": "helper.go", "symbol": "Sum"}, []string{"shape/shape.go:19:6", "[No line was given: Sum was taken from line 7.]"}},
+		{"definition without a line", toolstest.Input{"action": "definition", "file": "helper.go", "symbol": "Sum"}, []string{"shape/shape.go:19:6", "[No line was given; using Sum on line 7.]"}},
 		{"definition outside", toolstest.Input{"action": "definition", "file": "main.go", "line": 11, "symbol": "Println"}, []string{"fmt/print.go:"}},
 		{"type definition", toolstest.Input{"action": "type_definition", "file": "main.go", "line": 11, "symbol": "list"}, []string{"type definition"}},
 		{"implementation", toolstest.Input{"action": "implementation", "file": "shape/shape.go", "line": 5, "symbol": "Shape"}, []string{"Found 1 implementation:\nshape/shape.go:10:6"}},
@@ -276,7 +276,7 @@ func TestLSP_GoplsFormat(t *testing.T) {
 	toolstest.Contains(t, res.Text, "Applied format:\n", "-func untidy()   {")
 	toolstest.Same(t, "untidy.go", w.Disk(t, "untidy.go"), "package main\n\nfunc untidy() {\n\tx := 1\n\t_ = x\n}\n")
 	res = lspEdits(t, w, toolstest.Input{"action": "format", "file": "untidy.go"})
-	toolstest.Contains(t, res.Text, "untidy.go is formatted already (gopls)")
+	toolstest.Contains(t, res.Text, "untidy.go is already formatted (gopls)")
 }
 
 func TestLSP_GoplsRenameFile(t *testing.T) {

@@ -88,7 +88,7 @@ func runCallHierarchy(ctx context.Context, c *lspCall) (*agent.Result, error) {
 		directions: [2]string{"incoming", "outgoing"},
 		methods:    [2]string{"callHierarchy/incomingCalls", "callHierarchy/outgoingCalls"},
 		headlines:  [2]string{"called by", "calls"},
-		none:       "No function whose calls could be listed here",
+		none:       "No function here whose calls can be listed",
 		entries: func(raw jsonx.Raw) ([]hierarchyEntry, error) {
 			calls, err := decodeList[struct {
 				From       jsonx.Raw  `json:"from"`
@@ -124,7 +124,7 @@ func runTypeHierarchy(ctx context.Context, c *lspCall) (*agent.Result, error) {
 		directions: [2]string{"supertypes", "subtypes"},
 		methods:    [2]string{"typeHierarchy/supertypes", "typeHierarchy/subtypes"},
 		headlines:  [2]string{"supertypes", "subtypes"},
-		none:       "No type whose hierarchy could be listed here",
+		none:       "No type here whose hierarchy can be listed",
 		entries: func(raw jsonx.Raw) ([]hierarchyEntry, error) {
 			items, err := decodeItems(raw)
 			var list []hierarchyEntry
@@ -161,7 +161,7 @@ func runHierarchy(ctx context.Context, c *lspCall, h *hierarchy) (*agent.Result,
 				}
 				err := lacking(c.branch(ctx, &b, s, h, n, roots[i].raw))
 				if lack, ok := errors.AsType[*lackError](err); ok && len(wanted) > 1 { // the other direction is still useful
-					fmt.Fprintf(&b, "  %s: not known, %s does not support %s\n", h.headlines[n], lack.server, lack.method)
+					fmt.Fprintf(&b, "  %s: unknown, %s does not support %s\n", h.headlines[n], lack.server, lack.method)
 					continue
 				}
 				if err != nil {

@@ -75,7 +75,7 @@ func runSignature(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.result(ctx, cmp.Or(b.String(), "No signature here. Give line and symbol of a function where it is called; hover describes it elsewhere.")), nil
+	return c.result(ctx, cmp.Or(b.String(), "No signature here. Give the line and symbol of a function where it is called; use hover elsewhere.")), nil
 }
 
 // afterParenthesis returns the offset after the parenthesis that follows a symbol, or -1.

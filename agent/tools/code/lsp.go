@@ -34,7 +34,7 @@ const (
 
 type lspInput struct {
 	Action    string  `json:"action" jsonschema:"diagnostics, definition, type_definition, implementation, references, hover, signature, symbols, call_hierarchy, type_hierarchy, rename, rename_file, code_actions, format, inlay_hints, folding, status, capabilities, reload or request"`
-	File      string  `json:"file,omitzero" jsonschema:"path; for diagnostics a glob too; * for the workspace"`
+	File      string  `json:"file,omitzero" jsonschema:"path; for diagnostics also a glob; * for the workspace"`
 	Line      int     `json:"line,omitzero" jsonschema:"line of the symbol, from 1"`
 	Symbol    string  `json:"symbol,omitzero" jsonschema:"name on that line; name#2 for the second occurrence on it"`
 	Query     string  `json:"query,omitzero" jsonschema:"symbols: what to look for; code_actions: kind filter, or the action to apply; request: the LSP method"`

@@ -223,7 +223,7 @@ func TestLSP_RenameFileOfTwoServers(t *testing.T) {
 	res := lspEdits(t, w, toolstest.Input{"action": "rename_file", "file": "dir", "new_name": "new"},
 		approval.Effect{Action: approval.ActionMove, Paths: []string{w.Path("dir"), w.Path("new")}}, approval.Effect{Action: approval.ActionEdit, Path: w.Path("use.x")})
 	toolstest.Same(t, "the disk", toolstest.Tree(t, w), map[string]string{"new/": "", "new/a.x": "a\n", "new/b.y": "b\n", "use.x": "𝄞 new/a new/b\n"})
-	toolstest.Contains(t, res.Text, "  use.x: 2 edits\n  RENAME dir → new\n", "[Server notes:\nthree: workspace/willRenameFiles: not now]", "[1 edit of further servers were left out")
+	toolstest.Contains(t, res.Text, "  use.x: 2 edits\n  RENAME dir → new\n", "[Server notes:\nthree: workspace/willRenameFiles: not now]", "[1 edit of other servers were omitted")
 	toolstest.Contains(t, receivedBy(t, specs[0]), `"files":[{"oldUri":"`+fileURI(w.Path("dir/a.x"))+`","newUri":"`+fileURI(w.Path("new/a.x"))+`"}]`, `"method":"workspace/didRenameFiles"`)
 	toolstest.Contains(t, receivedBy(t, specs[1]), `"files":[{"oldUri":"`+fileURI(w.Path("dir"))+`","newUri":"`+fileURI(w.Path("new"))+`"}]`)
 	if h := receivedBy(t, specs[3]); strings.Contains(h, "RenameFiles") {
@@ -333,7 +333,7 @@ func TestLSP_LongAnswer(t *testing.T) {
 	if len(res.Text) > 52<<10 || !strings.HasPrefix(res.Text, "```x\nx\n```\n\nlong line\n") {
 		t.Errorf("%d bytes: %.60q", len(res.Text), res.Text)
 	}
-	toolstest.Contains(t, res.Text, "KiB left out. All of it is in artifact://1; read takes line ranges of it.]")
+	toolstest.Contains(t, res.Text, "KiB left out. The full text is in artifact://1; use read with line ranges of it.]")
 }
 
 // The file is deleted while the server is working.

@@ -101,7 +101,7 @@ func firstSpot(text *lsp.Text, file, name string, nth int) (*spot, error) {
 		return nil, fmt.Errorf("symbol %q occurrence %d is out of bounds in %s (found %d)", name, nth, file, len(all))
 	}
 	s := all[nth-1]
-	s.note = fmt.Sprintf("No line was given: %s was taken from line %d.", name, s.line+1)
+	s.note = fmt.Sprintf("No line was given; using %s on line %d.", name, s.line+1)
 	return &s, nil
 }
 

@@ -125,7 +125,7 @@ func planRenameFile(ctx context.Context, c *lspCall, plan *agent.CallPlan) error
 		e.notes = append(e.notes, "Server notes:\n"+strings.Join(r.failed, "\n"))
 	}
 	if r.discarded > 0 {
-		e.notes = append(e.notes, text.Count(r.discarded, "edit")+" of further servers were left out, because another server changes the same text.")
+		e.notes = append(e.notes, text.Count(r.discarded, "edit")+" of other servers were omitted because another server changes the same text.")
 	}
 	c.prepare(ctx, plan, e)
 	return nil
@@ -228,7 +228,7 @@ func (r *fileRename) edits(ctx context.Context) (*lsp.WorkspaceEdit, error) {
 	}
 	c.asked = ""
 	if len(servers) == 0 {
-		c.notes = append(c.notes, "No language server was there to say what refers to it: nothing but the name is changed.")
+		c.notes = append(c.notes, "No language server is available to find references to it, so only the name is changed.")
 	}
 	return joined, nil
 }

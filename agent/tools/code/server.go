@@ -41,7 +41,7 @@ func runLSPStatus(ctx context.Context, c *lspCall) (*agent.Result, error) {
 		fmt.Fprintf(&b, "- %s: %s\n", u.Name, u.Why)
 	}
 	if len(list.Problems) > 0 {
-		fmt.Fprintf(&b, "\nProblems of the configuration:\n- %s\n", strings.Join(list.Problems, "\n- "))
+		fmt.Fprintf(&b, "\nConfiguration problems:\n- %s\n", strings.Join(list.Problems, "\n- "))
 	}
 	if m, ok := c.w.Catalog().(interface {
 		LspmuxStatus(ctx context.Context) string

@@ -29,7 +29,7 @@ func TestLSP_UnknownMethods(t *testing.T) {
 		return in
 	}
 	res := toolstest.Run(t, w, "lsp", place("call_hierarchy", nil))
-	toolstest.Same(t, "calls", res.Text, "function one a.x:1:1\n  called by:\n    function one a.x:1:1 (call at line 1)\n  calls: not known, fake does not support callHierarchy/outgoingCalls")
+	toolstest.Same(t, "calls", res.Text, "function one a.x:1:1\n  called by:\n    function one a.x:1:1 (call at line 1)\n  calls: unknown, fake does not support callHierarchy/outgoingCalls")
 	err := toolstest.Fails(t, w, "lsp", place("call_hierarchy", toolstest.Input{"direction": "outgoing"}))
 	toolstest.Contains(t, err.Error(), "fake does not support callHierarchy/outgoingCalls")
 	err = toolstest.Fails(t, w, "lsp", place("type_hierarchy", nil))
@@ -107,5 +107,5 @@ func TestLSP_FormatsUnsaid(t *testing.T) {
 func TestLSP_CodeActionsBeforeProblems(t *testing.T) {
 	w, _ := serverWorld(t, map[string]string{"a.x": "one\n"}, serverScript{Silent: true, Capabilities: provides("codeActionProvider")})
 	res := toolstest.Run(t, w, "lsp", toolstest.Input{"action": "code_actions", "file": "a.x", "timeout": 5})
-	toolstest.Same(t, "text", res.Text, "No code actions available\n\n[fake has not told the problems of a.x yet; there may be more for them.]")
+	toolstest.Same(t, "text", res.Text, "No code actions available\n\n[fake has not reported the diagnostics of a.x yet; there may be more actions for them.]")
 }

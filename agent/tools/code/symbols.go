@@ -133,7 +133,7 @@ func runWorkspaceSymbols(ctx context.Context, c *lspCall) (*agent.Result, error)
 	}
 	if over := len(all) - maxSymbols; over > 0 {
 		all = all[:maxSymbols]
-		c.notes = append(c.notes, fmt.Sprintf("%d more are left out; a longer query finds less.", over))
+		c.notes = append(c.notes, fmt.Sprintf("%d more are not shown; use a longer query.", over))
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Found %s matching %q:\n", text.Count(len(all), "symbol"), c.in.Query)

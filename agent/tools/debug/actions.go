@@ -102,7 +102,7 @@ func aboutVariable(c *debugCall) string { return c.in.Name }
 
 // The advice for actions that an adapter does not support.
 const (
-	insteadOfData        = "Set breakpoints with a condition where the variable is changed instead"
+	insteadOfData        = "Set conditional breakpoints where the variable changes instead"
 	insteadOfSet         = "Try evaluate with an assignment instead"
 	insteadOfBack        = "Restart the program and stop earlier instead"
 	insteadOfGoto        = "Use run_to to go forward, or restart"
@@ -141,7 +141,7 @@ func allDebugActions() []debugAction {
 		{name: "reverse_continue", title: "Run backwards", resumes: true, run: runStep, command: "reverseContinue", verb: "Reverse continue", instead: insteadOfBack},
 		{name: "step_in_targets", title: "Functions to step into", kind: read, run: runStepInTargets, instead: "Use run_to with a line in the function, or step_in"},
 		{name: "restart_frame", title: "Restart frame", resumes: true, run: runStep, command: "restartFrame", verb: "Restart frame", instead: insteadOfBack},
-		{name: "goto_targets", title: "Places to go to", kind: read, needs: []string{needsLine}, run: runGotoTargets, instead: insteadOfGoto},
+		{name: "goto_targets", title: "Goto targets", kind: read, needs: []string{needsLine}, run: runGotoTargets, instead: insteadOfGoto},
 		{name: "goto", title: "Go to", about: aboutGoto, needs: []string{"target, or file and line,"}, run: runStep, command: "goto", verb: "Goto", instead: insteadOfGoto},
 		{name: "pause", title: "Pause the program", run: runPause},
 
@@ -235,7 +235,7 @@ func aboutAttach(c *debugCall) string {
 	case c.in.PID != 0:
 		return "process " + strconv.Itoa(c.in.PID)
 	case c.in.Listen:
-		return "what connects to port " + strconv.Itoa(c.in.Port)
+		return "the next connection to port " + strconv.Itoa(c.in.Port)
 	case c.in.Port != 0:
 		return address(c.in)
 	default:

@@ -38,7 +38,7 @@ func (c launcher) adapter(ctx context.Context, w dap.Wanted) (*dap.Spec, error) 
 	if t, ok := catalog.(trustingAdapters); ok {
 		err := toolkit.AskTrust(ctx, c.call, toolkit.TrustQuestion{
 			Title:     "Trust this workspace to start its own debug adapters?",
-			Text:      "Files of this workspace name programs that gjc would start to debug with:",
+			Text:      "Files in this workspace name programs that gjc would start for debugging:",
 			Untrusted: func() (*trust.Subject, error) { return t.UntrustedFor(ctx, w) },
 			Answer:    t.Answer,
 		})

@@ -62,7 +62,7 @@ func runRemoveBreakpoint(ctx context.Context, c *debugCall) (*agent.Result, erro
 		return nil, err
 	}
 	if len(c.session.Breakpoints()) == before {
-		c.notes = append(c.notes, "There was none at this place.")
+		c.notes = append(c.notes, "There was no breakpoint there.")
 	}
 	return c.result(ctx, c.listText(&b, list, false)), nil
 }
@@ -221,7 +221,7 @@ func runExceptionBreakpoints(ctx context.Context, c *debugCall) (*agent.Result, 
 	kind := &dap.Breakpoint{Kind: dap.ExceptionBreakpoint}
 	switch {
 	case c.session == nil && in.Filters == nil:
-		return c.result(ctx, "The adapter lists its exceptions once a program is launched. Common ones: raised, uncaught (debugpy); cpp_throw, cpp_catch (lldb-dap); all, uncaught (js-debug). filters keeps some for the next launch."), nil
+		return c.result(ctx, "The adapter lists its exceptions once a program is launched. Common ones: raised, uncaught (debugpy); cpp_throw, cpp_catch (lldb-dap); all, uncaught (js-debug). use filters to keep some for the next launch."), nil
 	case c.session == nil:
 		for _, b := range c.debugger.Planned() {
 			if b.Kind == dap.ExceptionBreakpoint {

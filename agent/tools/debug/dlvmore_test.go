@@ -46,7 +46,7 @@ func TestDebug_DelveBreakpoints(t *testing.T) {
 		{"set_breakpoint", toolstest.Input{"file": "sum/sum.go", "line": 7, "condition": "i == 1"}, []string{"Breakpoints for sum/sum.go:", "- line 7: verified if i == 1"}},
 		{"continue", nil, []string{"Continue stopped at sum/sum.go:7", "i = 1", "Stop reason: breakpoint"}},
 		{"remove_breakpoint", toolstest.Input{"file": "sum/sum.go", "line": 7}, []string{"Breakpoints for sum/sum.go:\n(none)"}},
-		{"remove_breakpoint", toolstest.Input{"file": "sum/sum.go", "line": 7}, []string{"There was none"}},
+		{"remove_breakpoint", toolstest.Input{"file": "sum/sum.go", "line": 7}, []string{"There was no breakpoint there"}},
 		{"set_breakpoint", toolstest.Input{"file": "sum/sum.go", "line": 2}, []string{"- line 2: pending", "could not find"}},
 		{"remove_breakpoint", toolstest.Input{"file": "sum/sum.go", "line": 2}, []string{"(none)"}},
 		{"set_breakpoint", toolstest.Input{"file": "main.go", "line": 25, "log_message": "total is {total}"}, []string{`- line 25: verified logs "total is {total}"`}},
@@ -128,7 +128,7 @@ func TestDebug_DelveRunsOn(t *testing.T) {
 	toolstest.Contains(t, runAction(t, w, "set_breakpoint", toolstest.Input{"file": "main.go", "line": 20}), "- line 20: verified")
 	toolstest.Contains(t, runAction(t, w, "continue", nil), "Continue stopped at main.go:20")
 	toolstest.Contains(t, runAction(t, w, "remove_breakpoint", toolstest.Input{"file": "main.go", "line": 20}), "(none)")
-	toolstest.Contains(t, runAction(t, w, "run_to", toolstest.Input{"file": "main.go", "line": 25, "timeout": 5}), "Program is still running after 5s", "The breakpoint for run_to is removed")
+	toolstest.Contains(t, runAction(t, w, "run_to", toolstest.Input{"file": "main.go", "line": 25, "timeout": 5}), "Program is still running after 5s", "The breakpoint for run_to was removed")
 	toolstest.Contains(t, runAction(t, w, "pause", nil), "Program paused")
 	toolstest.Contains(t, runAction(t, w, "breakpoints", nil), "Exception breakpoints:")
 	if text := runAction(t, w, "breakpoints", nil); strings.Contains(text, "line 25") {
@@ -148,11 +148,11 @@ func TestDebug_DelveRunTo(t *testing.T) {
 	stoppedAt(t, w, 23)
 	runAction(t, w, "set_breakpoint", toolstest.Input{"file": "sum/sum.go", "line": 5})
 	runAction(t, w, "set_breakpoint", toolstest.Input{"file": "main.go", "line": 25, "condition": "total == 99"})
-	toolstest.Contains(t, runAction(t, w, "run_to", toolstest.Input{"file": "main.go", "line": 25}), "It stopped elsewhere before it came to main.go:25.", "Run to line stopped at sum/sum.go:5")
+	toolstest.Contains(t, runAction(t, w, "run_to", toolstest.Input{"file": "main.go", "line": 25}), "It stopped elsewhere before it reached main.go:25.", "Run to line stopped at sum/sum.go:5")
 	toolstest.Contains(t, runAction(t, w, "run_to", toolstest.Input{"file": "main.go", "line": 25}), "Run to line stopped at main.go:25.")
 	toolstest.Contains(t, runAction(t, w, "breakpoints", nil), "- line 25: verified if total == 99", "- line 23: verified")
 	toolstest.Contains(t, actionFails(t, w, "run_to", toolstest.Input{"file": "sum/sum.go", "line": 2}), "no loaded code at sum/sum.go:2", "The program was not resumed.")
-	toolstest.Contains(t, runAction(t, w, "run_to", toolstest.Input{"file": "sum/sum.go", "line": 9}), "The program ended before it came to sum/sum.go:9.")
+	toolstest.Contains(t, runAction(t, w, "run_to", toolstest.Input{"file": "sum/sum.go", "line": 9}), "The program ended before it reached sum/sum.go:9.")
 }
 
 func TestDebug_DelveStopsAtAPanic(t *testing.T) {
@@ -199,7 +199,7 @@ func TestDebug_DelveBadLaunches(t *testing.T) {
 	w.Put(t, "broken/broken.go", "package main\n\nfunc main() { undefined() }\n")
 	w.Put(t, "text.txt", "no program\n")
 	toolstest.Contains(t, actionFails(t, w, "launch", toolstest.Input{"program": "mian.go"}), "launch program not found", "did you mean main.go?")
-	toolstest.Contains(t, actionFails(t, w, "launch", toolstest.Input{"program": "broken"}), "launch failed", "undefined: undefined", "Fix what the compiler says")
+	toolstest.Contains(t, actionFails(t, w, "launch", toolstest.Input{"program": "broken"}), "launch failed", "undefined: undefined", "Fix the compiler errors")
 	toolstest.Contains(t, actionFails(t, w, "launch", toolstest.Input{"program": ".", "cwd": "nowhere"}), "working directory does not exist")
 	toolstest.Contains(t, actionFails(t, w, "launch", toolstest.Input{"program": ".", "adapter": "dlw"}), `Unknown debugger adapter "dlw"`, `Did you mean "dlv"?`)
 	toolstest.Contains(t, actionFails(t, w, "launch", toolstest.Input{"program": ".", "mode": "fast"}), `unknown mode "fast"; dlv has debug`)
@@ -207,7 +207,7 @@ func TestDebug_DelveBadLaunches(t *testing.T) {
 	toolstest.Contains(t, actionFails(t, w, "attach", toolstest.Input{"pid": 1 << 22}), "there is no process 4194304")
 	toolstest.Contains(t, actionFails(t, w, "attach", toolstest.Input{"pid": os.Getpid()}), "gjc itself")
 	toolstest.Contains(t, actionFails(t, w, "attach", toolstest.Input{"pid": 1, "port": 2}), "either pid or port")
-	toolstest.Contains(t, runAction(t, w, "launch", toolstest.Input{"program": "."}), "It stands before its own first line")
+	toolstest.Contains(t, runAction(t, w, "launch", toolstest.Input{"program": "."}), "It is stopped before its own first line")
 	runAction(t, w, "terminate", nil)
 	if open := w.Debugger.Sessions.Sessions(); len(open) > 2 {
 		t.Errorf("%d sessions", len(open))

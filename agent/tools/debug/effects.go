@@ -77,7 +77,7 @@ func (c *debugCall) actionEffects(bare bool) (list []sideEffect) {
 		}
 	case "completions":
 		if text := strings.TrimRight(in.Expression, "."); text != "" && !plainExpression(text, bare) {
-			exact("Complete, which may evaluate:\n" + in.Expression)
+			exact("Complete, which may evaluate the expression:\n" + in.Expression)
 		}
 	case "data_breakpoint_info":
 		if !plainExpression(in.Name, bare) {
@@ -94,7 +94,7 @@ func (c *debugCall) actionEffects(bare bool) (list []sideEffect) {
 	case "custom_request":
 		exact("Debug adapter request " + in.Command + "\n" + string(in.Arguments))
 	case "goto":
-		list = append(list, c.sideEffect(c.title(), c.title()+": what lies between is not run.", "jumps in "+c.programName(), "goto"))
+		list = append(list, c.sideEffect(c.title(), c.title()+": the code in between does not run.", "jumps in "+c.programName(), "goto"))
 	case "read_memory", "disassemble":
 		if !plainReference(in.MemoryReference) {
 			exact(c.title())
@@ -120,7 +120,7 @@ func (c *debugCall) assignment(bare bool) sideEffect {
 	}
 	shown := target + " = " + string(in.Value)
 	if plain && plainExpression(string(in.Value), bare) {
-		return c.sideEffect(c.title(), shown, "changes of variables of "+c.programName(), "variables")
+		return c.sideEffect(c.title(), shown, "changes to variables of "+c.programName(), "variables")
 	}
 	return c.exactly(shown)
 }

@@ -38,21 +38,21 @@ func (c *debugCall) worded(ctx context.Context, err error) error {
 			text += ". Use pause first, or continue to wait for the next stop"
 		}
 	case errors.Is(err, dap.ErrStale):
-		text += ". Frames, scopes and variables are good until the program runs on: run stack_trace and scopes again"
+		text += ". Frames, scopes and variables are valid until the program continues: run stack_trace and scopes again"
 	case errors.Is(err, dap.ErrUnknownHandle):
-		text += ". The ids are those that stack_trace (frame_id), scopes (scope_id) and variables (variable_ref) show"
+		text += ". Take the IDs from stack_trace (frame_id), scopes (scope_id) and variables (variable_ref)"
 	case errors.Is(err, dap.ErrUnsupported):
 		if c.action.instead != "" {
 			text += ". " + c.action.instead
 		}
 	case errors.Is(err, dap.ErrAdapterDied):
 		text += ". Its program is gone too: launch it again"
-	case errors.Is(err, dap.ErrTerminated) && strings.Contains(text, "again to go on"):
+	case errors.Is(err, dap.ErrTerminated) && strings.Contains(text, "again to continue"):
 	case errors.Is(err, dap.ErrTerminated):
 		if s := c.session; s != nil {
 			text += ": " + strings.TrimRight(ending(s.Peek()), ".")
 		}
-		text += ". Launch it again to go on"
+		text += ". Launch it again to continue"
 	case errors.Is(err, dap.ErrNoSession):
 		return err
 	default:
@@ -82,7 +82,7 @@ func (c *debugCall) sessionState() string {
 	if c.session == nil || c.session.State() == dap.StateTerminated {
 		return " Try again with a longer timeout."
 	}
-	return fmt.Sprintf(" Session %s is kept and is %s; try again with a longer timeout, pause it, or terminate it.", c.session.ID(), c.session.State())
+	return fmt.Sprintf(" Session %s still exists and is %s; try again with a longer timeout, pause it, or terminate it.", c.session.ID(), c.session.State())
 }
 
 const noDebugInfo = `The program has no debug information: build it with -g (Go: go build -gcflags="all=-N -l", without -ldflags -s -w), then launch again`
@@ -94,12 +94,12 @@ const noAttach = "The system may not allow it (Linux: /proc/sys/kernel/yama/ptra
 var failureHints = [...][]string{
 	{noDebugInfo, "no debug info", "could not open debug info", "debug symbols", "no symbol table", "without debug", "stripped"},
 	{noAttach, "operation not permitted", "ptrace", "could not attach", "not allowed to attach"},
-	{"The port is taken: give another one, or end what uses it", "address already in use", "bind:", "eaddrinuse"},
+	{"The port is in use: give another one, or stop the program that uses it", "address already in use", "bind:", "eaddrinuse"},
 	{"Nothing listens there: start the program with its debug server first, or give the right port", "connection refused", "econnrefused"},
-	{"The process has ended: look up its id again", "no such process", "process does not exist"},
-	{"It is no program for this machine, or not executable: build it, or give its source or package", "permission denied", "exec format error", "not an executable", "is not executable"},
-	{"variables (mem=…) and evaluate return memory references: give one of those", "memoryreference", "memory reference"},
-	{"Fix what the compiler says and launch again", "build error", "failed to build", "could not build"},
+	{"The process has ended: look up its ID again", "no such process", "process does not exist"},
+	{"It is not a program for this machine, or not executable: build it, or give its source or package", "permission denied", "exec format error", "not an executable", "is not executable"},
+	{"variables (mem=…) and evaluate return memory references: use one of those", "memoryreference", "memory reference"},
+	{"Fix the compiler errors and launch again", "build error", "failed to build", "could not build"},
 }
 
 // failureHint returns the advice for an error, or "".

@@ -172,9 +172,9 @@ func TestDebug_Effects(t *testing.T) {
 		{"evaluate", toolstest.Input{"expression": "x = 1"}, []string{exact}},
 		{"evaluate", toolstest.Input{"expression": "!ls"}, []string{exact}},
 		{"evaluate", toolstest.Input{"expression": "shell ls"}, []string{exact}},
-		{"set_variable", toolstest.Input{"scope_id": 1, "name": "x", "value": "2"}, []string{"debug: changes of variables of " + program}},
+		{"set_variable", toolstest.Input{"scope_id": 1, "name": "x", "value": "2"}, []string{"debug: changes to variables of " + program}},
 		{"set_variable", toolstest.Input{"scope_id": 1, "name": "x", "value": "f()"}, []string{exact}},
-		{"set_expression", toolstest.Input{"expression": "x.y", "value": "2"}, []string{"debug: changes of variables of " + program}},
+		{"set_expression", toolstest.Input{"expression": "x.y", "value": "2"}, []string{"debug: changes to variables of " + program}},
 		{"set_expression", toolstest.Input{"expression": "f().y", "value": "2"}, []string{exact}},
 		{"completions", toolstest.Input{"expression": "x.y."}, nil},
 		{"completions", toolstest.Input{"expression": "f()."}, []string{exact}},
@@ -413,7 +413,7 @@ func TestDebug_Actions(t *testing.T) {
 		{"completions", toolstest.Input{"expression": "x.c"}, []string{"- count (property)\n- close → close()"}},
 		{"exception_info", nil, []string{"Exception: ValueError\nDescription: bad\nBreak mode: always\nType: E\nStack trace:\nat f\nat g"}},
 		{"source", toolstest.Input{"source_reference": 5}, []string{"made\tup"}},
-		{"modules", nil, []string{"ID  Name  Path          Symbols  Range\n1   libc  /lib/libc.so  none     0x1-0x2\n… 2 more modules; start_module 1 shows them"}},
+		{"modules", nil, []string{"ID  Name  Path          Symbols  Range\n1   libc  /lib/libc.so  none     0x1-0x2\n… 2 more modules; use start_module 1 to list them"}},
 		{"loaded_sources", nil, []string{"- main.x\n- eval [source_reference="}},
 		{"read_memory", toolstest.Input{"memory_reference": "0x1000", "count": 30}, []string{"0x000000001000  68 65 6c 6c 6f 2c 20 77  6f 72 6c 64 21 21 21 31  |hello, world!!!1|\n0x000000001010  32 33 ", "|23|\n(4 bytes after this cannot be read)"}},
 		{"write_memory", toolstest.Input{"memory_reference": "0x1000", "data": "AAE="}, []string{"Memory write completed.\nBytes written: 2"}},
@@ -466,7 +466,7 @@ func TestDebug_SlowAdapter(t *testing.T) {
 	p := play(t)
 	p.Handle("threads", func(*daptest.Request) {})
 	p.launch(t)
-	toolstest.Contains(t, actionFails(t, p.World, "threads", toolstest.Input{"timeout": 5}), "debug threads timed out after 5s.", "Session debug-1 is kept and is stopped")
+	toolstest.Contains(t, actionFails(t, p.World, "threads", toolstest.Input{"timeout": 5}), "debug threads timed out after 5s.", "Session debug-1 still exists and is stopped")
 	toolstest.Contains(t, runAction(t, p.World, "step_over", nil), "Step over stopped at main.x:2:1.")
 }
 
@@ -541,7 +541,7 @@ func TestDebug_InspectIsBounded(t *testing.T) {
 	if len(text) > 13<<10 {
 		t.Errorf("%d bytes", len(text))
 	}
-	toolstest.Contains(t, text, "#0 f0 @ main.x:1", "- object = <Object at 0x1> [ref=", "      inner = 7", "- shown = T {A: 1}", "Globals: not shown [ref=", "left out: scopes with their frame_id shows them")
+	toolstest.Contains(t, text, "#0 f0 @ main.x:1", "- object = <Object at 0x1> [ref=", "      inner = 7", "- shown = T {A: 1}", "Globals: not shown [ref=", "left out: use scopes with their frame_id")
 	mu.Lock()
 	defer mu.Unlock()
 	if asked[11] > 0 || asked[12] > 0 || asked[21] > 0 {

@@ -91,7 +91,7 @@ func TestDebug_NamesOfVariablesAreLookedAt(t *testing.T) {
 	p := play(t)
 	p.launch(t)
 	for name, want := range map[string]string{
-		"x": "debug: changes of variables of main.x", "[0]": "debug: changes of variables of main.x",
+		"x": "debug: changes to variables of main.x", "[0]": "debug: changes to variables of main.x",
 		"f(); x": "debug: this exact step", `__import__("os").system("ls"); x`: "debug: this exact step",
 	} {
 		if got := effects(t, p.World, "set_variable", toolstest.Input{"scope_id": 1, "name": name, "value": "2"}); len(got) != 1 || got[0] != want {

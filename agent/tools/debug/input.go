@@ -9,8 +9,8 @@ import (
 
 // debugInput holds the parameters of all actions. Each action uses some of them.
 type debugInput struct {
-	Action  string `json:"action" jsonschema:"what to do, as the description lists it"`
-	Session string `json:"session,omitzero" jsonschema:"debug session, such as debug-1 (child: debug-1.1); the one used last if absent"`
+	Action  string `json:"action" jsonschema:"an action from the description"`
+	Session string `json:"session,omitzero" jsonschema:"debug session, such as debug-1 (child: debug-1.1); the last one used if absent"`
 	startInput
 	breakpointInput
 	frameInput
@@ -25,12 +25,12 @@ type startInput struct {
 	Cwd           string            `json:"cwd,omitzero" jsonschema:"launch: directory to run in"`
 	Env           map[string]string `json:"env,omitzero" jsonschema:"launch: environment variables to set"`
 	Mode          string            `json:"mode,omitzero" jsonschema:"launch: debug, test, exec or core; the one that fits if absent"`
-	StopOnEntry   *bool             `json:"stop_on_entry,omitzero" jsonschema:"launch, attach: stop at once; if absent true, or false where breakpoints are set"`
+	StopOnEntry   *bool             `json:"stop_on_entry,omitzero" jsonschema:"launch, attach: stop at once; if absent, true unless breakpoints are set"`
 	Terminal      bool              `json:"terminal,omitzero" jsonschema:"launch: run in the user's terminal, for programs that read from it"`
-	Core          string            `json:"core,omitzero" jsonschema:"launch: core file to look at"`
+	Core          string            `json:"core,omitzero" jsonschema:"launch: core file to inspect"`
 	Adapter       string            `json:"adapter,omitzero" jsonschema:"debug adapter, such as dlv, debugpy, lldb-dap; the one that fits if absent"`
 	Configuration string            `json:"configuration,omitzero" jsonschema:"launch, attach: name of a configuration in .vscode/launch.json"`
-	Arguments     jsonText          `json:"arguments,omitzero" jsonschema:"JSON object: launch, attach: members for the adapter, over all others; custom_request: its arguments"`
+	Arguments     jsonText          `json:"arguments,omitzero" jsonschema:"JSON object: launch, attach: members for the adapter, overriding all others; custom_request: its arguments"`
 	PID           int               `json:"pid,omitzero" jsonschema:"attach: process id"`
 	Host          string            `json:"host,omitzero" jsonschema:"attach: host of port; 127.0.0.1 if absent"`
 	Port          int               `json:"port,omitzero" jsonschema:"attach: port"`
@@ -41,11 +41,11 @@ type startInput struct {
 type breakpointInput struct {
 	File         string            `json:"file,omitzero" jsonschema:"source file, for breakpoints, run_to, goto"`
 	Line         int               `json:"line,omitzero" jsonschema:"line in file, from 1"`
-	Function     string            `json:"function,omitzero" jsonschema:"breakpoint on a function in place of file and line"`
+	Function     string            `json:"function,omitzero" jsonschema:"breakpoint on a function instead of file and line"`
 	Condition    string            `json:"condition,omitzero" jsonschema:"breakpoint: expression that must be true"`
-	HitCondition scalar            `json:"hit_condition,omitzero" jsonschema:"breakpoint: how often to pass, such as >= 5"`
-	LogMessage   string            `json:"log_message,omitzero" jsonschema:"breakpoint: print this in place of stopping; {x} prints an expression"`
-	Filters      []string          `json:"filters,omitzero" jsonschema:"set_exception_breakpoints: which to stop at, all of them; empty for none; absent lists them"`
+	HitCondition scalar            `json:"hit_condition,omitzero" jsonschema:"breakpoint: hit count at which to stop, such as >= 5"`
+	LogMessage   string            `json:"log_message,omitzero" jsonschema:"breakpoint: print this instead of stopping; {x} prints an expression"`
+	Filters      []string          `json:"filters,omitzero" jsonschema:"set_exception_breakpoints: the complete list to stop at; empty for none; absent lists them"`
 	Conditions   map[string]string `json:"conditions,omitzero" jsonschema:"set_exception_breakpoints: conditions by filter"`
 }
 
@@ -53,12 +53,12 @@ type breakpointInput struct {
 type frameInput struct {
 	FrameID     int    `json:"frame_id,omitzero" jsonschema:"frame, from stack_trace; the top one if absent"`
 	ScopeID     int    `json:"scope_id,omitzero" jsonschema:"scope, from scopes (ref)"`
-	VariableRef int    `json:"variable_ref,omitzero" jsonschema:"variable with others in it (ref)"`
+	VariableRef int    `json:"variable_ref,omitzero" jsonschema:"variable with children (ref)"`
 	Name        string `json:"name,omitzero" jsonschema:"variable, for set_variable and data_breakpoint_info"`
 	Value       scalar `json:"value,omitzero" jsonschema:"set_variable, set_expression: new value"`
 	Expression  string `json:"expression,omitzero" jsonschema:"evaluate, set_expression; completions: text to complete"`
 	Context     string `json:"context,omitzero" jsonschema:"evaluate: watch, repl, hover, variables or clipboard"`
-	Column      int    `json:"column,omitzero" jsonschema:"completions: where in the text, from 1; its end if absent"`
+	Column      int    `json:"column,omitzero" jsonschema:"completions: position in the text, from 1; its end if absent"`
 	Depth       int    `json:"depth,omitzero" jsonschema:"inspect: frames, 1 to 10; 3 if absent"`
 	Levels      int    `json:"levels,omitzero" jsonschema:"stack_trace: frames; 20 if absent"`
 	Thread      int    `json:"thread,omitzero" jsonschema:"thread or goroutine; the one that stopped if absent"`

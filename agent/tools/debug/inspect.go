@@ -92,7 +92,7 @@ func runInspect(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	}
 	switch {
 	case left > 0:
-		fmt.Fprintf(&b, "… %s left out: scopes with their frame_id shows them\n", text.Count(left, "frame"))
+		fmt.Fprintf(&b, "… %s left out: use scopes with their frame_id\n", text.Count(left, "frame"))
 	case total > len(frames):
 		b.WriteString("… more frames below\n") // not all adapters report the number
 	}
@@ -210,7 +210,7 @@ func (p *printer) inspectedText(f *inspected, n int) string {
 			}
 		}
 		if sc.more {
-			fmt.Fprintf(&b, "    … more: variables with scope_id %d\n", sc.Ref)
+			fmt.Fprintf(&b, "    … more: use variables with scope_id %d\n", sc.Ref)
 		}
 	}
 	return b.String()
@@ -250,7 +250,7 @@ func runStackTrace(ctx context.Context, c *debugCall) (*agent.Result, error) {
 		return c.result(ctx, "The stack is empty."), nil
 	}
 	if shown := max(c.in.Offset, 0) + len(frames); total > shown {
-		b.WriteString("… more frames; levels and offset show them\n")
+		b.WriteString("… more frames; use levels and offset\n")
 	}
 	return c.result(ctx, b.String()), nil
 }
@@ -304,11 +304,11 @@ func runVariables(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	}
 	switch {
 	case len(list) == 0 && c.in.Offset > 0:
-		return c.result(ctx, "No variables from there on."), nil
+		return c.result(ctx, "No more variables."), nil
 	case len(list) == 0:
 		return c.result(ctx, "No variables."), nil
 	case more:
-		fmt.Fprintf(&b, "… more: variables with offset %d\n", max(c.in.Offset, 0)+len(list))
+		fmt.Fprintf(&b, "… more: use variables with offset %d\n", max(c.in.Offset, 0)+len(list))
 	}
 	return c.result(ctx, b.String()), nil
 }

@@ -416,7 +416,7 @@ func (c launcher) start(ctx context.Context, st *debugStart) (*agent.Result, err
 	}
 	c.noteBreakpoints()
 	if snap := s.Peek(); st.start.Request == "launch" && snap.Stop != nil && snap.Stop.Reason == "entry" {
-		c.notes = append(c.notes, "It stands before its own first line: set breakpoints and continue, or use run_to.")
+		c.notes = append(c.notes, "It is stopped before its own first line: set breakpoints and continue, or use run_to.")
 	}
 	return c.report(ctx, "", true)
 }

@@ -75,7 +75,7 @@ func runReadMemory(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	n := c.in.Count
 	if n > maxMemory {
 		n = maxMemory
-		c.notes = append(c.notes, fmt.Sprintf("At most %s are read at once; offset reads on.", toolkit.Size(maxMemory)))
+		c.notes = append(c.notes, fmt.Sprintf("At most %s are read at once; use offset to read more.", toolkit.Size(maxMemory)))
 	}
 	m, err := c.session.ReadMemory(ctx, c.in.MemoryReference, c.in.Offset, n)
 	if err != nil {
@@ -83,7 +83,7 @@ func runReadMemory(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	}
 	shown := hexdump(m.Address, m.Data)
 	if len(m.Data) == 0 {
-		shown = "No memory can be read at " + m.Address + ".\n"
+		shown = "Cannot read memory at " + m.Address + ".\n"
 	}
 	if m.Unreadable > 0 {
 		shown += fmt.Sprintf("(%s after this cannot be read)\n", text.Count(m.Unreadable, "byte"))
@@ -165,7 +165,7 @@ func runModules(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	}
 	_ = w.Flush() // writes to memory, never fails
 	if shown := c.in.StartModule + len(list); total > shown {
-		fmt.Fprintf(&b, "… %s; start_module %d shows them\n", text.Count(total-shown, "more module"), shown)
+		fmt.Fprintf(&b, "… %s; use start_module %d to list them\n", text.Count(total-shown, "more module"), shown)
 	}
 	return c.result(ctx, b.String()), nil
 }

@@ -30,7 +30,7 @@ func (c *debugCall) report(ctx context.Context, verb string, full bool) (*agent.
 			return nil, context.Cause(c.turn)
 		}
 		snap = c.session.Peek() // a partial snapshot is better than none
-		c.notes = append(c.notes, "Not all could be asked of the adapter: "+err.Error())
+		c.notes = append(c.notes, "The adapter did not report everything: "+err.Error())
 	}
 	if full && strings.Contains(strings.ToLower(snap.Output), "no debug info") {
 		c.notes = append(c.notes, noDebugInfo+".")
@@ -213,7 +213,7 @@ func writeVariables(b *strings.Builder, s *dap.Snapshot, all bool) {
 		b.WriteString("- " + valueText(v.Name, v.Value, v.Type, v.Ref) + "\n")
 	}
 	if s.More > 0 {
-		fmt.Fprintf(b, "… %s; scopes and variables show them\n", text.Count(s.More, "more variable"))
+		fmt.Fprintf(b, "… %s; use scopes and variables to see them\n", text.Count(s.More, "more variable"))
 	}
 }
 
@@ -257,7 +257,7 @@ func (p *printer) writeOutput(b *strings.Builder, s *dap.Snapshot) {
 	}
 	b.WriteString("Output since the last stop:\n")
 	if left > 0 {
-		fmt.Fprintf(b, "… %s before this; the action output shows what is kept of it …\n", toolkit.Size(left))
+		fmt.Fprintf(b, "… %s before this; use the action output to see what was kept …\n", toolkit.Size(left))
 	}
 	b.WriteString(toolkit.TidyOutput(out) + "\n")
 }
@@ -287,7 +287,7 @@ func runDebugSessions(ctx context.Context, c *debugCall) (*agent.Result, error) 
 		}
 		// The purpose of custom_request may be the adapter's own events.
 		for _, e := range s.Events() {
-			text = strings.TrimRight(text, "\n") + fmt.Sprintf("\nEvent of the adapter: %q %s", e.Name, toolkit.CutLine(strconv.Quote(e.Body), toolkit.MaxShownColumns))
+			text = strings.TrimRight(text, "\n") + fmt.Sprintf("\nAdapter event: %q %s", e.Name, toolkit.CutLine(strconv.Quote(e.Body), toolkit.MaxShownColumns))
 		}
 		blocks = append(blocks, strings.TrimRight(text, "\n"))
 	}
@@ -309,7 +309,7 @@ func runDebugOutput(ctx context.Context, c *debugCall) (*agent.Result, error) {
 		return c.result(ctx, "(no output captured)"), nil
 	}
 	if dropped > 0 {
-		text = fmt.Sprintf("… %s before this are not kept …\n", toolkit.Size(dropped)) + text
+		text = fmt.Sprintf("… %s before this were not kept …\n", toolkit.Size(dropped)) + text
 	}
 	return c.result(ctx, text), nil
 }

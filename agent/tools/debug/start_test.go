@@ -45,5 +45,5 @@ func TestDebug_EventsOfTheAdapter(t *testing.T) {
 	p.launch(t)
 	p.Event("myOwn", map[string]any{"a": 1})
 	runAction(t, p.World, "threads", nil) // returns after the event has arrived
-	toolstest.Contains(t, runAction(t, p.World, "sessions", nil), `Event of the adapter: "myOwn" "{\"a\":1}"`)
+	toolstest.Contains(t, runAction(t, p.World, "sessions", nil), `Adapter event: "myOwn" "{\"a\":1}"`)
 }

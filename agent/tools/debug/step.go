@@ -55,7 +55,7 @@ func (c *debugCall) stillRunning(verb string, full bool) (*agent.Result, error) 
 	case snap.Stop != nil || snap.State == dap.StateTerminated: // it has stopped meanwhile
 		return c.report(ctx, verb, full)
 	case snap.State == dap.StateLaunching || snap.State == dap.StateConfiguring:
-		said = fmt.Sprintf("The program is still being started after %ss: the adapter builds or loads it. Use continue to wait for its first stop.", toolkit.Seconds(c.seconds))
+		said = fmt.Sprintf("The program is still starting after %ss: the adapter is building or loading it. Use continue to wait for its first stop.", toolkit.Seconds(c.seconds))
 	}
 	return c.result(ctx, said+"\n"+text), nil
 }
@@ -96,7 +96,7 @@ func runStep(ctx context.Context, c *debugCall) (*agent.Result, error) {
 
 func runPause(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	if c.session.State() == dap.StateStopped {
-		c.notes = append(c.notes, "The program stood still already.")
+		c.notes = append(c.notes, "The program was already stopped.")
 	} else if err := c.session.Pause(ctx, c.in.Thread); err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func runRunTo(ctx context.Context, c *debugCall) (*agent.Result, error) {
 			c.place(c.path, c.in.Line, 0), inParentheses(there.Message))
 	}
 	if there.ActualLine != 0 && there.ActualLine != want.Line {
-		c.notes = append(c.notes, fmt.Sprintf("Line %d has no code of its own: line %d stands for it.", want.Line, there.ActualLine))
+		c.notes = append(c.notes, fmt.Sprintf("Line %d has no code of its own; using line %d instead.", want.Line, there.ActualLine))
 		want.Line = there.ActualLine
 	}
 	if there.ActualPath != "" {
@@ -178,13 +178,13 @@ func runRunTo(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	snap := c.session.Peek()
 	switch {
 	case snap.State == dap.StateTerminated:
-		res.Text = fmt.Sprintf("The program ended before it came to %s.\n", c.place(c.path, c.in.Line, 0)) + res.Text
+		res.Text = fmt.Sprintf("The program ended before it reached %s.\n", c.place(c.path, c.in.Line, 0)) + res.Text
 	case snap.Stop == nil:
 		if !plain {
-			res.Text += "\n\n[The breakpoint for run_to is removed; set_breakpoint sets one that stays.]"
+			res.Text += "\n\n[The breakpoint for run_to was removed; use set_breakpoint to set one that stays.]"
 		}
 	case snap.Frame == nil || snap.Frame.Line != want.Line || !sameFile(snap.Frame.Path, want.Path):
-		res.Text = fmt.Sprintf("It stopped elsewhere before it came to %s.\n", c.place(c.path, c.in.Line, 0)) + res.Text
+		res.Text = fmt.Sprintf("It stopped elsewhere before it reached %s.\n", c.place(c.path, c.in.Line, 0)) + res.Text
 	}
 	return res, nil
 }
@@ -203,7 +203,7 @@ func (c *debugCall) restore(before []dap.Breakpoint, at int, temporary *dap.Brea
 		_, err = c.session.RemoveBreakpoint(ctx, *temporary)
 	}
 	if err != nil && !errors.Is(err, dap.ErrTerminated) {
-		c.notes = append(c.notes, "The breakpoint of run_to may still be there: "+err.Error())
+		c.notes = append(c.notes, "The breakpoint of run_to may still be set: "+err.Error())
 	}
 }
 
@@ -250,7 +250,7 @@ func runGotoTargets(ctx context.Context, c *debugCall) (*agent.Result, error) {
 		b.WriteString("\n")
 	}
 	if b.Len() == 0 {
-		return c.result(ctx, "No place to go to at "+c.place(c.path, c.in.Line, 0)+"."), nil
+		return c.result(ctx, "No goto target at "+c.place(c.path, c.in.Line, 0)+"."), nil
 	}
 	return c.result(ctx, "Goto targets (goto with target):\n"+b.String()), nil
 }

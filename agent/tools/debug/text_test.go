@@ -87,7 +87,7 @@ Exception: ValueError: bad\nvalue
 Frame: main.run (thread 5)
 Variables:
 - x = 1 (int)
-… 3 more variables; scopes and variables show them
+… 3 more variables; use scopes and variables to see them
 `},
 		{"no source", stopped(func(s *dap.Snapshot) {
 			s.Frame.Path, s.Frame.Name, s.Lines, s.Variables = "", "memcpy", nil, nil
@@ -139,7 +139,7 @@ func TestSnapshotText_Bounded(t *testing.T) {
 	if len(text) > 40<<10 {
 		t.Errorf("%d bytes", len(text))
 	}
-	toolstest.Contains(t, text, "before this; the action output shows what is kept of it", `é\né\n`, "more character")
+	toolstest.Contains(t, text, "before this; use the action output to see what was kept", `é\né\n`, "more character")
 }
 
 func TestBreakpointText(t *testing.T) {

@@ -89,7 +89,7 @@ func (c *debugCall) inScope(ctx context.Context, err error) error {
 	}
 	text := strings.TrimRight(err.Error(), ". \n")
 	if len(names) == 0 {
-		return &debugError{err, text + ". Nothing is in scope in this frame; frame_id evaluates in another one."}
+		return &debugError{err, text + ". Nothing is in scope in this frame; use frame_id to evaluate in another one."}
 	}
 	return &debugError{err, text + ". In scope: " + strings.Join(names, ", ") + "."}
 }

@@ -58,12 +58,12 @@ func TestFormatOnSave(t *testing.T) {
 	old := "package a\n"
 	res := toolstest.Run(t, w, "edit", oneEdit("a.go", "package a\n", "package a\n\nfunc f() { x:=1 }\n"))
 	toolstest.Same(t, "content", res.Content, []agent.Content{agent.DiffContent{Path: w.Path("a.go"), Old: &old, New: "package a\n\nfunc f() { x := 1 }\n"}})
-	if !strings.Contains(res.Text, "+func f() { x := 1 }") || !strings.Contains(res.Text, "The editor changed the text on saving") {
+	if !strings.Contains(res.Text, "+func f() { x := 1 }") || !strings.Contains(res.Text, "The editor changed the text while saving") {
 		t.Errorf("%s", res.Text)
 	}
 	res = toolstest.Run(t, w, "write", toolstest.Input{"path": "b.go", "content": "x:=1\n"})
 	toolstest.Same(t, "content", res.Content, []agent.Content{agent.DiffContent{Path: w.Path("b.go"), New: "x := 1\n"}})
-	if !strings.Contains(res.Text, "The editor changed the text on saving") {
+	if !strings.Contains(res.Text, "The editor changed the text while saving") {
 		t.Errorf("%s", res.Text)
 	}
 }

@@ -70,7 +70,7 @@ func showConflicts(name string, lines []string) *agent.Result {
 	if len(found) == 0 {
 		text := name + " has no merge conflicts."
 		if open > 0 {
-			text += fmt.Sprintf(" Line %d looks like the start of one, which does not end.", open)
+			text += fmt.Sprintf(" Line %d looks like the start of one that does not end.", open)
 		}
 		return &agent.Result{Text: text}
 	}
@@ -87,7 +87,7 @@ func showConflicts(name string, lines []string) *agent.Result {
 		writeSide(&w, "theirs", c.theirs, lines)
 	}
 	if open > found[len(found)-1].last {
-		w.Notes = append(w.Notes, fmt.Sprintf("Line %d looks like the start of another, which does not end.", open))
+		w.Notes = append(w.Notes, fmt.Sprintf("Line %d looks like the start of another one that does not end.", open))
 	}
 	return &agent.Result{Text: toolkit.JoinNotes(w.Out.String(), w.Notes)}
 }

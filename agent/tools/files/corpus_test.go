@@ -85,7 +85,7 @@ func TestEditModes_Corpus(t *testing.T) {
 				switch got := w.Disk(t, "f"); {
 				case err != nil:
 					t.Errorf("%s: %v", p.name, err)
-				case strings.Contains(res.Text, "not in the file to the letter"), strings.Contains(res.Text, "other white space"):
+				case strings.Contains(res.Text, "not in the file exactly"), strings.Contains(res.Text, "different white space"):
 					t.Errorf("%s: the place was guessed: %s", p.name, res.Text)
 				case got != p.now:
 					t.Errorf("%s: the text is another one:\n%s", p.name, udiff.Unified("want", "got", p.now, got))

@@ -24,7 +24,7 @@ type editInput struct {
 
 type textEdit struct {
 	OldText string `json:"old_text" jsonschema:"the exact text to replace; unique in the file unless all is true"`
-	NewText string `json:"new_text" jsonschema:"the text to put in its place; empty to delete"`
+	NewText string `json:"new_text" jsonschema:"the replacement text; empty to delete"`
 	All     bool   `json:"all,omitzero" jsonschema:"replace every occurrence"`
 }
 
@@ -147,5 +147,5 @@ func looseNote(loose []int, edits int) string {
 	if edits > 1 {
 		what = strings.TrimSuffix(fmt.Sprintln("The old_text of edit", strings.Trim(fmt.Sprint(loose), "[]"), "was"), "\n")
 	}
-	return what + " in the file once with other white space; the lines there were replaced, and the new ones have their indent."
+	return what + " in the file once with different white space; the lines there were replaced, and the new ones have the same indent."
 }

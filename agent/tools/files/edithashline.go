@@ -21,7 +21,7 @@ var editHashlineText string
 
 type hashlineInput struct {
 	Input string `json:"input" jsonschema:"sections and operations, as described"`
-	Path  string `json:"path,omitzero" jsonschema:"the file of operations that stand before the first section"`
+	Path  string `json:"path,omitzero" jsonschema:"the file for operations before the first section"`
 }
 
 func editHashline(s *EditSettings) agent.Tool {
@@ -75,7 +75,7 @@ func placeOps(text, old *lines.Text, ops []hashline.Op) (placed, error) {
 	}
 	p := placed{splices: res.Splices}
 	if res.Moved {
-		p.notes = []string{"Lines came or went since you read the file; the anchors were followed to where their lines are now."}
+		p.notes = []string{"Lines were added or removed since you read the file; the anchors were matched to their lines' new positions."}
 	}
 	return p, nil
 }

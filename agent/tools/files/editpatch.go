@@ -27,7 +27,7 @@ type editPatchInput struct {
 }
 
 type patchEdit struct {
-	Op     string `json:"op,omitzero" jsonschema:"create, delete or update; update if left out"`
+	Op     string `json:"op,omitzero" jsonschema:"create, delete or update; update if absent"`
 	Rename string `json:"rename,omitzero" jsonschema:"for update: the new path of the file"`
 	Diff   string `json:"diff,omitzero" jsonschema:"for update: hunks of a unified diff; for create: the text of the file"`
 }
@@ -183,9 +183,9 @@ func placeHunks(hunks []patch.Hunk) func(now, old *lines.Text) (placed, error) {
 		switch len(res.Loose) {
 		case 0:
 		case 1:
-			p.notes = []string{fmt.Sprintf("Hunk %d was not in the file to the letter; it went to the one place that is like it.", res.Loose[0])}
+			p.notes = []string{fmt.Sprintf("Hunk %d was not in the file exactly; it was applied at the only similar place.", res.Loose[0])}
 		default:
-			p.notes = []string{text.Count(len(res.Loose), "hunk") + " were not in the file to the letter; they went to the one place each that is like them."}
+			p.notes = []string{text.Count(len(res.Loose), "hunk") + " were not in the file exactly; each was applied at the only similar place."}
 		}
 		return p, nil
 	}

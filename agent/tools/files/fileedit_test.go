@@ -73,7 +73,7 @@ func TestEditHashline_Recovers(t *testing.T) {
 	}
 	h := anchorOf(text, 8)
 	res, err := do("≔" + h + "\nH")
-	if err != nil || !strings.Contains(res.Text, "the anchors were followed") {
+	if err != nil || !strings.Contains(res.Text, "the anchors were matched") {
 		t.Fatalf("%v: %v", res, err)
 	}
 	toolstest.Same(t, "the file", w.Disk(t, "f"), "new 1\nnew 2\n"+strings.Replace(text, "h", "H", 1))
@@ -81,7 +81,7 @@ func TestEditHashline_Recovers(t *testing.T) {
 	before := w.Disk(t, "f")
 	w.Put(t, "f", strings.Replace(before, "e\n", "E\n", 1))
 	_, err = do("≔" + anchorOf(before, 7) + "\nx")
-	if err == nil || !strings.Contains(err.Error(), "other lines there now") || !strings.Contains(err.Error(), anchorOf(w.Disk(t, "f"), 7)+"|E") {
+	if err == nil || !strings.Contains(err.Error(), "different lines there") || !strings.Contains(err.Error(), anchorOf(w.Disk(t, "f"), 7)+"|E") {
 		t.Errorf("err = %v", err)
 	}
 	if _, err := do("≔" + anchorOf(w.Disk(t, "f"), 7) + "\nx"); err != nil {

@@ -21,7 +21,7 @@ var notebookText string
 type notebookInput struct {
 	Path   string  `json:"path" jsonschema:"the notebook (.ipynb), relative to the working directory or absolute"`
 	Action string  `json:"action" jsonschema:"replace, insert or delete"`
-	Cell   int     `json:"cell" jsonschema:"number of the cell, from 0 as read shows it; a new cell goes before it"`
+	Cell   int     `json:"cell" jsonschema:"number of the cell, from 0, as read shows it; a new cell is inserted before it"`
 	Source *string `json:"source,omitzero" jsonschema:"the complete text of the cell, for replace and insert"`
 	Type   string  `json:"type,omitzero" jsonschema:"of a new cell: code, markdown or raw; code if absent"`
 }
@@ -46,11 +46,11 @@ func (in *notebookInput) fileEdits(_ context.Context, call *agent.Call) ([]fileE
 	edit := &ipynb.Edit{Action: ipynb.Action(in.Action), Cell: in.Cell, Type: in.Type}
 	switch {
 	case !strings.EqualFold(filepath.Ext(path), ".ipynb"):
-		return bad("path must be a file that ends in .ipynb; use edit for others")
+		return bad("path must end in .ipynb; use edit for other files")
 	case edit.Action != ipynb.Replace && edit.Action != ipynb.Insert && edit.Action != ipynb.Delete:
 		return bad(fmt.Sprintf("unknown action %q; the actions are replace, insert and delete", in.Action))
 	case edit.Action == ipynb.Delete && (in.Source != nil && *in.Source != "" || in.Type != ""):
-		return bad("delete takes no source and no type")
+		return bad("delete takes no source or type")
 	case edit.Action != ipynb.Delete && in.Source == nil:
 		return bad(in.Action + " needs the source of the cell")
 	case in.Source != nil:
@@ -74,7 +74,7 @@ func placeCell(edit *ipynb.Edit, read, old *lines.Text) (placed, error) {
 		return placed{}, err
 	}
 	after := lines.Parse(string(now))
-	p := placed{notes: []string{fmt.Sprintf("The notebook has %s now.", text.Count(cells, "cell"))}}
+	p := placed{notes: []string{fmt.Sprintf("The notebook now has %s.", text.Count(cells, "cell"))}}
 	for _, r := range lines.Changed(read, after) {
 		s := lines.Splice{Start: r.OldStart, End: r.OldEnd}
 		for i := r.Start; i < r.End; i++ {

@@ -26,7 +26,7 @@ func TestNotebook(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	toolstest.Same(t, "content", res.Content, []agent.Content{diff})
-	if !strings.Contains(res.Text, "The notebook has 1 cell now.") || !strings.Contains(res.Text, "x = 2") {
+	if !strings.Contains(res.Text, "The notebook now has 1 cell.") || !strings.Contains(res.Text, "x = 2") {
 		t.Errorf("%s", res.Text)
 	}
 	// A second change builds on the first, and undo reverses it.
@@ -64,7 +64,7 @@ func TestNotebook_BadInput(t *testing.T) {
 		`{"path": "a.ipynb", "action": "insert", "cell": 99999999999999, "source": ""}`: "there is no cell",
 		`{"path": "a.ipynb", "action": "delete", "cell": 0, "source": "x"}`:             "delete takes no source",
 		`{"path": "a.ipynb", "action": "delete", "cell": 0, "cell_index": 1}`:           "cell_index",
-		`{"path": "a.txt", "action": "delete", "cell": 0}`:                              "must be a file that ends in .ipynb",
+		`{"path": "a.txt", "action": "delete", "cell": 0}`:                              "path must end in .ipynb",
 		`{"path": "none.ipynb", "action": "delete", "cell": 0}`:                         "",
 		`{"path": "broken.ipynb", "action": "delete", "cell": 0}`:                       "not a notebook",
 		`{"path": "d.ipynb", "action": "delete", "cell": 0}`:                            "is a directory",

@@ -194,7 +194,7 @@ func showData(ctx context.Context, call *agent.Call, name string, data []byte, s
 			}
 			return res, terr
 		}
-		note := fmt.Sprintf("A notebook with %s, shown as text: the lines are not those of the file, which %s:raw shows.", text.Count(cells, "cell"), name)
+		note := fmt.Sprintf("A notebook with %s, shown as text: the lines differ from those of the file; %s:raw shows the file.", text.Count(cells, "cell"), name)
 		return showMade(name, cellText, sel, note)
 	case bytes.HasPrefix(data, []byte("%PDF-")) && !sel.Raw:
 		return nil, fmt.Errorf("%s is a PDF (%s), which read does not support; if poppler is installed, pdftotext -layout FILE - prints its text", name, toolkit.Size(int64(len(data))))

@@ -39,14 +39,14 @@ func TestReadLimits(t *testing.T) {
 		note        string
 	}{
 		"exact.txt":            {"    1|line 1", "  300|line 300", 300, ""},
-		"long.txt":             {"    1|line 1", "  300|line 300", 300, "[long.txt has 5000 lines; go on with long.txt:301]"},
-		"long.txt:301":         {"  300|line 300", " 3299|line 3299", 3000, "[long.txt has 5000 lines; go on with long.txt:3300]"},
+		"long.txt":             {"    1|line 1", "  300|line 300", 300, "[long.txt has 5000 lines; continue with long.txt:301]"},
+		"long.txt:301":         {"  300|line 300", " 3299|line 3299", 3000, "[long.txt has 5000 lines; continue with long.txt:3300]"},
 		"long.txt:3300":        {" 3299|line 3299", " 5000|line 5000", 1702, ""},
-		"long.txt:1-5000":      {"    1|line 1", " 3000|line 3000", 3000, "[long.txt has 5000 lines; go on with long.txt:3001]"},
+		"long.txt:1-5000":      {"    1|line 1", " 3000|line 3000", 3000, "[long.txt has 5000 lines; continue with long.txt:3001]"},
 		"long.txt:1-10:raw":    {"line 1", "line 10", 10, ""},
-		"long.txt:raw":         {"line 1", "line 3000", 3000, "[long.txt has 5000 lines; go on with long.txt:3001:raw]"},
-		"wide.txt":             {"    1|1 xxx", "  100|100 xxx", 100, "[wide.txt has 500 lines; go on with wide.txt:101]"},
-		"wide.txt:90-99,5-200": {"    4|4 xxx", "  103|103 xxx", 100, "[wide.txt has 500 lines; go on with wide.txt:104]"},
+		"long.txt:raw":         {"line 1", "line 3000", 3000, "[long.txt has 5000 lines; continue with long.txt:3001:raw]"},
+		"wide.txt":             {"    1|1 xxx", "  100|100 xxx", 100, "[wide.txt has 500 lines; continue with wide.txt:101]"},
+		"wide.txt:90-99,5-200": {"    4|4 xxx", "  103|103 xxx", 100, "[wide.txt has 500 lines; continue with wide.txt:104]"},
 	} {
 		res := toolstest.Run(t, w, "read", toolstest.Input{"path": path})
 		body, note, _ := strings.Cut(res.Text, "\n\n")
@@ -71,9 +71,9 @@ func TestReadLimits(t *testing.T) {
 func TestRead_BinaryFiles(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"latin.txt": "caf\xE9\n", "halves.txt": "\xFF\xFEa\x00\x00\xD8", "noise": "\x01\x02\x03\xFF\xFE\xFD\x04\x05", "zero": "text\x00text"})
 	toolstest.Same(t, "latin1", toolstest.Run(t, w, "read", toolstest.Input{"path": "latin.txt"}).Text,
-		"    1|caf\uFFFD\n\n[The file is not UTF-8; characters that could not be read are shown as \uFFFD.]")
+		"    1|caf\uFFFD\n\n[The file is not UTF-8; characters that could not be decoded are shown as \uFFFD.]")
 	toolstest.Same(t, "half characters", toolstest.Run(t, w, "read", toolstest.Input{"path": "halves.txt"}).Text,
-		"    1|a\uFFFD\n\n[The file is UTF-16 (little endian) with mistakes; characters that could not be read are shown as \uFFFD.]")
+		"    1|a\uFFFD\n\n[The file is UTF-16 (little endian) with errors; characters that could not be decoded are shown as \uFFFD.]")
 	for _, name := range []string{"noise", "zero"} {
 		if err := toolstest.Fails(t, w, "read", toolstest.Input{"path": name}); !strings.Contains(err.Error(), name+" cannot be shown: the file is binary") {
 			t.Errorf("%v", err)
@@ -124,7 +124,7 @@ func TestReadArtifacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := toolstest.Run(t, w, "read", toolstest.Input{"path": url}).Text; !strings.HasSuffix(text, "go on with artifact://1:301]") {
+	if text := toolstest.Run(t, w, "read", toolstest.Input{"path": url}).Text; !strings.HasSuffix(text, "continue with artifact://1:301]") {
 		t.Errorf("%q", text[len(text)-100:])
 	}
 	toolstest.Same(t, "range", toolstest.Run(t, w, "read", toolstest.Input{"path": url + ":400"}).Text, "  399|line 399\n  400|line 400")

@@ -102,7 +102,7 @@ func listArchive(ctx context.Context, a *archive.Archive, name, dir string) (*ag
 		b.WriteByte('\n')
 	}
 	if left := total - len(entries); left > 0 {
-		notes = append(notes, fmt.Sprintf("%d more; %s:some/directory/ lists a part", left, name))
+		notes = append(notes, fmt.Sprintf("%d more; read %s:some/directory/ to list a part", left, name))
 	}
 	if err != nil {
 		notes = append(notes, "The list ends here: "+toolkit.Reason(err).Error()+".")

@@ -147,7 +147,7 @@ func TestReadArchives_Odd(t *testing.T) {
 		"pic.zip": zipOf(t, member{"p.png", pictureOf(t, "png", 4, 4)}), "dir.zip/inner.txt": "a directory\n",
 	})
 	w.Model.Images = true
-	if got := toolstest.Run(t, w, "read", toolstest.Input{"path": "many.zip"}).Text; strings.Count(got, "\n  dir/") != 500 || !strings.Contains(got, "[100 more; many.zip:some/directory/ lists a part]") {
+	if got := toolstest.Run(t, w, "read", toolstest.Input{"path": "many.zip"}).Text; strings.Count(got, "\n  dir/") != 500 || !strings.Contains(got, "[100 more; read many.zip:some/directory/ to list a part]") {
 		t.Errorf("%q", got[len(got)-100:])
 	}
 	toolstest.Same(t, "no archive", toolstest.Run(t, w, "read", toolstest.Input{"path": "text.zip:2"}).Text, "    1|no archive\n    2|at all")

@@ -78,7 +78,7 @@ func TestReadImage(t *testing.T) {
 		w.Model.API = api
 		res := toolstest.Run(t, w, "read", toolstest.Input{"path": "large.png"})
 		config, err := png.DecodeConfig(bytes.NewReader(res.Images[0].Data))
-		if err != nil || !strings.Contains(res.Text, "3000 x 1500 pixels") || !strings.Contains(res.Text, "with "+want+" pixels") {
+		if err != nil || !strings.Contains(res.Text, "3000 x 1500 pixels") || !strings.Contains(res.Text, "image/png, "+want+" pixels") {
 			t.Errorf("%s: %v, %q", api, err, res.Text)
 		}
 		if got := strconv.Itoa(config.Width) + " x " + strconv.Itoa(config.Height); got != want {

@@ -64,7 +64,7 @@ func TestReadLong(t *testing.T) {
 		}
 	}
 	text := toolstest.Run(t, w, "read", toolstest.Input{"path": "big.log"}).Text
-	if !strings.HasPrefix(text, line(1)+"\n") || !strings.HasSuffix(text, line(300)+"\n\n[big.log has 65 MiB; go on with big.log:301]") {
+	if !strings.HasPrefix(text, line(1)+"\n") || !strings.HasSuffix(text, line(300)+"\n\n[big.log has 65 MiB; continue with big.log:301]") {
 		t.Errorf("%q", text[len(text)-200:])
 	}
 	if len(w.FS.Reads) > 0 {

@@ -67,7 +67,7 @@ func readSQLite(ctx context.Context, call *agent.Call, f agent.OpenFile, name st
 	}
 	if len(text) > toolkit.MaxText {
 		text = toolkit.CutBytes(text, toolkit.MaxText)
-		notes = append(notes, "It is cut here; ask for fewer rows or columns.")
+		notes = append(notes, "The output was cut off here; request fewer rows or columns.")
 	}
 	return &agent.Result{Text: toolkit.JoinNotes(text, notes)}, nil
 }
@@ -158,7 +158,7 @@ func (p *dbPath) answer(db *sqlitefile.DB, name string) (string, []string, error
 			return "", nil, err
 		}
 		text := table.SQL + "\n" + grid(rows)
-		return text, moreRows(rows, fmt.Sprintf("%s:%s?limit=20&offset=%d goes on", name, table.Name, sampleRows)), nil
+		return text, moreRows(rows, fmt.Sprintf("continue with %s:%s?limit=20&offset=%d", name, table.Name, sampleRows)), nil
 	}
 }
 
@@ -180,7 +180,7 @@ func (p *dbPath) tables(db *sqlitefile.DB, name string) (string, []string, error
 		b.WriteByte('\n')
 	}
 	if more {
-		return b.String(), []string{"There are more; ?q=SELECT name FROM sqlite_schema finds them."}, nil
+		return b.String(), []string{"There are more; use ?q=SELECT name FROM sqlite_schema to list them."}, nil
 	}
 	return b.String(), nil, nil
 }
@@ -231,14 +231,14 @@ func (p *dbPath) rows(db *sqlitefile.DB, table *sqlitefile.Table, columns []stri
 	if err != nil {
 		return "", nil, err
 	}
-	return grid(rows), moreRows(rows, fmt.Sprintf("go on with %s:%s?limit=%d&offset=%d", name, table.Name, p.limit, p.offset+p.limit)), nil
+	return grid(rows), moreRows(rows, fmt.Sprintf("continue with %s:%s?limit=%d&offset=%d", name, table.Name, p.limit, p.offset+p.limit)), nil
 }
 
 func moreRows(rows *sqlitefile.Rows, how string) []string {
 	if !rows.More {
 		return nil
 	}
-	return []string{fmt.Sprintf("There are more rows than the %d; %s.", len(rows.Cells), how)}
+	return []string{fmt.Sprintf("There are more rows than these %d; %s.", len(rows.Cells), how)}
 }
 
 // grid formats rows as a table with aligned columns.

@@ -42,11 +42,11 @@ func TestReadSQLite(t *testing.T) {
 	head := "id | name  | note\n-------------------"
 	for path, want := range map[string]string{
 		"a.db":                        "a.db (SQLite, 5 tables)\n  loose\n  names  (view)\n  pairs\n  typed\n  users",
-		"a.db:users":                  "CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT, note TEXT);\n\n" + head + "\n1  | user1 | line 1\n2  | user2 | line 2\n3  | user3 | line 3\n4  | user4 | line 4\n5  | user5 | line 5\n\n[There are more rows than the 5; a.db:users?limit=20&offset=5 goes on.]",
+		"a.db:users":                  "CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT, note TEXT);\n\n" + head + "\n1  | user1 | line 1\n2  | user2 | line 2\n3  | user3 | line 3\n4  | user4 | line 4\n5  | user5 | line 5\n\n[There are more rows than these 5; continue with a.db:users?limit=20&offset=5.]",
 		"a.db:USERS:7":                "id: 7\nname: user7\nnote: line\n7",
-		"a.db:users?limit=2&offset=3": head + "\n4  | user4 | line 4\n5  | user5 | line 5\n\n[There are more rows than the 2; go on with a.db:users?limit=2&offset=5.]",
-		"a.db:users?order=id desc&limit=1&where=id<9": head + "\n8  | user8 | line 8\n\n[There are more rows than the 1; go on with a.db:users?limit=1&offset=1.]",
-		"a.db:users?order=-id&limit=1&where=id%3C9":   head + "\n8  | user8 | line 8\n\n[There are more rows than the 1; go on with a.db:users?limit=1&offset=1.]",
+		"a.db:users?limit=2&offset=3": head + "\n4  | user4 | line 4\n5  | user5 | line 5\n\n[There are more rows than these 2; continue with a.db:users?limit=2&offset=5.]",
+		"a.db:users?order=id desc&limit=1&where=id<9": head + "\n8  | user8 | line 8\n\n[There are more rows than these 1; continue with a.db:users?limit=1&offset=1.]",
+		"a.db:users?order=-id&limit=1&where=id%3C9":   head + "\n8  | user8 | line 8\n\n[There are more rows than these 1; continue with a.db:users?limit=1&offset=1.]",
 		"a.db:loose:7":                           "k: 7\nv: whole",
 		"a.db:loose:1.5":                         "k: 1.5\nv: float",
 		"a.db:loose:7x":                          "k: 7x\nv: text",

@@ -207,7 +207,7 @@ const maxNearestLines = 30
 func notFound(text, old, replacement string) error {
 	var hints []string
 	if trimmed := strings.TrimSpace(replacement); len(trimmed) >= 8 && !strings.Contains(replacement, old) && strings.Contains(text, replacement) {
-		hints = append(hints, "new_text is there already: was this edit made before?")
+		hints = append(hints, "new_text is already in the file: was this edit made before?")
 	}
 	if !slices.ContainsFunc(toolkit.SplitLines(old), func(l string) bool { return !numbered().MatchString(l) }) {
 		hints = append(hints, "Leave out the line numbers that read puts before the lines.")

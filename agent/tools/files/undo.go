@@ -88,7 +88,7 @@ func forget(call *agent.Call, set *edits.ChangeSet, err error) error {
 	all.Drop(set)
 	next := "There is no other change to undo."
 	if before := all.Last(); before != nil {
-		next = "The next call of undo takes back the one before it (" + before.What + ")."
+		next = "The next call of undo undoes the one before it (" + before.What + ")."
 	}
 	return fmt.Errorf("%w. This change can no longer be undone. %s", err, next)
 }

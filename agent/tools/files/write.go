@@ -21,7 +21,7 @@ var writeText string
 
 type writeInput struct {
 	Path    string `json:"path" jsonschema:"the file, relative to the working directory or absolute, a member of an archive: a.zip:docs/a.md, or a row of a database: a.db:users:7"`
-	Content string `json:"content" jsonschema:"the complete text of the file; of a row a JSON object"`
+	Content string `json:"content" jsonschema:"the complete text of the file; for a row, a JSON object"`
 }
 
 // Write returns the tool "write", which writes whole files, members of archives and rows of databases.
@@ -115,7 +115,7 @@ func runWrite(ctx context.Context, call *agent.Call, in *writeInput, s *EditSett
 	}
 	if old != nil && content == old.Text {
 		edits.KnownOf(call).Put(path, old.Text)
-		return &agent.Result{Text: name + " has this text already; nothing changed."}, nil
+		return &agent.Result{Text: name + " already has this text; nothing changed."}, nil
 	}
 	if old != nil {
 		if err := s.checkGenerated(call, path, old.Text); err != nil {
@@ -175,7 +175,7 @@ func (s *EditSettings) bare(call *agent.Call, content string) (text, note string
 	}
 	text, had := hashline.BareText(content)
 	if had {
-		note = "The anchors in front of the lines were left out."
+		note = "The anchors before the lines were removed."
 	}
 	return text, note
 }
@@ -188,7 +188,7 @@ func replacement(old *edits.TextFile, content string) (text string, enc toolkit.
 	}
 	if toolkit.LineEnd(old.Text) == "\r\n" && !strings.Contains(content, "\r") {
 		content = strings.ReplaceAll(content, "\n", "\r\n")
-		notes = append(notes, "The file keeps its CRLF line ends.")
+		notes = append(notes, "The file keeps its CRLF line endings.")
 	}
 	if old.Encoding != toolkit.PlainUTF8 {
 		content = strings.TrimPrefix(content, toolkit.Utf8BOM)

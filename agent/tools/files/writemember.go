@@ -157,7 +157,7 @@ func (m *member) write(ctx context.Context, call *agent.Call, content string) (*
 	if replaced && old == nil {
 		old = new("")
 	}
-	edits.ChangeSetsOf(call).Push(&edits.ChangeSet{What: "Write " + name, Never: "what was in an archive is not kept"})
+	edits.ChangeSetsOf(call).Push(&edits.ChangeSet{What: "Write " + name, Never: "previous archive contents are not kept"})
 	return &agent.Result{
 		Text:      fmt.Sprintf("Wrote %s to %s (%s).", text.Count(len(content), "byte"), name, verb),
 		Content:   []agent.Content{m.diff(old, content)},

@@ -207,7 +207,7 @@ func (r *row) write(ctx context.Context, call *agent.Call) (*agent.Result, error
 		}
 		return nil, fmt.Errorf("%s: %w. Nothing was changed", name, err)
 	}
-	edits.ChangeSetsOf(call).Push(&edits.ChangeSet{What: r.what(call), Never: "rows of databases are not kept"})
+	edits.ChangeSetsOf(call).Push(&edits.ChangeSet{What: r.what(call), Never: "previous database rows are not kept"})
 	d := agent.DiffContent{Path: r.path + ":" + done.Table, Old: done.Old}
 	verb := "Inserted a row into"
 	if r.change.Delete {

@@ -56,7 +56,7 @@ func TestWriteRow(t *testing.T) {
 			t.Errorf("%s: %s", query, res.Text)
 		}
 	}
-	if err := toolstest.Fails(t, w, "undo", toolstest.Input{}); !strings.Contains(err.Error(), "rows of databases are not kept") {
+	if err := toolstest.Fails(t, w, "undo", toolstest.Input{}); !strings.Contains(err.Error(), "previous database rows are not kept") {
 		t.Errorf("%v", err)
 	}
 	names, err := filepath.Glob(w.Path("*"))

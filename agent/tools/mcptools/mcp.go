@@ -140,7 +140,7 @@ func mcpResult(ctx context.Context, call *agent.Call, server string, res *mcp.Re
 	if res.Full != "" && call.Artifacts != nil {
 		// The result is useful without the artifact.
 		if url, err := call.Artifacts.Put(ctx, call.Name, []byte(res.Full)); err == nil {
-			note := "\n\nThe full output is in " + url + "; read takes line ranges of it."
+			note := "\n\nThe full output is in " + url + "; use read with line ranges of it."
 			out.Text, shown = out.Text+note, shown+note
 		}
 	}
@@ -177,10 +177,10 @@ func addMCPPart(out *agent.Result, part mcp.Part) {
 		text(p.Text)
 	case mcp.Image:
 		if !picture(p.Data) {
-			text(fmt.Sprintf("[A picture of a kind that cannot be shown: %s, %s]", p.MIMEType, toolkit.Size(int64(len(p.Data)))))
+			text(fmt.Sprintf("[Unsupported image: %s, %s]", p.MIMEType, toolkit.Size(int64(len(p.Data)))))
 		}
 	case mcp.Audio:
-		text(fmt.Sprintf("[Sound: %s, %s]", p.MIMEType, toolkit.Size(int64(len(p.Data)))))
+		text(fmt.Sprintf("[Audio: %s, %s]", p.MIMEType, toolkit.Size(int64(len(p.Data)))))
 	case mcp.Link:
 		name := cmp.Or(p.Title, p.Name)
 		name = cmp.Or(name, p.URI)

@@ -165,8 +165,8 @@ func TestMCP_Result(t *testing.T) {
 	want := []agent.Content{
 		agent.TextContent{Text: "one"},
 		agent.ImageContent{Image: picture},
-		agent.TextContent{Text: "[A picture of a kind that cannot be shown: image/svg+xml, 6 bytes]"},
-		agent.TextContent{Text: "[Sound: audio/wav, 4 bytes]"},
+		agent.TextContent{Text: "[Unsupported image: image/svg+xml, 6 bytes]"},
+		agent.TextContent{Text: "[Audio: audio/wav, 4 bytes]"},
 		agent.LinkContent{URI: "kit://a", Name: "The A"},
 		agent.LinkContent{URI: "kit://b", Name: "kit://b"},
 		agent.TextContent{Text: "bee"},
@@ -240,7 +240,7 @@ func TestMCP_Resources(t *testing.T) {
 		_, res, err := toolstest.Do(t.Context(), mcpTool(t, set, name), w.Call(t, name, in))
 		return res, err
 	}
-	const want = "web kit://a · The A · text/plain · First letter.\nweb kit://n/{n} (template: fill in what is in braces) · numbers\n"
+	const want = "web kit://a · The A · text/plain · First letter.\nweb kit://n/{n} (template: fill in the parts in braces) · numbers\n"
 	if res, err := do("mcp_resources", nil); err != nil || res.Text != want {
 		t.Errorf("%+v, %v", res, err)
 	}

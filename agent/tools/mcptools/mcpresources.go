@@ -60,14 +60,14 @@ func listMCPResources(set *mcp.Set, server string) string {
 		line(r.Server, r.URI, r.Name, r.Title, r.MIMEType, r.Description)
 	}
 	for _, r := range set.ResourceTemplates() {
-		line(r.Server, r.URITemplate+" (template: fill in what is in braces)", r.Name, r.Title, r.MIMEType, r.Description)
+		line(r.Server, r.URITemplate+" (template: fill in the parts in braces)", r.Name, r.Title, r.MIMEType, r.Description)
 	}
 	text := b.String()
 	if text == "" {
 		return "There are no resources. Servers with resources: " + strings.Join(resourceServers(set), ", ")
 	}
 	if len(text) > toolkit.MaxText {
-		text = toolkit.CutBytes(text, toolkit.MaxText) + "\n… there are more; name a server to see only its own."
+		text = toolkit.CutBytes(text, toolkit.MaxText) + "\n… there are more; name a server to see only its resources."
 	}
 	return text
 }

@@ -84,11 +84,11 @@ b/crlf.js
 		"hidden named":    {toolstest.Input{"pat": "console.log($A)", "paths": []string{".hidden"}}, ".hidden/h.js\n    1:console.log(1)\n      $A = 1"},
 		"ignored named":   {toolstest.Input{"pat": "console.log($A)", "paths": []string{"ignored/i.js"}}, "ignored/i.js\n    1:console.log(1)\n      $A = 1"},
 		"none":            {toolstest.Input{"pat": "nothing($A)", "paths": []string{"c.py"}}, "No matches."},
-		"unknown file":    {toolstest.Input{"pat": "console.log($A)", "paths": []string{"x.unknown"}}, "No file there has a language that ast_grep knows.\n\n[x.unknown is left out: its name is not one of a language that is known.]"},
+		"unknown file":    {toolstest.Input{"pat": "console.log($A)", "paths": []string{"x.unknown"}}, "No file there is in a language that ast_grep knows.\n\n[x.unknown was skipped: its name does not match a known language.]"},
 		"after the end":   {toolstest.Input{"pat": "print($A)", "paths": []string{"c.py"}, "skip": 5}, "No more matches: skip is 5, and there are 1 match."},
 		"dash at first":   {toolstest.Input{"pat": "-x", "paths": []string{"c.py"}}, "No matches."},
 		"bad in some":     {toolstest.Input{"pat": "print($A); print($B)", "paths": []string{"c.py", "b/b.ts"}}, "*"},
-		"no whole code":   {toolstest.Input{"pat": "log.Println(", "paths": []string{"a.go"}}, "error: invalid tool input: ast-grep cannot use the pattern \"log.Println(\": go: the pattern is no complete code. A pattern is one whole piece of code of the language, with $NAME for one part and $$$NAME for any number"},
+		"no whole code":   {toolstest.Input{"pat": "log.Println(", "paths": []string{"a.go"}}, "error: invalid tool input: ast-grep cannot use the pattern \"log.Println(\": go: the pattern is not complete code. A pattern is one whole piece of code of the language, with $NAME for one part and $$$NAME for any number"},
 		"two nodes":       {toolstest.Input{"pat": "a()\nb()", "paths": []string{"c.py"}}, "error: invalid tool input: ast-grep cannot use the pattern \"a()\\nb()\": python: Multiple AST nodes are detected. A pattern is one whole piece of code of the language, with $NAME for one part and $$$NAME for any number"},
 		"blank":           {toolstest.Input{"pat": " ", "paths": []string{"c.py"}}, "error: invalid tool input for ast_grep: the pattern is empty"},
 		"NUL byte":        {toolstest.Input{"pat": "a\x00", "paths": []string{"c.py"}}, "error: invalid tool input for ast_grep: the pattern contains a NUL byte"},
@@ -179,8 +179,8 @@ b/crlf.js: 2 replacements
 +print(1)
 +print("two")
 
-[1 match lies inside another; once this is applied, call again for what is left.]
-[6 replacements in 3 files. Nothing is changed yet: call resolve with action apply, or discard.]`
+[1 match lies inside another; once this is applied, call again for the rest.]
+[6 replacements in 3 files. Nothing has been changed yet: call resolve with action apply or discard.]`
 	before := code()
 	for name := range before {
 		if w.Disk(t, name) != before[name] {
@@ -228,7 +228,7 @@ func TestASTEdit_Preview(t *testing.T) {
 		toolstest.Run(t, w, "ast_edit", in)
 		want := &agent.Preview{
 			Tool: "resolve", Title: "rewriting f($A) to g($A) in .",
-			Reminder: "The preview of rewriting f($A) to g($A) in . is pending: nothing is changed yet. Call resolve with action apply, or discard.",
+			Reminder: "The preview of rewriting f($A) to g($A) in . is pending: nothing has been changed yet. Call resolve with action apply or discard.",
 		}
 		second := agent.PreviewOf(w.Values)
 		if diff := cmp.Diff(want, second); diff != "" || first == second || agent.PreviewOf(w.Values) != second {
@@ -259,7 +259,7 @@ func TestASTEdit_Stale(t *testing.T) {
 	// The last preview counts.
 	toolstest.Run(t, w, "ast_edit", in)
 	in["ops"] = []toolstest.Input{{"pat": "f(1)", "out": "h()"}}
-	if text := toolstest.Run(t, w, "ast_edit", in).Text; !strings.Contains(text, "takes the place of the one before") {
+	if text := toolstest.Run(t, w, "ast_edit", in).Text; !strings.Contains(text, "replaces the previous one") {
 		t.Error(text)
 	}
 	toolstest.Run(t, w, "resolve", apply)
@@ -278,7 +278,7 @@ func TestASTEdit_Stale(t *testing.T) {
 	toolstest.Same(t, "the second", w.Disk(t, "b.py"), "f(3)\n")
 	// ast-grep does not read unsaved text.
 	w.FS.Buffers[w.Path("a.py")] = "f(9)\n"
-	if text := toolstest.Run(t, w, "ast_edit", toolstest.Input{"paths": []string{"a.py"}, "ops": []toolstest.Input{{"pat": "h()", "out": "g()"}}}).Text; !strings.Contains(text, "a.py is left out") {
+	if text := toolstest.Run(t, w, "ast_edit", toolstest.Input{"paths": []string{"a.py"}, "ops": []toolstest.Input{{"pat": "h()", "out": "g()"}}}).Text; !strings.Contains(text, "a.py was skipped") {
 		t.Error(text)
 	}
 }
@@ -294,7 +294,7 @@ func TestASTEdit_Refused(t *testing.T) {
 		"unknown name":  {[]toolstest.Input{{"pat": "f($A)", "out": "g($B)"}}, "out has $B"},
 		"other number":  {[]toolstest.Input{{"pat": "f($$$A)", "out": "g($A)"}}, "out has $A"},
 		"overlap":       {[]toolstest.Input{{"pat": "f($A)", "out": "h($A)"}, {"pat": "g($A)", "out": "i($A)"}}, "overlaps"},
-		"no whole code": {[]toolstest.Input{{"pat": "f(", "out": "g"}}, "no complete code"},
+		"no whole code": {[]toolstest.Input{{"pat": "f(", "out": "g"}}, "not complete code"},
 		"blank":         {[]toolstest.Input{{"pat": " ", "out": "g"}}, "pattern is empty"},
 		"null":          {[]any{nil}, "pattern is empty"},
 		"wrong type":    {"f", "invalid tool input"},
@@ -351,7 +351,7 @@ func TestASTGrep_Broken(t *testing.T) {
 	}
 	one := fmt.Sprintf(`{"text":"f(1)","file":%q,"lines":"f(1)","replacement":"g(1)","replacementOffsets":{"start":0,"end":4}}`+"\n", w.Path("a.py"))
 	w.Programs = brokenASTGrep{says(string(bytes.Repeat([]byte(one), 200_000)), nil)}
-	if text := toolstest.Run(t, w, "ast_grep", toolstest.Input{"pat": "f($A)", "paths": []string{"."}}).Text; len(text) > 52<<10 || !strings.Contains(text, "more output than is read") {
+	if text := toolstest.Run(t, w, "ast_grep", toolstest.Input{"pat": "f($A)", "paths": []string{"."}}).Text; len(text) > 52<<10 || !strings.Contains(text, "too long to read completely") {
 		t.Errorf("%d bytes", len(text))
 	}
 	if err := toolstest.Fails(t, w, "ast_edit", toolstest.Input{"paths": []string{"."}, "ops": []toolstest.Input{{"pat": "f($A)", "out": "g($A)"}}}); !strings.Contains(err.Error(), "too many matches") {

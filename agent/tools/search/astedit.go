@@ -38,7 +38,7 @@ type astEditInput struct {
 
 type astOp struct {
 	Pattern string `json:"pat" jsonschema:"a piece of code with $NAME and $$$NAME as metavariables"`
-	Out     string `json:"out" jsonschema:"the code to put in its place; empty removes it"`
+	Out     string `json:"out" jsonschema:"the replacement code; empty deletes the match"`
 }
 
 // AstEdit returns the tool "ast_edit", which rewrites code by its structure with ast-grep. globalIgnore is the path of the user's own ignore
@@ -125,10 +125,10 @@ func runASTEdit(ctx context.Context, call *agent.Call, in *astEditInput, globalI
 		return &agent.Result{Text: toolkit.JoinNotes("Nothing would change.", s.notes)}, nil
 	}
 	if pending.put(newStagedEdit(in.title(), s.ops, s.count)) {
-		s.notes = append(s.notes, "This preview takes the place of the one before, which was neither applied nor discarded.")
+		s.notes = append(s.notes, "This preview replaces the previous one, which was neither applied nor discarded.")
 	}
 	changes := &edits.Operations{Call: call, Ops: s.ops}
-	summary := fmt.Sprintf("%s in %s. Nothing is changed yet: call resolve with action apply, or discard.", text.Count(s.count, "replacement"), text.Count(len(s.ops), "file"))
+	summary := fmt.Sprintf("%s in %s. Nothing has been changed yet: call resolve with action apply or discard.", text.Count(s.count, "replacement"), text.Count(len(s.ops), "file"))
 	s.notes = append(s.notes, summary)
 	diffs, left := astDiffs(changes)
 	if left > 0 {
@@ -185,7 +185,7 @@ func (s *astStaging) find(ctx context.Context, op *astOp, number int, files []as
 		return errors.New("too many matches, so nothing was changed; narrow the paths")
 	}
 	for _, why := range run.complained() {
-		s.notes = append(s.notes, "Nothing is rewritten for "+why+".")
+		s.notes = append(s.notes, "Nothing was rewritten for "+why+".")
 	}
 	for i := range matches {
 		m := &matches[i]
@@ -220,7 +220,7 @@ func (s *astStaging) plan(ctx context.Context) error {
 		data := toolkit.EncodeText(file.Text, file.Encoding)
 		saved, err := walk.ReadFile(path, toolkit.MaxReadFile)
 		if err != nil || !bytes.Equal(saved, data) {
-			s.notes = append(s.notes, name+" is left out: the editor has changes of it that are not saved, and ast-grep sees the disk.")
+			s.notes = append(s.notes, name+" was skipped: it has unsaved changes in the editor, and ast-grep reads the disk.")
 			continue
 		}
 		changes, inside, err := outermost(s.edits[path])
@@ -246,7 +246,7 @@ func (s *astStaging) plan(ctx context.Context) error {
 		s.count += len(changes)
 	}
 	if nested > 0 {
-		s.notes = append(s.notes, fmt.Sprintf("%s inside another; once this is applied, call again for what is left.", countVerb(nested, "match lies", "matches lie")))
+		s.notes = append(s.notes, fmt.Sprintf("%s inside another; once this is applied, call again for the rest.", countVerb(nested, "match lies", "matches lie")))
 	}
 	return nil
 }

@@ -93,7 +93,7 @@ func astFiles(ctx context.Context, call *agent.Call, scopes []walk.Glob, languag
 			if l := languageOf(g.Base); l != "" && (language == "" || l == language) {
 				files = append(files, astFile{g.Base, l})
 			} else {
-				notes = append(notes, fmt.Sprintf("%s is left out: its name is not one of %s.", toolkit.Display(&call.Workspace, g.Base), cmp.Or(language, "a language that is known")))
+				notes = append(notes, fmt.Sprintf("%s was skipped: its name does not match %s.", toolkit.Display(&call.Workspace, g.Base), cmp.Or(language, "a known language")))
 			}
 			continue
 		}
@@ -132,10 +132,10 @@ func astFiles(ctx context.Context, call *agent.Call, scopes []walk.Glob, languag
 		files = slices.Compact(files)
 	}
 	if large > 0 {
-		notes = append(notes, fmt.Sprintf("%s over %s left out.", text.Count(large, "file"), toolkit.Size(maxASTFile)))
+		notes = append(notes, fmt.Sprintf("%s over %s skipped.", text.Count(large, "file"), toolkit.Size(maxASTFile)))
 	}
 	if len(files) > maxASTFiles {
-		notes = append(notes, fmt.Sprintf("Only the first %d of %d files were looked at; narrow the paths.", maxASTFiles, len(files)))
+		notes = append(notes, fmt.Sprintf("Only the first %d of %d files were searched; narrow the paths.", maxASTFiles, len(files)))
 		files = files[:maxASTFiles]
 	}
 	named := func(path string) bool { // the user has been asked about it
@@ -144,7 +144,7 @@ func astFiles(ctx context.Context, call *agent.Call, scopes []walk.Glob, languag
 	all := len(files)
 	files = slices.DeleteFunc(files, func(f astFile) bool { return call.Readable != nil && !named(f.path) && !call.Readable(f.path) })
 	if n := all - len(files); n > 0 {
-		notes = append(notes, fmt.Sprintf("%s that hold secrets, or that a rule of the user's is about, left out.", text.Count(n, "file")))
+		notes = append(notes, fmt.Sprintf("%s skipped for holding secrets or matching a user's rule.", text.Count(n, "file")))
 	}
 	return files, notes, nil
 }
@@ -264,7 +264,7 @@ func (r *astRun) run(ctx context.Context, language string, paths []string) ([]as
 		}
 		return nil, fmt.Errorf("ast-grep failed with status %d: %s", exit.Code, text.VisibleLine(toolkit.CutLine(strings.TrimSpace(exit.Stderr), toolkit.MaxColumns)))
 	case len(out) == 0: // if it cannot parse the pattern, it prints an error but succeeds
-		r.complaints[language] = "the pattern is no complete code"
+		r.complaints[language] = "the pattern is not complete code"
 		return nil, nil
 	}
 	return r.read(out)
@@ -300,7 +300,7 @@ func astComplaint(stderr string) string {
 	if !strings.Contains(stderr, "Cannot parse query") {
 		return ""
 	}
-	why := "it is no valid pattern"
+	why := "it is not a valid pattern"
 	if _, cause, ok := strings.Cut(stderr, "╰▻"); ok {
 		why, _, _ = strings.Cut(strings.TrimSpace(cause), ". Please check")
 		why, _, _ = strings.Cut(why, "\n")

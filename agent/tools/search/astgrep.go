@@ -30,7 +30,7 @@ type astGrepInput struct {
 	Pattern string   `json:"pat" jsonschema:"a piece of code with $NAME and $$$NAME as metavariables"`
 	Paths   []string `json:"paths" jsonschema:"files, directories or globs"`
 	Lang    string   `json:"lang,omitzero" jsonschema:"only files of this language, such as go, typescript, python; all if absent"`
-	Skip    int      `json:"skip,omitzero" jsonschema:"matches to pass over, for the next page"`
+	Skip    int      `json:"skip,omitzero" jsonschema:"matches to skip, for the next page"`
 }
 
 // AstGrep returns the tool "ast_grep", which searches code by its structure with ast-grep. globalIgnore is the path of the user's own ignore
@@ -103,7 +103,7 @@ func runASTGrep(ctx context.Context, call *agent.Call, in *astGrepInput, globalI
 		notes = append(notes, "Not searched for "+why+".")
 	}
 	if run.cut {
-		notes = append(notes, "There was more output than is read; narrow the paths.")
+		notes = append(notes, "The output was too long to read completely; narrow the paths.")
 	}
 	return astPageOf(call, files, matches, in.Skip, notes), nil
 }
@@ -113,7 +113,7 @@ func astPageOf(call *agent.Call, files []astFile, matches []astMatch, skip int, 
 	res := new(agent.Result)
 	switch {
 	case len(files) == 0:
-		res.Text = toolkit.JoinNotes("No file there has a language that ast_grep knows.", notes)
+		res.Text = toolkit.JoinNotes("No file there is in a language that ast_grep knows.", notes)
 		return res
 	case len(matches) == 0:
 		res.Text = toolkit.JoinNotes("No matches.", notes)
@@ -145,7 +145,7 @@ func astPageOf(call *agent.Call, files []astFile, matches []astMatch, skip int, 
 	if next := skip + shown; next < len(matches) || skip > 0 {
 		note := fmt.Sprintf("Matches %d to %d.", skip+1, next)
 		if next < len(matches) {
-			note += fmt.Sprintf(" There are more. Go on with skip: %d", next)
+			note += fmt.Sprintf(" There are more. Continue with skip: %d", next)
 		}
 		notes = append(notes, note)
 	}

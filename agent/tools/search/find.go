@@ -34,7 +34,7 @@ type findInput struct {
 	Paths     []string `json:"paths" jsonschema:"globs, relative to the working directory or absolute: src/**/*.go"`
 	Hidden    *bool    `json:"hidden,omitzero" jsonschema:"include names that start with a dot; true if absent"`
 	Gitignore *bool    `json:"gitignore,omitzero" jsonschema:"leave out what ignore files name; true if absent"`
-	Limit     int      `json:"limit,omitzero" jsonschema:"most results; 1000 if absent"`
+	Limit     int      `json:"limit,omitzero" jsonschema:"maximum number of results; 1000 if absent"`
 	Timeout   float64  `json:"timeout,omitzero" jsonschema:"seconds, 0.5 to 60; 5 if absent"`
 }
 
@@ -130,7 +130,7 @@ func runFind(ctx context.Context, call *agent.Call, in *findInput, globalIgnore 
 			if !errors.Is(err, errFindTimeout) && !errors.Is(err, context.DeadlineExceeded) {
 				return nil, fmt.Errorf("%s cannot be searched: %w", toolkit.Display(&call.Workspace, globs[i].Base), toolkit.Reason(err))
 			}
-			f.notes = append(f.notes, fmt.Sprintf("Not everything was looked at: find stopped after %g seconds. "+
+			f.notes = append(f.notes, fmt.Sprintf("The search is incomplete: find stopped after %g seconds. "+
 				"Narrow the pattern, or give a longer timeout.", seconds))
 			break
 		}

@@ -52,7 +52,7 @@ func newPendingEdit() *pendingEdit { return new(pendingEdit) }
 func newStagedEdit(title string, ops []lsp.FileOperation, edits int) *stagedEdit {
 	return &stagedEdit{ops: ops, edits: edits, Preview: agent.Preview{
 		Tool: "resolve", Title: title,
-		Reminder: "The preview of " + title + " is pending: nothing is changed yet. Call resolve with action apply, or discard.",
+		Reminder: "The preview of " + title + " is pending: nothing has been changed yet. Call resolve with action apply or discard.",
 	}}
 }
 

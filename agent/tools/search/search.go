@@ -60,9 +60,9 @@ type searchInput struct {
 	IgnoreCase bool     `json:"i,omitzero" jsonschema:"ignore case"`
 	Gitignore  *bool    `json:"gitignore,omitzero" jsonschema:"leave out what ignore files name; true if absent"`
 	Hidden     bool     `json:"hidden,omitzero" jsonschema:"include names that start with a dot; false if absent"`
-	Types      []string `json:"types,omitzero" jsonschema:"kinds of files: go, py, js, ts, rust, java, c, cpp, md, json, yaml and so on"`
+	Types      []string `json:"types,omitzero" jsonschema:"file types: go, py, js, ts, rust, java, c, cpp, md, json, yaml and so on"`
 	Context    *int     `json:"context,omitzero" jsonschema:"lines to show before and after each match, 0 to 20; 1 before and 3 after if absent"`
-	Skip       int      `json:"skip,omitzero" jsonschema:"files with matches to pass over, for the next page"`
+	Skip       int      `json:"skip,omitzero" jsonschema:"files with matches to skip, for the next page"`
 }
 
 // Search returns the tool "search", which searches the text of files. globalIgnore is the path of the user's own ignore file, or "".
@@ -279,7 +279,7 @@ func (r *searchResult) withoutSecrets(call *agent.Call, scopes []walk.Glob) (not
 	if more := len(dropped) - maxNamed; more > 0 {
 		dropped = append(dropped[:maxNamed], fmt.Sprintf("and %d more", more))
 	}
-	return []string{"Matches in files that hold secrets, or that a rule of the user's is about, are not shown: " + strings.Join(dropped, ", ") + ". Search such a file by its path; the user decides then."}
+	return []string{"Matches in files that hold secrets or match a user's rule are not shown: " + strings.Join(dropped, ", ") + ". To search such a file, give its path; then the user decides."}
 }
 
 // maxNamed bounds the number of files that a note names.
@@ -334,7 +334,7 @@ func formatHits(ws *agent.Workspace, found *searchResult, skip int) (string, []f
 	if next := skip + shown; next < len(files) || skip > 0 {
 		note := fmt.Sprintf("Files %d to %d of %d with matches.", skip+1, next, len(files))
 		if next < len(files) {
-			note += fmt.Sprintf(" Go on with skip: %d", next)
+			note += fmt.Sprintf(" Continue with skip: %d", next)
 		}
 		notes = append(notes, note)
 	}

@@ -70,7 +70,7 @@ func TestSearchLimits(t *testing.T) {
 	}
 	w := toolstest.NewWorld(t, files)
 	res := toolstest.Run(t, w, "search", toolstest.Input{"pattern": "needle"})
-	if len(res.Locations) != 20 || !strings.HasSuffix(res.Text, "[Files 1 to 20 of 46 with matches. Go on with skip: 20]") {
+	if len(res.Locations) != 20 || !strings.HasSuffix(res.Text, "[Files 1 to 20 of 46 with matches. Continue with skip: 20]") {
 		t.Errorf("%d locations, %q", len(res.Locations), res.Text[len(res.Text)-100:])
 	}
 	res = toolstest.Run(t, w, "search", toolstest.Input{"pattern": "needle", "skip": 40})
@@ -85,7 +85,7 @@ func TestSearchLimits(t *testing.T) {
 		w.Put(t, fmt.Sprintf("wide/%02d.txt", i), strings.Repeat("needle "+strings.Repeat("x", 2000)+"\n", 20))
 	}
 	text := toolstest.Run(t, w, "search", toolstest.Input{"pattern": "needle", "paths": []string{"wide"}}).Text
-	if len(text) > 52<<10 || !strings.Contains(text, "Files 1 to 2 of 20 with matches. Go on with skip: 2") {
+	if len(text) > 52<<10 || !strings.Contains(text, "Files 1 to 2 of 20 with matches. Continue with skip: 2") {
 		t.Errorf("wide lines: %d bytes, %q", len(text), text[len(text)-100:])
 	}
 	if !strings.Contains(text, "… [983 more characters]") {

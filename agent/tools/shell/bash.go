@@ -33,8 +33,8 @@ type bashInput struct {
 	Cwd     string            `json:"cwd,omitzero" jsonschema:"directory to run in, relative to the working directory or absolute"`
 	Env     map[string]string `json:"env,omitzero" jsonschema:"environment variables to set"`
 	PTY     bool              `json:"pty,omitzero" jsonschema:"give the command a terminal"`
-	Head    int               `json:"head,omitzero" jsonschema:"give only the first lines of the output, that many"`
-	Tail    int               `json:"tail,omitzero" jsonschema:"give only the last lines of the output, that many; of the first ones, with head"`
+	Head    int               `json:"head,omitzero" jsonschema:"return only this many first lines of the output"`
+	Tail    int               `json:"tail,omitzero" jsonschema:"return only this many last lines of the output; with head, of those"`
 	Async   bool              `json:"async,omitzero" jsonschema:"run it in the background, as a job; the call returns at once"`
 }
 
@@ -162,7 +162,7 @@ func (s *BashSettings) command(ctx context.Context, call *agent.Call, in *bashIn
 	var gone string
 	if c.dir, gone = shellStateOf(call).directory(ctx, call); gone != "" {
 		c.gone = true
-		c.notes = append(c.notes, fmt.Sprintf("The shell's directory %s is not there any more; the command began in %s.", toolkit.Display(&call.Workspace, gone), c.dir))
+		c.notes = append(c.notes, fmt.Sprintf("The shell's directory %s no longer exists; the command started in %s.", toolkit.Display(&call.Workspace, gone), c.dir))
 	}
 	if c.line == "" {
 		return nil, fmt.Errorf("%w for bash: command is empty", agent.ErrBadInput)
@@ -348,7 +348,7 @@ func (r *bashRun) wait(ctx context.Context, patience time.Duration) (*agent.Resu
 	}
 	status, err := r.exec.Wait(waitCtx)
 	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(waitCtx), errBashPatience) {
-		return r.background(ctx, "The command takes longer than "+patience.String()+" and goes on in the background as %s."), nil
+		return r.background(ctx, "The command is taking longer than "+patience.String()+" and continues in the background as %s."), nil
 	}
 	return r.close(ctx, waitCtx, status, err, true)
 }
@@ -404,7 +404,7 @@ func (r *bashRun) background(ctx context.Context, how string) *agent.Result {
 		}
 		return result
 	})
-	text := fmt.Sprintf(how, b.id) + " You are told when it ends; the tool job shows its output and ends it."
+	text := fmt.Sprintf(how, b.id) + " You will be notified when it ends; use the job tool to see its output or stop it."
 	return &agent.Result{
 		Text:    toolkit.JoinNotes(text, r.command.notes),
 		Content: append(append([]agent.Content(nil), r.shown...), agent.TextContent{Text: text}),
@@ -431,7 +431,7 @@ func (r *bashRun) ended(ctx context.Context, status agent.ExitStatus) (*agent.Re
 	}
 	last := fmt.Sprintf("Command exited with code %d", code)
 	if status.Signal != "" {
-		last = "The command was ended by " + status.Signal + ".\n" + last
+		last = "The command was killed by " + status.Signal + ".\n" + last
 	}
 	return r.result(out, last, raw), nil
 }
@@ -516,11 +516,11 @@ const killedCode = 137
 
 // sandboxNote explains why a command may have failed in the sandbox.
 func sandboxNote(s *agent.Sandbox) string {
-	note := "Commands run in a sandbox: they can change files only in the workspace and in the directory for temporary files"
+	note := "Commands run in a sandbox: they can change files only in the workspace and the temporary directory"
 	if !s.Network {
 		note += ", and have no network"
 	}
-	return note + ". If that is what it failed for, tell the user; bash.sandbox in config.yml decides."
+	return note + ". If that made the command fail, tell the user; bash.sandbox in config.yml controls it."
 }
 
 // RunCheck runs a command line for a tool, in the session's own directory and in the foreground.

@@ -43,11 +43,11 @@ func TestBashResults(t *testing.T) {
 		},
 		"signal without a code": {
 			term: &toolstest.Terminal{Exit: agent.ExitStatus{Code: -1, Signal: "SIGTERM"}},
-			want: "(no output)\n\nThe command was ended by SIGTERM.\nCommand exited with code 143", failed: true, calls: ended,
+			want: "(no output)\n\nThe command was killed by SIGTERM.\nCommand exited with code 143", failed: true, calls: ended,
 		},
 		"signal": {
 			term: &toolstest.Terminal{ID: "t", Exit: agent.ExitStatus{Code: 137, Signal: "SIGKILL"}},
-			want: "(no output)\n\nThe command was ended by SIGKILL.\nCommand exited with code 137", failed: true, calls: ended,
+			want: "(no output)\n\nThe command was killed by SIGKILL.\nCommand exited with code 137", failed: true, calls: ended,
 		},
 		"timeout": {
 			term: &toolstest.Terminal{Chunks: []toolstest.Chunk{{Text: "so far\n"}}, Hang: true}, timeout: 1,

@@ -64,7 +64,7 @@ func wantText(t *testing.T, res *agent.Result, want ...string) {
 func TestBash_State(t *testing.T) {
 	w := shellWorld(t)
 	bash := func(in toolstest.Input) *agent.Result { return toolstest.Run(t, w, "bash", in) }
-	wantText(t, bash(toolstest.Input{"command": "export A='1 2'; X=3; export LD_PRELOAD= GIT_SSH_COMMAND=evil; cd sub"}), "(no output)", "The shell is in sub now")
+	wantText(t, bash(toolstest.Input{"command": "export A='1 2'; X=3; export LD_PRELOAD= GIT_SSH_COMMAND=evil; cd sub"}), "(no output)", "The shell is now in sub")
 	toolstest.Same(t, "the next one", bash(toolstest.Input{"command": `echo "$A|$X|$GIT_SSH_COMMAND"; pwd`}).Text, "1 2||\n"+w.Path("sub"))
 	toolstest.Same(t, "of another session", toolstest.Run(t, &toolstest.World{
 		Dir: w.Dir, FS: w.FS, Terminal: w.Terminal, Values: agent.NewValues(nil),
@@ -77,14 +77,13 @@ func TestBash_State(t *testing.T) {
 	toolstest.Same(t, "and back", bash(toolstest.Input{"command": "pwd"}).Text, w.Path("sub"))
 	bash(toolstest.Input{"command": "unset A"})
 	toolstest.Same(t, "unset", bash(toolstest.Input{"command": "echo ${A-gone}"}).Text, "gone")
-	wantText(t, bash(toolstest.Input{"command": "cd ..; exit 3"}), "The shell is in . now", "Command exited with code 3")
-	wantText(t, bash(toolstest.Input{"command": "cd sub"}), "The shell is in sub now")
+	wantText(t, bash(toolstest.Input{"command": "cd ..; exit 3"}), "The shell is now in .", "Command exited with code 3")
+	wantText(t, bash(toolstest.Input{"command": "cd sub"}), "The shell is now in sub")
 	if err := os.RemoveAll(w.Path("sub")); err != nil {
 		t.Fatal(err)
 	}
-	wantText(t, bash(toolstest.Input{"command": "pwd"}), w.Dir, "is not there any more")
-	// A command with its own trap, a shell that executes another program, and a shell that is killed leave no state and break
-	// nothing.
+	wantText(t, bash(toolstest.Input{"command": "pwd"}), w.Dir, "no longer exists")
+	// A command with its own trap, a shell that executes another program, and a killed shell leave no state and break nothing.
 	for _, line := range []string{"trap 'echo bye' EXIT", "exec true", "kill -9 $$"} {
 		if _, err := with(t, w, new(tools.Settings), "bash", toolstest.Input{"command": line}); err != nil {
 			t.Errorf("%s: %v", line, err)
@@ -210,7 +209,7 @@ func TestBash_AutoBackground(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantText(t, res, "takes longer than 100ms and goes on in the background as job-1")
+	wantText(t, res, "taking longer than 100ms and continues in the background as job-1")
 	if err := os.WriteFile(w.Path("go"), []byte("end\n"), 0); err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +253,7 @@ func TestBash_Intercept(t *testing.T) {
 		"cat a.txt": "read", "head -5 a.txt": "read", "grep a a.txt": "search", "rg a": "search", "find . -name x": "find", "sed -i s/a/b/ a.txt": "edit",
 		"echo x > new": "write", "cat > new <<'E'\nx\nE": "write", "perl -pi -e s/a/b/ a.txt": "edit",
 	} {
-		if _, err := with(t, w, set, "bash", toolstest.Input{"command": line}); err == nil || !strings.Contains(err.Error(), "the tool "+tool) || !strings.Contains(err.Error(), line) {
+		if _, err := with(t, w, set, "bash", toolstest.Input{"command": line}); err == nil || !strings.Contains(err.Error(), "the "+tool+" tool") || !strings.Contains(err.Error(), line) {
 			t.Errorf("%s: %v", line, err)
 		}
 	}

@@ -15,7 +15,7 @@ func (r *bashRun) output(ctx context.Context) (toolkit.BashOutput, error) {
 	if r.exec.TerminalID() != "" {
 		b := toolkit.BashOutput{Text: toolkit.TidyOutput(out.Text), Truncated: out.Truncated}
 		if out.Truncated {
-			b.Notes = append(b.Notes, "The start of the output is cut off: the editor's terminal keeps the end only.")
+			b.Notes = append(b.Notes, "The start of the output is cut off: the editor's terminal keeps only the end.")
 		}
 		return b, nil
 	}

@@ -27,7 +27,7 @@ const (
 )
 
 type evalInput struct {
-	Cells []evalCell `json:"cells" jsonschema:"what to run, in order; one that fails ends the call"`
+	Cells []evalCell `json:"cells" jsonschema:"what to run, in order; a cell that fails ends the call"`
 }
 
 type evalCell struct {
@@ -35,7 +35,7 @@ type evalCell struct {
 	Code     string `json:"code" jsonschema:"the code"`
 	Title    string `json:"title,omitzero" jsonschema:"what it does, in a few words"`
 	Timeout  int    `json:"timeout,omitzero" jsonschema:"seconds, 1 to 600; 30 if absent"`
-	Reset    bool   `json:"reset,omitzero" jsonschema:"begin with a new interpreter"`
+	Reset    bool   `json:"reset,omitzero" jsonschema:"start with a new interpreter"`
 }
 
 // Eval returns the tool "eval", which runs Python code in an interpreter that lasts as long as the session.
@@ -77,15 +77,15 @@ func (in *evalInput) check() error {
 		all += len(c.Code)
 		switch {
 		case c.Language != "py" && c.Language != "python":
-			return bad("cell %d: there is no language %q; there is py", i+1, c.Language)
+			return bad("cell %d: unknown language %q; use py", i+1, c.Language)
 		case strings.TrimSpace(c.Code) == "" && !c.Reset:
 			return bad("cell %d: code is empty", i+1)
 		case strings.ContainsRune(c.Code, 0):
 			return bad("cell %d: the code contains a NUL byte", i+1)
 		case c.Timeout < 0 || c.Timeout > maxEvalTimeout:
-			return bad("cell %d: timeout is %d; it can be 1 to %d seconds", i+1, c.Timeout, maxEvalTimeout)
+			return bad("cell %d: timeout is %d; it must be 1 to %d seconds", i+1, c.Timeout, maxEvalTimeout)
 		case all > maxCode:
-			return bad("the code has more than %s; put it into a file and import that", toolkit.Size(maxCode))
+			return bad("the code is larger than %s; put it in a file and import that", toolkit.Size(maxCode))
 		}
 	}
 	return nil
@@ -172,7 +172,7 @@ func (e *evalRun) cell(ctx context.Context, i int, live *toolkit.LiveOutput) (fa
 		return "", fmt.Errorf("cannot start Python: %w", err)
 	}
 	if fresh && !c.Reset {
-		e.notes = append(e.notes, "A new interpreter was started: nothing is defined in it but what these cells define.")
+		e.notes = append(e.notes, "A new interpreter was started: only what these cells define is defined in it.")
 	}
 	limit := evalTimeout
 	if c.Timeout > 0 {
@@ -194,12 +194,12 @@ func (e *evalRun) cell(ctx context.Context, i int, live *toolkit.LiveOutput) (fa
 	if ctx.Err() != nil {
 		why = name + " was cancelled"
 	}
-	const gone = "The interpreter and all that was defined in it are gone; the next call begins with a new one."
+	const gone = "The interpreter and everything defined in it are gone; the next call starts a new one."
 	switch end {
 	case cellOK:
 		return "", nil
 	case cellExit:
-		e.notes = append(e.notes, name+" called sys.exit, which ends the cell; the interpreter goes on.")
+		e.notes = append(e.notes, name+" called sys.exit, which ends the cell; the interpreter keeps running.")
 		return "", nil
 	case cellInterrupted:
 		if cellCtx.Err() == nil {
@@ -212,7 +212,7 @@ func (e *evalRun) cell(ctx context.Context, i int, live *toolkit.LiveOutput) (fa
 	case cellDied:
 		status := k.program.Status()
 		e.kernels.drop(after)
-		return fmt.Sprintf("%s: Python has ended while it ran: %s. %s", name, how(status), gone), nil
+		return fmt.Sprintf("%s: Python exited while it ran: %s. %s", name, how(status), gone), nil
 	default:
 		return name + " failed.", nil
 	}

@@ -143,13 +143,13 @@ func TestEval_Rude(t *testing.T) {
 		}
 	}
 	res := py(t, w, "os._exit(7)")
-	if !res.IsError || !strings.Contains(res.Text, "Python has ended while it ran: it ended with code 7") {
+	if !res.IsError || !strings.Contains(res.Text, "Python exited while it ran: it exited with code 7") {
 		t.Errorf("%s", res.Text)
 	}
 	if res := py(t, w, "1"); !strings.HasPrefix(res.Text, "1\n") || !strings.Contains(res.Text, newInterpreter) {
 		t.Errorf("%s", res.Text)
 	}
-	if res := py(t, w, "import os\nos.kill(os.getpid(), 9)"); !res.IsError || !strings.Contains(res.Text, "it was ended by ") {
+	if res := py(t, w, "import os\nos.kill(os.getpid(), 9)"); !res.IsError || !strings.Contains(res.Text, "it was killed by ") {
 		t.Errorf("%s", res.Text)
 	}
 }

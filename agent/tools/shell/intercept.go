@@ -86,7 +86,7 @@ func (c *simpleCommand) option(names ...string) bool {
 	})
 }
 
-const editMessage = "use the tool edit to change files; the user sees the change as a diff."
+const editMessage = "use the edit tool to change files; the user sees the change as a diff."
 
 // betterTools lists the commands that tools replace. The first entry that applies wins.
 var betterTools = []struct {
@@ -94,20 +94,20 @@ var betterTools = []struct {
 	does                    func(c *simpleCommand) bool
 }{
 	{
-		"echo printf cat tee", "write", "use the tool write to write a file; the user sees it as a diff, and the editor knows of it.",
+		"echo printf cat tee", "write", "use the write tool to write a file; the user sees it as a diff, and the editor knows of it.",
 		(*simpleCommand).writes,
 	},
-	{"cat", "read", "use the tool read to look at files; it sees what is not saved yet, and takes line ranges.", (*simpleCommand).reads},
+	{"cat", "read", "use the read tool to view files; it sees unsaved changes and takes line ranges.", (*simpleCommand).reads},
 	{
-		"head tail less more", "read", "use the tool read with a line range (path:10-40) instead.",
+		"head tail less more", "read", "use the read tool with a line range (path:10-40) instead.",
 		func(c *simpleCommand) bool { return c.reads() && !c.option("-f", "-F", "--follow") },
 	},
 	{
-		"grep rg egrep fgrep ag ack", "search", "use the tool search instead; it knows .gitignore, and its results can be opened in the editor.",
+		"grep rg egrep fgrep ag ack", "search", "use the search tool instead; it respects .gitignore, and its results can be opened in the editor.",
 		func(c *simpleCommand) bool { return !c.writes() && len(c.args) > 0 },
 	},
 	{
-		"find fd fdfind", "find", "use the tool find instead; it knows .gitignore, and sorts by time.",
+		"find fd fdfind", "find", "use the find tool instead; it respects .gitignore, and sorts by time.",
 		func(c *simpleCommand) bool {
 			return !c.writes() && !c.option("-exec", "-ok", "-delete", "-x", "-X", "-printf", "-newer", "-mtime", "-size", "-perm", "-user")
 		},

@@ -17,8 +17,8 @@ var jobText string
 
 type jobInput struct {
 	List   bool     `json:"list,omitzero" jsonschema:"list all jobs"`
-	Poll   []string `json:"poll,omitzero" jsonschema:"ids of jobs to look at, with their output"`
-	Cancel []string `json:"cancel,omitzero" jsonschema:"ids of jobs to end"`
+	Poll   []string `json:"poll,omitzero" jsonschema:"IDs of jobs to show, with their output"`
+	Cancel []string `json:"cancel,omitzero" jsonschema:"IDs of jobs to stop"`
 	Wait   float64  `json:"wait,omitzero" jsonschema:"seconds to wait until one of the polled jobs ends, up to 300; 0 if absent"`
 }
 

@@ -212,7 +212,7 @@ func (j *jobs) describe(ctx context.Context, b *job, most int) string {
 		return b.describeLocked(most)
 	}
 	j.mu.Unlock()
-	text := fmt.Sprintf("%s runs for %s: %s", b.id, time.Since(b.began).Round(time.Second), b.title)
+	text := fmt.Sprintf("%s has been running for %s: %s", b.id, time.Since(b.began).Round(time.Second), b.title)
 	out, err := b.run.output(ctx)
 	if err != nil {
 		return text + fmt.Sprintf("\n[Its output cannot be read: %v]", err)

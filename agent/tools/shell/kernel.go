@@ -281,9 +281,9 @@ func cellStatus(s string) cellEnd {
 // how describes how a program ended.
 func how(s agent.ExitStatus) string {
 	if s.Signal != "" {
-		return "it was ended by " + s.Signal
+		return "it was killed by " + s.Signal
 	}
-	return fmt.Sprintf("it ended with code %d", s.Code)
+	return fmt.Sprintf("it exited with code %d", s.Code)
 }
 
 // codeBlock formats Python code as Markdown.

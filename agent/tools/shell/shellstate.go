@@ -120,7 +120,7 @@ func (s *shellState) learn(ctx context.Context, call *agent.Call, exec agent.Exe
 			if s.cwd = cwd; cwd == call.FS.RealPath(call.Workspace.Cwd) {
 				s.cwd = ""
 			}
-			notes = append(notes, fmt.Sprintf("The shell is in %s now; the next command begins there.", toolkit.Display(&call.Workspace, cwd)))
+			notes = append(notes, fmt.Sprintf("The shell is now in %s; the next command starts there.", toolkit.Display(&call.Workspace, cwd)))
 		}
 	}
 	if before == nil || after == nil {
@@ -143,7 +143,7 @@ func (s *shellState) learn(ctx context.Context, call *agent.Call, exec agent.Exe
 			continue
 		}
 		if size += len(name) + len(value); len(s.vars) >= maxVariables || size > maxStateBytes {
-			notes = append(notes, "Not all variables that the command has exported are kept for the next one: there are too many.")
+			notes = append(notes, "Some variables that the command exported are not kept for the next one: there are too many.")
 			break
 		}
 		s.vars[name] = value

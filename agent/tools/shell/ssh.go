@@ -43,13 +43,13 @@ func (h *SSHHost) Check() (part, why string) {
 	}
 	switch {
 	case h.Name == "" || odd(h.Name):
-		return "name", "is empty, begins with - or has blanks in it"
+		return "name", "is empty, begins with - or contains spaces"
 	case h.Address == "" || odd(h.Address):
-		return "host", "is missing, begins with - or has blanks in it"
+		return "host", "is missing, begins with - or contains spaces"
 	case odd(h.User) || strings.Contains(h.User, "@"):
-		return "user", "begins with - or has blanks or @ in it"
+		return "user", "begins with - or contains spaces or @"
 	case h.Port < 0 || h.Port > 65535:
-		return "port", "is not 1 to 65535"
+		return "port", "is not between 1 and 65535"
 	}
 	return "", ""
 }
@@ -86,9 +86,9 @@ func (h *SSHHost) args(options []string, command string) []string {
 }
 
 type sshInput struct {
-	Host    string  `json:"host" jsonschema:"one of the hosts that the description names"`
-	Command string  `json:"command" jsonschema:"the command line for the shell there"`
-	Cwd     string  `json:"cwd,omitzero" jsonschema:"directory there to run in"`
+	Host    string  `json:"host" jsonschema:"one of the hosts in the description"`
+	Command string  `json:"command" jsonschema:"the command line for the remote shell"`
+	Cwd     string  `json:"cwd,omitzero" jsonschema:"remote directory to run in"`
 	Timeout float64 `json:"timeout,omitzero" jsonschema:"seconds, 1 to 3600; 60 if absent"`
 }
 
@@ -154,13 +154,13 @@ func (in *sshInput) command(call *agent.Call, hosts []SSHHost, set *BashSettings
 	}
 	switch {
 	case c.host == nil:
-		return bad("there is no host %q; there are %s", toolkit.CutLine(in.Host, toolkit.MaxColumns), strings.Join(names[:min(len(names), maxHosts)], ", "))
+		return bad("unknown host %q; the hosts are %s", toolkit.CutLine(in.Host, toolkit.MaxColumns), strings.Join(names[:min(len(names), maxHosts)], ", "))
 	case c.line == "":
 		return bad("command is empty")
 	case strings.ContainsRune(c.line+in.Cwd, 0):
 		return bad("it contains a NUL byte")
 	case strings.ContainsAny(in.Cwd, "\r\n"):
-		return bad("cwd has a line end")
+		return bad("cwd contains a line break")
 	}
 	if in.Cwd != "" {
 		c.line = "cd -- " + remoteDir(in.Cwd) + " || exit\n" + c.line
@@ -201,7 +201,7 @@ func (c *sshCommand) run(ctx context.Context, call *agent.Call) (*agent.Result, 
 	defer cancel()
 	status, err := r.exec.Wait(waitCtx)
 	if err == nil && status.Code == 255 {
-		r.command.notes = append(r.command.notes, "Code 255 is that of ssh itself: it has not reached "+c.host.Name+", or was not let in. No password can be typed; the key of the machine must be known, and a key of the user's must open it.")
+		r.command.notes = append(r.command.notes, "Exit code 255 is from ssh itself: it could not reach "+c.host.Name+", or was refused. No password can be typed; the host key must be known, and a key of the user must be accepted.")
 	}
 	return r.close(ctx, waitCtx, status, err, false)
 }

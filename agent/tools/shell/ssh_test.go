@@ -51,12 +51,12 @@ func TestSSH_Plan(t *testing.T) {
 		`{"host": null, "command": "x"}`:                                 "host missing",
 		`{"host": "web", "command": 7}`:                                  "/command",
 		`{"host": "web", "command": " "}`:                                "command is empty",
-		`{"host": "web.example", "command": "x"}`:                        `there is no host "web.example"; there are web, db`,
-		`{"host": "-oProxyCommand=x", "command": "x"}`:                   "there is no host",
+		`{"host": "web.example", "command": "x"}`:                        `unknown host "web.example"; the hosts are web, db`,
+		`{"host": "-oProxyCommand=x", "command": "x"}`:                   "unknown host",
 		`{"host": "web", "command": "x\u0000"}`:                          "NUL byte",
-		`{"host": "web", "command": "x", "cwd": "a\nb"}`:                 "line end",
+		`{"host": "web", "command": "x", "cwd": "a\nb"}`:                 "line break",
 		`{"host": "web", "command": "x", "port": 3}`:                     "port",
-		`{"host": "` + strings.Repeat("x", 1<<20) + `", "command": "x"}`: "there is no host",
+		`{"host": "` + strings.Repeat("x", 1<<20) + `", "command": "x"}`: "unknown host",
 	} {
 		_, err := toolstest.Plan(t.Context(), toolstest.Tool(t, "ssh"), w.Call(t, "ssh", in))
 		if err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 4000 {

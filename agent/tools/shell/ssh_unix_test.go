@@ -66,7 +66,7 @@ func TestSSH(t *testing.T) {
 	if res := toolstest.Run(t, w, "ssh", toolstest.Input{"host": "db", "command": "fail"}); !res.IsError || !strings.HasSuffix(res.Text, "\n\nCommand exited with code 3") {
 		t.Errorf("%q", res.Text)
 	}
-	if res := toolstest.Run(t, w, "ssh", toolstest.Input{"host": "db", "command": "refuse"}); !res.IsError || !strings.Contains(res.Text, "Permission denied (publickey).") || !strings.Contains(res.Text, "Code 255 is that of ssh itself: it has not reached db") {
+	if res := toolstest.Run(t, w, "ssh", toolstest.Input{"host": "db", "command": "refuse"}); !res.IsError || !strings.Contains(res.Text, "Permission denied (publickey).") || !strings.Contains(res.Text, "Exit code 255 is from ssh itself: it could not reach db") {
 		t.Errorf("%q", res.Text)
 	}
 	if res := toolstest.Run(t, w, "ssh", toolstest.Input{"host": "db", "command": "hang", "timeout": 0.1}); !res.IsError || !strings.Contains(res.Text, "The timeout was set to 1 second;") || !strings.HasSuffix(res.Text, "Command timed out after 1 second") {

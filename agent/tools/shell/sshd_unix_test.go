@@ -203,7 +203,7 @@ func TestSSH_Server(t *testing.T) {
 		t.Errorf("%q", res.Text)
 	}
 	for name, want := range map[string]string{"nobody": "Connection refused", "stranger": "Host key verification failed", "locked": "Permission denied"} {
-		if res := do(toolstest.Input{"host": name, "command": "echo"}); !res.IsError || !strings.Contains(res.Text, want) || !strings.Contains(res.Text, "Code 255 is that of ssh itself: it has not reached "+name) {
+		if res := do(toolstest.Input{"host": name, "command": "echo"}); !res.IsError || !strings.Contains(res.Text, want) || !strings.Contains(res.Text, "Exit code 255 is from ssh itself: it could not reach "+name) {
 			t.Errorf("%s: %q", name, res.Text)
 		}
 	}

@@ -35,7 +35,7 @@ type askInput struct {
 type askQuestion struct {
 	ID       string      `json:"id,omitzero" jsonschema:"names the answer when there are several questions"`
 	Question string      `json:"question" jsonschema:"the question, complete in itself"`
-	Options  []askOption `json:"options,omitzero" jsonschema:"answers to choose from; none for a question that is answered freely"`
+	Options  []askOption `json:"options,omitzero" jsonschema:"answers to choose from; none for a free-form answer"`
 	Multi    bool        `json:"multi,omitzero" jsonschema:"whether several options can be chosen"`
 	// Recommended is the index of the option to choose when in doubt.
 	Recommended *int `json:"recommended,omitzero" jsonschema:"index of the recommended option, from 0"`
@@ -151,7 +151,7 @@ func boundAnswer(ctx context.Context, call *agent.Call, answer string) string {
 	note := fmt.Sprintf("\n[The answer was cut off; it has %d bytes.", len(answer))
 	if call.Artifacts != nil {
 		if url, err := call.Artifacts.Put(ctx, "ask", []byte(answer[:min(len(answer), toolkit.MaxArtifact)])); err == nil {
-			note += " The whole: " + url
+			note += " Full text: " + url
 		}
 	}
 	return toolkit.CutBytes(answer, maxAnswer) + note + "]"
@@ -174,7 +174,7 @@ func askOther(call *agent.Call, in *askInput) *agent.Result {
 		return askAsText(call, in)
 	}
 	return &agent.Result{
-		Text:    "The user wants to say something else than the options. The answer is the next message.",
+		Text:    "The user wants to answer with something other than the options. The answer is the next message.",
 		Say:     strings.TrimSpace(in.Questions[0].Question) + "\n\nType your answer as the next message.",
 		EndTurn: true,
 	}

@@ -28,7 +28,7 @@ const (
 type taskInput struct {
 	Agent     string     `json:"agent,omitzero" jsonschema:"helper that does the tasks; executor if absent"`
 	Context   string     `json:"context,omitzero" jsonschema:"what all of the tasks need to know"`
-	Tasks     []taskItem `json:"tasks" jsonschema:"pieces of work, each for a helper of its own, side by side"`
+	Tasks     []taskItem `json:"tasks" jsonschema:"pieces of work, each for its own helper, in parallel"`
 	SpawnPlan *spawnPlan `json:"spawnPlan,omitzero" jsonschema:"needed for more than four tasks"`
 }
 
@@ -40,7 +40,7 @@ type taskItem struct {
 
 // spawnPlan makes a model plan before it starts many helpers. The user sees it.
 type spawnPlan struct {
-	WhyParallel          string `json:"whyParallel" jsonschema:"why the work is done side by side"`
+	WhyParallel          string `json:"whyParallel" jsonschema:"why the work is done in parallel"`
 	WhyNotLocal          string `json:"whyNotLocal" jsonschema:"why you do not do it yourself"`
 	Independence         string `json:"independence" jsonschema:"why no task needs the result or the files of another"`
 	ExpectedReceiptShape string `json:"expectedReceiptShape,omitzero" jsonschema:"what a report looks like"`
@@ -73,7 +73,7 @@ func planTask(ctx context.Context, call *agent.Call, in *taskInput) (*agent.Call
 	case n > maxTasks:
 		return bad("%d tasks are too many; give at most %d in one call", n, maxTasks)
 	case n > planlessTasks && in.SpawnPlan == nil:
-		return bad("%d tasks need a spawnPlan: whyParallel, whyNotLocal, independence. Up to %d go without; put together what belongs together", n, planlessTasks)
+		return bad("%d tasks need a spawnPlan: whyParallel, whyNotLocal, independence. Up to %d tasks need none; combine related tasks", n, planlessTasks)
 	}
 	if p := in.SpawnPlan; p != nil {
 		for name, text := range map[string]string{"whyParallel": p.WhyParallel, "whyNotLocal": p.WhyNotLocal, "independence": p.Independence} {
@@ -89,7 +89,7 @@ func planTask(ctx context.Context, call *agent.Call, in *taskInput) (*agent.Call
 		case !validTaskID(t.ID):
 			return bad("the id of task %d must be up to %d letters, digits, - and _, and begin with a letter or digit", i+1, maxTaskID)
 		case seen[key]:
-			return bad("the id %q is there twice", t.ID)
+			return bad("duplicate id %q", t.ID)
 		case strings.TrimSpace(t.Assignment) == "":
 			return bad("the assignment of task %s is empty", t.ID)
 		}
@@ -136,7 +136,7 @@ func (t *taskItem) title() string {
 func (in *taskInput) text() string {
 	var parts []string
 	if p := in.SpawnPlan; p != nil {
-		parts = append(parts, fmt.Sprintf("Why side by side: %s\nWhy helpers: %s\nWhy they do not get in each other's way: %s", p.WhyParallel, p.WhyNotLocal, p.Independence))
+		parts = append(parts, fmt.Sprintf("Why in parallel: %s\nWhy helpers: %s\nWhy they are independent: %s", p.WhyParallel, p.WhyNotLocal, p.Independence))
 	}
 	if c := strings.TrimSpace(in.Context); c != "" {
 		parts = append(parts, c)

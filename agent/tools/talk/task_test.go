@@ -44,7 +44,7 @@ func TestTask_BadInput(t *testing.T) {
 		{"id with a path", toolstest.Input{"tasks": one("../a", "x")}, "the id of task 1"},
 		{"id with a line", toolstest.Input{"tasks": one("a\nb", "x")}, "the id of task 1"},
 		{"long id", toolstest.Input{"tasks": one(strings.Repeat("a", 49), "x")}, "up to 48"},
-		{"id twice", toolstest.Input{"tasks": append(one("a", "x"), one("A", "y")...)}, `"A" is there twice`},
+		{"id twice", toolstest.Input{"tasks": append(one("a", "x"), one("A", "y")...)}, `duplicate id "A"`},
 		{"no assignment", toolstest.Input{"tasks": one("a", " \n")}, "the assignment of task a is empty"},
 		{"unknown helper", toolstest.Input{"agent": "nobody", "tasks": one("a", "x")}, `no helper agent "nobody"; the helper agents are executor, critic`},
 		{"five without a plan", toolstest.Input{"tasks": someTasks(5)}, "5 tasks need a spawnPlan"},
@@ -122,7 +122,7 @@ report of a
 
 partly
 
-[The helper was stopped: it had used its token budget, and went on when it was told to finish. Its work is not complete.]`
+[The helper was stopped: it had used its token budget, and kept working after it was told to finish. Its work is not complete.]`
 	if d := cmp.Diff(want, res.Text); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
@@ -145,11 +145,11 @@ func TestTask_LongReports(t *testing.T) {
 		note         string
 	}{
 		{"short", "report", 1, 10, 0, 0, "report"},
-		{"long", strings.Repeat("é", 10_000), 1, 12_200, 20_000, 0, "it has 20000 bytes. The whole: artifact://7."},
+		{"long", strings.Repeat("é", 10_000), 1, 12_200, 20_000, 0, "it has 20000 bytes. Full text: artifact://7."},
 		{"very long", strings.Repeat("x", 600_000), 1, 12_200, 500_000, 0, "it has 600000 bytes. The first 500000 bytes: artifact://7."},
 		{"many lines", lines, 1, 12_200, 25_000, 0, "The first 25000 bytes: artifact://7."},
-		{"of many", strings.Repeat("x", 20_000), 20, 51_200, 20_000, 0, "it has 20000 bytes. The whole: artifact://7."},
-		{"as asked for", strings.Repeat("x", 20_000), 1, 600, 20_000, 100, "it has 20000 bytes. The whole: artifact://7."},
+		{"of many", strings.Repeat("x", 20_000), 20, 51_200, 20_000, 0, "it has 20000 bytes. Full text: artifact://7."},
+		{"as asked for", strings.Repeat("x", 20_000), 1, 600, 20_000, 100, "it has 20000 bytes. Full text: artifact://7."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			in := toolstest.Input{"tasks": someTasks(tt.tasks)}

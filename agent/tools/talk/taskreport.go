@@ -76,7 +76,7 @@ func (r *taskRun) receipt(ctx context.Context, report *taskReport) string {
 		text = strings.TrimSpace("The helper needs an answer: " + question +
 			"\n\n[It has ended, and the user has not seen the question. Ask the user, or answer it yourself where you can; then give the work to a new helper, with the answer.]\n\n" + text)
 	case done.OverBudget && done.Stop != agent.StopEndTurn:
-		text += "\n\n[The helper was stopped: it had used its token budget, and went on when it was told to finish. Its work is not complete.]"
+		text += "\n\n[The helper was stopped: it had used its token budget, and kept working after it was told to finish. Its work is not complete.]"
 	case done.OverBudget:
 		text += "\n\n[The helper had used its token budget and was told to finish. Its work may not be complete.]"
 	case done.Stop != agent.StopEndTurn:
@@ -98,7 +98,7 @@ func (r *taskRun) bounded(ctx context.Context, text string) string {
 	note := fmt.Sprintf("[The report was cut off here; it has %d bytes.", len(text))
 	if r.call.Artifacts != nil {
 		if url, err := r.call.Artifacts.Put(ctx, "task", []byte(whole)); err == nil {
-			note += " The whole: " + url + "."
+			note += " Full text: " + url + "."
 			if cut {
 				note = fmt.Sprintf("[The report was cut off here; it has %d bytes. The first %d bytes: %s.", len(text), len(whole), url)
 			}

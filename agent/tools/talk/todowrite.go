@@ -37,7 +37,7 @@ func runTodoWrite(_ context.Context, call *agent.Call, in *agent.PlanInput) (*ag
 		call.SetPlan(entries)
 	}
 	if len(entries) == 0 {
-		return &agent.Result{Text: "The plan is empty now."}, nil
+		return &agent.Result{Text: "The plan is now empty."}, nil
 	}
 	counts := make(map[agent.PlanStatus]int)
 	for _, e := range entries {

@@ -20,8 +20,8 @@ var webFetchText string
 
 type webFetchInput struct {
 	URL   string `json:"url" jsonschema:"address of the page, with http:// or https://"`
-	Raw   bool   `json:"raw,omitzero" jsonschema:"show the page's source in place of its text"`
-	Lines string `json:"lines,omitzero" jsonschema:"lines to show, as 301-600; the first 300 if absent"`
+	Raw   bool   `json:"raw,omitzero" jsonschema:"show the page's source instead of its text"`
+	Lines string `json:"lines,omitzero" jsonschema:"lines to show, such as 301-600; the first 300 if absent"`
 }
 
 // Fetch returns the tool "web_fetch", which reads a web page through client.

@@ -100,7 +100,7 @@ func TestWebFetch(t *testing.T) {
 		}
 	}
 	res, err := do("web_fetch", toolstest.Input{"url": s.URL + "/long", "lines": "301-310"})
-	if err != nil || !strings.Contains(res.Text, "  301|line\n") || !strings.Contains(res.Text, "All of it is in artifact://") {
+	if err != nil || !strings.Contains(res.Text, "  301|line\n") || !strings.Contains(res.Text, "The full text is in artifact://") {
 		t.Errorf("%v %+v", err, res)
 	}
 	if res, err := do("web_fetch", toolstest.Input{"url": s.URL + "/page", "raw": true}); err != nil || !strings.Contains(res.Text, "<nav>menu</nav>") {

@@ -81,9 +81,9 @@ func (in *webSearchInput) query() (webclient.Query, error) {
 	case len(q.Text) > maxQuery:
 		return bad("query has more than %d characters", maxQuery)
 	case !slices.Contains([]webclient.Recency{"", webclient.RecencyDay, webclient.RecencyWeek, webclient.RecencyMonth, webclient.RecencyYear}, q.Recency):
-		return bad("recency is %q; it can be day, week, month or year", in.Recency)
+		return bad("recency is %q; it must be day, week, month or year", in.Recency)
 	case in.Limit < 0 || in.Limit > webclient.MaxResults:
-		return bad("limit is %d; it can be 1 to %d", in.Limit, webclient.MaxResults)
+		return bad("limit is %d; it must be 1 to %d", in.Limit, webclient.MaxResults)
 	}
 	return q, nil
 }
@@ -128,7 +128,7 @@ func (t *searchTurn) failed(searchers []*webclient.Searcher, s *webclient.Search
 // webResults formats the results for a model, marked as data.
 func webResults(s *webclient.Searcher, res *webclient.Results) *agent.Result {
 	if res.Answer == "" && len(res.Sources) == 0 {
-		return &agent.Result{Text: s.Label() + " finds nothing. Other words may help, or a longer time."}
+		return &agent.Result{Text: s.Label() + " found nothing. Try other words or a longer time range."}
 	}
 	var b strings.Builder
 	if res.Answer != "" {

@@ -66,7 +66,7 @@ func TestWebSearch(t *testing.T) {
 	}
 	before := asked
 	plan, res, err = toolstest.Do(t.Context(), tool, w.Call(t, "web_search", toolstest.Input{"query": "q"}))
-	if err != nil || plan.Title != "Search with Exa: q" || !strings.HasPrefix(res.Text, "Exa finds nothing.") || asked != before {
+	if err != nil || plan.Title != "Search with Exa: q" || !strings.HasPrefix(res.Text, "Exa found nothing.") || asked != before {
 		t.Errorf("%v %+v %+v", err, plan, res)
 	}
 }

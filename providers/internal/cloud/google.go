@@ -74,7 +74,7 @@ func (v Vertex) credentials() (*googleCredentials, string, error) {
 	case errors.Is(err, fs.ErrNotExist) && !named:
 		return nil, "", nil
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, path, failed(providers.KindAuth, "GOOGLE_APPLICATION_CREDENTIALS names a file that is not there: %s", path)
+		return nil, path, failed(providers.KindAuth, "GOOGLE_APPLICATION_CREDENTIALS names a file that does not exist: %s", path)
 	case err != nil:
 		return nil, path, failed(providers.KindAuth, "cannot read the Google Cloud credentials: %v", err)
 	}
@@ -238,7 +238,7 @@ func (t *GoogleTokens) fetch(ctx context.Context, req *http.Request) (string, ti
 		if u, ok := errors.AsType[*url.Error](err); ok {
 			err = u.Err
 		}
-		return "", time.Time{}, failed(providers.KindNetwork, "no answer from %s, which gives the access tokens: %v", req.URL.Host, err)
+		return "", time.Time{}, failed(providers.KindNetwork, "no answer from %s, which issues the access tokens: %v", req.URL.Host, err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	var answer struct {
@@ -256,13 +256,13 @@ func (t *GoogleTokens) fetch(ctx context.Context, req *http.Request) (string, ti
 	}
 	switch {
 	case res.StatusCode >= 500:
-		return "", time.Time{}, failed(providers.KindServer, "%s gives no access token (HTTP %d)", req.URL.Host, res.StatusCode)
+		return "", time.Time{}, failed(providers.KindServer, "%s returned no access token (HTTP %d)", req.URL.Host, res.StatusCode)
 	case err != nil || res.StatusCode != http.StatusOK && answer.Error == "":
-		return "", time.Time{}, failed(providers.KindAuth, "%s gives no access token (HTTP %d); %s", req.URL.Host, res.StatusCode, signIn)
+		return "", time.Time{}, failed(providers.KindAuth, "%s returned no access token (HTTP %d); %s", req.URL.Host, res.StatusCode, signIn)
 	case answer.Error != "":
-		return "", time.Time{}, failed(providers.KindAuth, "Google does not take the credentials: %s (%s); %s", answer.Error, answer.Description, signIn)
+		return "", time.Time{}, failed(providers.KindAuth, "Google rejected the credentials: %s (%s); %s", answer.Error, answer.Description, signIn)
 	case answer.AccessToken == "" || strings.ContainsAny(answer.AccessToken, "\r\n"):
-		return "", time.Time{}, failed(providers.KindAuth, "%s gives an empty access token", req.URL.Host)
+		return "", time.Time{}, failed(providers.KindAuth, "%s returned an empty access token", req.URL.Host)
 	}
 	return answer.AccessToken, time.Now().Add(time.Duration(answer.ExpiresIn) * time.Second), nil
 }

@@ -57,11 +57,11 @@ func (v Vertex) URL(u *url.URL, publisher, model, method string, express bool) (
 	case strings.Contains(u.Path, "/projects/"):
 	case express && project == "":
 	case project == "":
-		return nil, failed(providers.KindInvalid, "no project is set; set GOOGLE_CLOUD_PROJECT to the id of your Google Cloud project")
+		return nil, failed(providers.KindInvalid, "no project is set; set GOOGLE_CLOUD_PROJECT to the ID of your Google Cloud project")
 	case location == "":
 		return nil, failed(providers.KindInvalid, `no location is set; set GOOGLE_CLOUD_LOCATION to a region such as "us-east5", or to "global"`)
 	case !inPath().MatchString(project):
-		return nil, failed(providers.KindInvalid, "GOOGLE_CLOUD_PROJECT is not the id of a project: %q", project)
+		return nil, failed(providers.KindInvalid, "GOOGLE_CLOUD_PROJECT is not a project ID: %q", project)
 	case !inHost().MatchString(location):
 		return nil, failed(providers.KindInvalid, "GOOGLE_CLOUD_LOCATION is not a location: %q", location)
 	default:

@@ -107,7 +107,7 @@ func networkError(cfg *providers.Config, err error) error {
 			text = "no answer from " + at.Scheme + "://" + at.Host + ": " + text
 		}
 		if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-			text += "; if the certificate is of an authority of your own, name its file in caFiles, under network in config.yml"
+			text += "; if your own authority issued the certificate, add the authority's certificate file to caFiles, under network in config.yml"
 		}
 	}
 	e := Errorf(cfg, kind, "%s", text)
