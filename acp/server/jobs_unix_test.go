@@ -32,7 +32,7 @@ func TestCommandJobs(t *testing.T) {
 	for _, tt := range []struct{ prompt, want string }{
 		{"/jobs", "job-1 runs for "},
 		{"/jobs stop", "Use /jobs or /jobs stop <job>"},
-		{"/jobs stop job-7", `there is no job "job-7"; there are job-1`},
+		{"/jobs stop job-7", `unknown job "job-7"; the jobs are job-1`},
 		{"/jobs what", "Use /jobs or"},
 		{"/jobs stop job-1", "job-1 failed after "},
 		{"/jobs", "job-1 failed after "},

@@ -35,7 +35,7 @@ func ParseFormat(name string) (Format, error) {
 	case "json":
 		return JSON, nil
 	default:
-		return "", fmt.Errorf("unknown format %q; there are html, md and json", name)
+		return "", fmt.Errorf("unknown format %q; the formats are html, md and json", name)
 	}
 }
 
@@ -96,7 +96,7 @@ func Write(w io.Writer, s *Session, format Format) error {
 	case JSON:
 		p = &jsonPage{writer: out}
 	default:
-		return fmt.Errorf("unknown format %q; there are html, md and json", format)
+		return fmt.Errorf("unknown format %q; the formats are html, md and json", format)
 	}
 	p.begin(d)
 	d.each(func(it *item) bool {

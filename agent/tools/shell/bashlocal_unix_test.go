@@ -240,7 +240,7 @@ func TestJob_BadInput(t *testing.T) {
 	if err := toolstest.Fails(t, w, "bash", toolstest.Input{"command": "sleep 1000", "async": true}); !strings.Contains(err.Error(), "15 jobs are running already") {
 		t.Error(err)
 	}
-	if err := toolstest.Fails(t, w, "job", toolstest.Input{"cancel": []string{"job-99"}}); !strings.Contains(err.Error(), `there is no job "job-99"; there are job-1, `) {
+	if err := toolstest.Fails(t, w, "job", toolstest.Input{"cancel": []string{"job-99"}}); !strings.Contains(err.Error(), `unknown job "job-99"; the jobs are job-1, `) {
 		t.Error(err)
 	}
 }

@@ -194,9 +194,9 @@ func (j *jobs) find(ids []string) ([]*job, error) {
 				all = append(all, b.id)
 			}
 			if len(all) == 0 {
-				return nil, fmt.Errorf("there is no job %q; there are none", id)
+				return nil, fmt.Errorf("unknown job %q; there are no jobs", id)
 			}
-			return nil, fmt.Errorf("there is no job %q; there are %s", id, strings.Join(all, ", "))
+			return nil, fmt.Errorf("unknown job %q; the jobs are %s", id, strings.Join(all, ", "))
 		}
 		found = append(found, j.list[i])
 	}
