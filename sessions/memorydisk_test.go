@@ -70,7 +70,7 @@ type diskFault struct {
 	// Err is the step's error if Kill is false. A failing write is partial. With Lasting, all later steps that need space fail too.
 	Err     error
 	Lasting bool
-	// Rand chooses how much of the step is done. If nil, nothing.
+	// Rand chooses how much of the step is done. If nil, none of it is.
 	Rand *rand.Rand
 }
 

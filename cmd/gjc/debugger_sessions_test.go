@@ -108,7 +108,7 @@ func TestDebugger_SeveralSessions(t *testing.T) {
 	wantNoneLeft(t, mark)
 }
 
-// The number of debug sessions is limited: beyond it, the error names one to end.
+// Beyond the limit of debug sessions, the error names one that can be ended.
 func TestDebugger_TooManySessions(t *testing.T) {
 	t.Parallel()
 	var fakes fakeAdapters

@@ -233,7 +233,7 @@ func (l *killLoop) compare(replayed *acknowledged, result, list json.RawMessage)
 			l.t.Errorf("call %s was shown as %s; the loaded session says %q", id, status, got)
 		}
 	}
-	// A plan that was recorded and not yet shown is no loss.
+	// A plan that was recorded but not yet shown is not lost.
 	if planned(replayed.plan) < planned(l.shown.plan) {
 		l.t.Errorf("the plan was shown as %s; the loaded session has %s", l.shown.plan, replayed.plan)
 	}

@@ -109,7 +109,7 @@ const (
 type Adapter struct {
 	t        testing.TB
 	listener net.Listener
-	// relayed says that messages are written to a process, in records.
+	// relayed reports that messages are written to a process, in records.
 	relayed bool
 
 	connected chan struct{} // closed when conn is set

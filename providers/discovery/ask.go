@@ -19,7 +19,7 @@ const maxAnswer = 8 << 20
 var (
 	errTooLong = errors.New("the answer is too long")
 	// errNoList is wrapped by the error of JSON that is not a list.
-	errNoList = errors.New("no list of models")
+	errNoList = errors.New("the response has no list of models")
 )
 
 // get sends a GET request and returns the JSON of the answer.

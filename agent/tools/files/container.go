@@ -22,7 +22,7 @@ type container struct {
 }
 
 // errNotContainer reports a file that has only the name of a container. It is shown as a regular file.
-var errNotContainer = errors.New("not what its name says")
+var errNotContainer = errors.New("the contents do not match the file name")
 
 // containers lists the kinds.
 func containers() []*container {
