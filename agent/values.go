@@ -177,8 +177,8 @@ func (t *RunningTurn) addReports() error {
 	return t.do(func(st *state) error { return st.remind("late", text) })
 }
 
-// withReports appends the reports to a prompt that consists only of text, and returns what the user typed if shown is empty. Other
-// prompts leave the reports for the first tool call.
+// withReports appends the reports to a prompt that consists only of text. It returns shown; if reports were appended and shown is
+// empty, it returns the text that the user typed. For other prompts the reports wait for the first tool call.
 func (t *RunningTurn) withReports(shown string) string {
 	var typed []string
 	for _, p := range t.parts {

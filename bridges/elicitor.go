@@ -44,7 +44,8 @@ func (e *clientElicitor) URLs() bool { return e.urls }
 // errSecretForm is returned for a form that asks for a secret, which the protocol requires a URL for.
 var errSecretForm = errors.New("a form must not ask for a secret; use a URL, or gjc login")
 
-// asksSecret returns the text field of a form that asks for a secret, judged by the texts of the field and of the form.
+// asksSecret returns the name of the first text field that asks for a secret, and whether there is one. It checks the texts of the
+// form and of the field.
 func asksSecret(message string, schema *acp.ElicitationSchema) (string, bool) {
 	asked := secrets.AskedIn(message) || secrets.AskedIn(schema.Title) || secrets.AskedIn(schema.Description)
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {

@@ -110,7 +110,8 @@ func readPinned(path, real string) ([]byte, error) {
 // maxGrow bounds the buffer that is allocated for a file before it is read, in bytes.
 const maxGrow = 64 << 20
 
-// openPinned opens the file at real for reading.
+// openPinned opens the file at real for reading. It returns an error for path that wraps [approval.ErrMoved] if real is a symbolic
+// link or is replaced while it is opened. The caller closes the file.
 func openPinned(path, real string) (*os.File, error) {
 	dir, err := openDirectory("open", path, filepath.Dir(real), false)
 	if err != nil {

@@ -334,7 +334,7 @@ func (in *inspector) version(v any, at string) (any, error) {
 	case at != "":
 		return nil, nil
 	case !slices.Contains(known, s):
-		return nil, fmt.Errorf("%w: its version", errSchemaOdd)
+		return nil, fmt.Errorf("%w: $schema %.80q", errSchemaOdd, s)
 	}
 	return s, nil
 }

@@ -78,7 +78,7 @@ func fileURI(path string) string {
 	return (&url.URL{Scheme: "file", Path: path}).String()
 }
 
-// within returns a context that ends with ctx and with the connection's work.
+// within returns a context that ends when ctx or the connection's work context ends, and the function that cancels it.
 func (c *connection) within(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(c.work, func() { cancel(context.Cause(c.work)) })

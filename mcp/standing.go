@@ -19,10 +19,10 @@ const (
 	maxStandingWait = time.Minute
 )
 
-// standing returns the response to a request for a stream of messages from the server: the optional stream of Streamable HTTP, or
-// the subscription of the stateless protocol, whose first response is given. The response's body has no end. One goroutine feeds
-// it, and resumes the stream after the last event whenever it breaks, as many proxies cause it to. So a server that opens the
-// stream late, does not support it or closes it often does not count as broken.
+// standing returns the response to a request for a stream of messages from the server. The stream is the optional one of Streamable
+// HTTP, or the subscription of the stateless protocol, whose first response is passed as first. The response's body does not end
+// until ctx ends or it is closed. A goroutine feeds it and, when the stream breaks, reopens it after the last event; many proxies
+// close such streams. So a server that opens the stream late, closes it often or does not support it is not reported as broken.
 func (h *httpClient) standing(req *http.Request, first *http.Response) *http.Response {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	stop := context.AfterFunc(h.life, func() { cancel(context.Cause(h.life)) })

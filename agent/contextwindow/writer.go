@@ -75,7 +75,8 @@ func (w *Writer) write(ctx context.Context, task *summaryTask) (string, error) {
 // maxWait bounds the wait before another attempt if another model is available.
 const maxWait = 15 * time.Second
 
-// ask asks one model. It retries after temporary failures, and with a shorter conversation if the conversation is too long.
+// ask requests the summary from model. It retries after temporary failures, and with a shorter conversation if the conversation is
+// too long. If others is set, other models are available, and ask returns the error instead of waiting longer than maxWait.
 func (w *Writer) ask(ctx context.Context, model Model, task *summaryTask, others bool) (string, error) {
 	room := summaryRoom(&model.Info) - len(summarySystem)
 	for failed := 0; ; {

@@ -34,7 +34,7 @@ type Options struct {
 	Trust *trust.Session
 }
 
-// Set holds the hooks at one time, as returned by [Load].
+// Set is a snapshot of the hooks, as returned by [Load].
 type Set struct {
 	// Hooks are the hooks that may run, starting with the user's.
 	Hooks []*Hook

@@ -40,7 +40,7 @@ func (p Problem) String() string {
 
 // Place is a directory that may contain such files.
 type Place struct {
-	// Root bounds symbolic links; Dir is a slash-separated path below it.
+	// Symbolic links must not lead out of Root. Dir is a slash-separated path below it.
 	Root, Dir string
 	// Trusted places are the user's own; links there may lead anywhere.
 	Trusted bool

@@ -86,7 +86,7 @@ func TestInterop_ACPX_Exec(t *testing.T) {
 	if !strings.Contains(out, `"kind":"quota"`) {
 		t.Errorf("the model's failure is not reported:\n%s", out)
 	}
-	// Without the editor's files gjc writes itself.
+	// Without the client's file system and terminals, gjc reads files and runs commands itself.
 	x.wants([]string{"[tool] Read a.txt (completed)", "[tool] echo local (completed)", "[done] end_turn"},
 		"--no-fs", "--no-terminal", "--approve-all", "exec", "!read a.txt\n!bash echo local")
 	wantEmptyExcept(t, x.work, "a.txt")

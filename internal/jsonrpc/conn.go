@@ -41,7 +41,7 @@ const (
 
 // Options configures a [Conn].
 type Options struct {
-	// Framing is the framing of the messages. Required.
+	// Framing delimits the messages on the stream. Required.
 	Framing frame.Framing
 	// Handler handles the peer's requests and notifications. If nil, requests are answered with -32601.
 	Handler Handler

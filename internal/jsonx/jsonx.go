@@ -128,8 +128,8 @@ func Invalid(dec *Decoder, reason string) *DecodeError {
 	return &DecodeError{Pointer: string(dec.StackPointer()), Reason: reason, placed: true}
 }
 
-// Within returns err with a pointer that is relative to the value that contains the decoded one at pointer. An error that is not a
-// [*DecodeError] becomes one. A custom unmarshaler that passes part of its value to [Unmarshal] calls Within with the decoder's
+// Within returns err as a [*DecodeError] with pointer prepended to its own. pointer is the position of the decoded value in the
+// value that contains it. A custom unmarshaler that passes part of its value to [Unmarshal] calls Within with the decoder's
 // StackPointer.
 func Within(pointer string, err error) *DecodeError {
 	inner, ok := errors.AsType[*DecodeError](err)

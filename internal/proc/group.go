@@ -25,8 +25,8 @@ type Group struct {
 	sweeps sync.WaitGroup
 }
 
-// NewGroup returns an empty group. Its children also belong to parent, which may be nil: the Close of the program's group ends the
-// children of all sessions.
+// NewGroup returns an empty group. Its children also belong to parent, if parent is not nil, so closing the program's group ends
+// the children of all sessions.
 func NewGroup(parent *Group) *Group {
 	g := &Group{parent: parent, children: make(map[*Process]struct{})}
 	if parent != nil {

@@ -268,7 +268,7 @@ func (l *listing) dependable(id string) bool {
 	return !l.discovered[id] || l.answered[id] || !l.implicit(id)
 }
 
-// label returns the name of a provider for people.
+// label returns a provider's display name, or id if it has none.
 func (l *listing) label(id string) string {
 	if p := l.providers[id]; p != nil && p.builtIn.Label != "" {
 		return p.builtIn.Label

@@ -57,7 +57,7 @@ func ancestors() []int {
 
 // processIdentity returns the start time of a process, which differs for a later process with the same id.
 func processIdentity(pid int) string {
-	const startTime = 22 - 3 // the number of that field, counted from the state, which is the third
+	const startTime = 22 - 3 // the index of starttime, field 22 of the stat file; fields starts with the state, field 3
 	if fields := processStat(pid); len(fields) > startTime {
 		return fields[startTime]
 	}

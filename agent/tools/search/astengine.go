@@ -167,7 +167,7 @@ func newASTRun(call *agent.Call, search astSearch) (*astRun, error) {
 	}
 	path, err := call.Programs.LookPath(astProgram)
 	if err != nil {
-		return nil, fmt.Errorf("ast-grep has been removed: %w", err)
+		return nil, fmt.Errorf("cannot find ast-grep: %w", err)
 	}
 	return &astRun{call: call, path: path, search: search, complaints: make(map[string]string), tried: make(map[string]bool)}, nil
 }

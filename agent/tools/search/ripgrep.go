@@ -134,7 +134,7 @@ func (r *ripgrep) args(req *searchRequest, g *walk.Glob, repository string) []st
 	return append(args, "--regexp="+req.pattern.Rust(), "--", g.Base)
 }
 
-// output runs rg. Exit status 1 means that nothing was found.
+// output runs rg and returns its output. Exit status 1 means that nothing was found.
 func (r *ripgrep) output(ctx context.Context, args []string, limit int) ([]byte, error) {
 	out, err := r.programs.Output(ctx, agent.Program{Path: r.path, Args: args, Dir: r.dir}, limit)
 	exit, failed := errors.AsType[*agent.ExitError](err)

@@ -162,7 +162,8 @@ func TestEval_MuchOutput(t *testing.T) {
 	}
 }
 
-// A cell that times out is interrupted and keeps its state; one that ignores the interrupt is killed with it.
+// A cell that times out is interrupted, and its state is kept. If it ignores the interrupt, the interpreter is killed and the state
+// is lost.
 func TestEval_Timeout(t *testing.T) {
 	w := pythonWorld(t)
 	py(t, w, "x = 5")

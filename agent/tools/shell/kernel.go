@@ -112,7 +112,7 @@ func startKernel(ctx context.Context, call *agent.Call, set *BashSettings) (*ker
 	}
 	path, err := call.Programs.LookPath("python3")
 	if err != nil {
-		return nil, fmt.Errorf("python3 has been removed: %w", err)
+		return nil, fmt.Errorf("cannot find python3: %w", err)
 	}
 	box, temp := set.sandbox(call)
 	k := new(kernel)

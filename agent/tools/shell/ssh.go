@@ -190,7 +190,7 @@ func (c *sshCommand) shown() []agent.Content {
 func (c *sshCommand) run(ctx context.Context, call *agent.Call) (*agent.Result, error) {
 	path, err := call.Programs.LookPath("ssh")
 	if err != nil {
-		return nil, fmt.Errorf("ssh has been removed: %w", err)
+		return nil, fmt.Errorf("cannot find ssh: %w", err)
 	}
 	r := &bashRun{call: call, command: c.bashCommand, shown: c.shown(), name: toolkit.CommandTitle(c.line)}
 	args := append([]string{path}, c.host.args(sshLinksOf(call).options(call, path, c.host), c.line)...)

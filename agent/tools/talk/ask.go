@@ -185,7 +185,7 @@ const labelOther = "Something else (type it as your next message)"
 
 var (
 	errAskOther    = errors.New("the user answers in their own words")
-	errAskSecret   = errors.New("a secret must not be asked for: what the user types here is sent to the model and kept in the session. Say what is needed and where it belongs, let the user set it (with gjc login, in an environment variable, in a file that you do not read), and have them say when that is done")
+	errAskSecret   = errors.New("do not ask for a secret: the answer is sent to the model and stored in the session; name the secret and where it belongs, and ask the user to set it (with gjc login, in an environment variable, or in a file that you do not read) and to reply when it is set")
 	errAskDeclined = errors.New("the user declined to answer; continue without it, or stop and say what you need")
 	errAskClosed   = errors.New("the user closed the question without an answer; do not ask it again; continue without it or stop")
 )
