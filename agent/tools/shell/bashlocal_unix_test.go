@@ -223,12 +223,12 @@ func TestBash_AutoBackground(t *testing.T) {
 func TestJob_BadInput(t *testing.T) {
 	w := shellWorld(t)
 	for want, in := range map[string]any{
-		"give an action":   toolstest.Input{},
-		"there are none":   toolstest.Input{"poll": []string{"job-9"}},
-		"wait is 301":      toolstest.Input{"poll": []string{"job-1"}, "wait": 301},
-		"wait is -1":       toolstest.Input{"list": true, "wait": -1},
-		"it takes list":    toolstest.Input{"lists": true},
-		"invalid tool inp": `{"poll":"job-1"}`,
+		"give an action":    toolstest.Input{},
+		"there are no jobs": toolstest.Input{"poll": []string{"job-9"}},
+		"wait is 301":       toolstest.Input{"poll": []string{"job-1"}, "wait": 301},
+		"wait is -1":        toolstest.Input{"list": true, "wait": -1},
+		"it takes list":     toolstest.Input{"lists": true},
+		"invalid tool inp":  `{"poll":"job-1"}`,
 	} {
 		if err := toolstest.Fails(t, w, "job", in); !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v; want %q", in, err, want)
