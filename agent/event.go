@@ -114,7 +114,7 @@ type CompactionChanged struct {
 	Before, After int
 	// ShortSummary is one line of the summary. It is set at the end.
 	ShortSummary string
-	// Summary is set in a replay.
+	// Summary is the whole summary. It is set only in a replay.
 	Summary string
 	// Error says why the compaction failed.
 	Error string

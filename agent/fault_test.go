@@ -164,7 +164,7 @@ func TestLeak(t *testing.T) {
 	}
 }
 
-// An answer that was only a leak is charged too.
+// An answer that consists only of leaked protocol still counts toward the cost.
 func TestLeak_Counts(t *testing.T) {
 	run(t, func(o *agent.Options) { o.Model.ID, o.Model.Cost = "gpt-5.4", dear }, func(w *world) {
 		if r := w.prompt("go"); r.Err != nil {

@@ -109,7 +109,7 @@ func (a *adapter) initialize(ctx context.Context) error {
 	if timeout <= 0 {
 		timeout = defaultInitialize
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it did not answer initialize within %s", timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("the adapter did not answer initialize within %s", timeout))
 	defer cancel()
 	var raw jsonx.Raw
 	err := a.client.do(ctx, "initialize", &initializeArguments{

@@ -17,7 +17,7 @@ type startAttempt struct {
 
 var (
 	errEndedEarly = errors.New("it was ended during its start")
-	errStarting   = errors.New("it is being started already; wait for it, or terminate it")
+	errStarting   = errors.New("the adapter is being started already; wait for it, or terminate it")
 )
 
 // reserveStart reserves the start of the next adapter for the caller, who must call finishStart. It fails if a start is under way.

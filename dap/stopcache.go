@@ -18,7 +18,7 @@ type stopCache struct {
 	compared bool
 }
 
-// location is where a program is stopped.
+// location describes where a program is stopped.
 type location struct {
 	// frame is the frame that calls without a frame apply to: the top frame, or the nearest frame of the user's own code if
 	// the top one is not. top is set only in the second case.

@@ -83,7 +83,7 @@ func providerOf(method string) provider {
 	}
 }
 
-// registration is a registration of a server (client/registerCapability).
+// registration is a capability that a server registered with client/registerCapability.
 type registration struct {
 	method  string
 	options jsonx.Raw

@@ -222,7 +222,7 @@ func (s *Server) Close(ctx context.Context) error {
 		err = ps.end(ctx, true)
 	}
 	ended := make(chan struct{})
-	go func() { // ends with the server's goroutines
+	go func() { // exits when all of the server's goroutines have exited
 		defer close(ended)
 		s.work.Wait()
 	}()

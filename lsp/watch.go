@@ -29,7 +29,7 @@ func (s *Server) FilesChanged(ctx context.Context, events []FileEvent) {
 		}
 	}
 	if ps == nil {
-		return // a server that starts later reads the present files
+		return // a server that starts later reads the files in their current state
 	}
 	var watchers []watcher
 	for _, reg := range ps.registry.of("workspace/didChangeWatchedFiles") {

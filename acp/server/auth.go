@@ -108,7 +108,7 @@ func (h *authHandlers) AuthStatus(ctx context.Context, _ *acp.AuthStatusRequest)
 		return nil, err
 	}
 	return func() (*acp.AuthStatusResponse, error) {
-		h.models.refresh(ctx) // a login in a terminal may have happened first
+		h.models.refresh(ctx) // the user may have logged in from a terminal
 		resp := h.status()
 		h.mu.Lock()
 		defer h.mu.Unlock()

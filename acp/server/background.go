@@ -48,7 +48,7 @@ func (b *background) close() {
 // wait waits until all work is done, or ctx ends.
 func (b *background) wait(ctx context.Context) {
 	done := make(chan struct{})
-	go func() { // ends with the tasks, each of which is bounded
+	go func() { // exits when all tasks are done; each task is bounded
 		defer close(done)
 		b.tasks.Wait()
 	}()

@@ -82,7 +82,7 @@ func TestReadFiles_ProjectOverUser(t *testing.T) {
 	}
 }
 
-// Errors name the file, line and field, and quote nothing of the content.
+// Errors name the file, line and field, and do not quote the content.
 func TestReadFiles_Mistakes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "secrets.yml")
 	for _, tt := range []struct{ text, want string }{

@@ -176,7 +176,7 @@ func TestBadSessionFiles_CutTail(t *testing.T) {
 	}
 }
 
-// A project's directory may be a link to another disk: its sessions are found there, once.
+// If a project's session directory is a link to another disk, each of its sessions is listed exactly once.
 func TestSessions_LinkedDirectory(t *testing.T) {
 	t.Parallel()
 	first := startLife(t, lifeOptions{})

@@ -110,7 +110,7 @@ func PrepareLaunch(spec *dap.Spec, l Launch) (*Prepared, error) {
 			return nil, fmt.Errorf("%s does not support core files; gdb, lldb-dap and dlv do", spec.Name)
 		}
 		if strings.ContainsAny(l.Core+l.Program, "\"\n") {
-			return nil, errors.New("the names of a core file and its program must not contain quotes; create links to them")
+			return nil, errors.New("the names of a core file and its program must not contain quotes or newlines; create links to them")
 		}
 		values["core"] = l.Core
 	}

@@ -102,7 +102,7 @@ func (a *Archive) Put(ctx context.Context, name string, data []byte) (out []byte
 // mayReplace returns an error for a member that is not a file.
 func mayReplace(name string, mode fs.FileMode) error {
 	if !mode.IsRegular() {
-		return fmt.Errorf("%s exists and is a directory or a link: %w", name, fs.ErrExist)
+		return fmt.Errorf("%s is a directory or a link: %w", name, fs.ErrExist)
 	}
 	return nil
 }

@@ -132,7 +132,7 @@ func (s *Schema) runs(field Member, entry *Node) string {
 		}
 		return "runs: " + strings.Join(words, " ")
 	case "args":
-		if valid("command") != nil { // it is shown with the arguments
+		if valid("command") != nil { // the command's description includes the arguments
 			return ""
 		}
 		return "has the arguments: " + strings.Join(field.Value.Strings(), " ")

@@ -75,7 +75,7 @@ func (l *leader) terminate() error {
 	return l.signal(unix.SIGCONT)
 }
 
-// terminateMarked asks the processes with a mark to end, and reports whether there are any.
+// terminateMarked sends SIGTERM to the processes marked with entry, and reports whether there are any.
 func terminateMarked(entry string) bool {
 	if signalMarked(entry, unix.SIGTERM) == 0 {
 		return false

@@ -235,7 +235,7 @@ func askSearXNG(s *Searcher, q *Query) request {
 	return out
 }
 
-var errOtherAnswer = errors.New("a result of the wrong type")
+var errOtherAnswer = errors.New("the response lacks a required member")
 
 // decode decodes a response and requires one of its members.
 func decode(body []byte, member string, into any) error {

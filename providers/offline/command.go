@@ -153,7 +153,7 @@ func (a *answer) sayCommand(args string) {
 	}
 }
 
-// words returns a text of any length, of words that end with a space.
+// words are the words of a generated text, each with a trailing space. sayCommand repeats them to reach the requested length.
 var words = [...]string{
 	"This ", "text ", "comes ", "from ", "the ", "offline ", "model; ", "it ", "has ", "as ", "many ", "words ", "as ", "were ",
 	"asked ", "for. ",

@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// AnthropicMessages is Anthropic's Messages API.
+// AnthropicMessages returns the format of Anthropic's Messages API.
 func AnthropicMessages() Format {
 	return Format{pattern: "/v1/messages", writer: func() eventWriter { return new(anthropicWriter) }}
 }

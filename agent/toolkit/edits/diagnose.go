@@ -91,7 +91,8 @@ const maxDiagnosed = 20
 // formatTime bounds how long a language server may take to format a text.
 const formatTime = 2 * time.Second
 
-// FormatWrite returns text as a language server formats it. note is for the model; it is empty if nothing changed.
+// FormatWrite returns text as formatted by a language server. note states for the model that the text was formatted or that the
+// server failed; otherwise it is empty.
 func FormatWrite(ctx context.Context, call *agent.Call, path, text string) (formatted, note string) {
 	ctx, cancel := context.WithTimeout(ctx, formatTime)
 	defer cancel()

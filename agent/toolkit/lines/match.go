@@ -16,7 +16,7 @@ const (
 
 const blanks = " \t\r\f\v"
 
-// Fold returns a line in the form that is compared at a level.
+// Fold returns line normalized for comparison at level l.
 func (l Level) Fold(line string) string {
 	switch l {
 	case Exact:

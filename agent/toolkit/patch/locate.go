@@ -166,7 +166,8 @@ func (h *Hunk) context() (lead, trail int) {
 	return lead, trail
 }
 
-// anchors returns the lines after which a hunk may be placed, if it has anchors.
+// anchors returns the lines after which h may be placed, or nil if it has no anchors. It returns ErrNoAnchor if an anchor is not
+// found.
 func (l *locator) anchors(h *Hunk) ([]int, error) {
 	if len(h.Anchors) == 0 {
 		return nil, nil

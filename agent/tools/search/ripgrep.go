@@ -34,7 +34,7 @@ const maxOutput = 4 << 20
 var errMuch = errors.New("ripgrep's output is too long")
 
 // errAnchored reports ignore patterns whose base directory cannot be passed to ripgrep: --ignore-file does not support one.
-var errAnchored = errors.New("the user's global ignore file has patterns for paths")
+var errAnchored = errors.New("the user's global ignore file has patterns relative to a directory, which ripgrep's --ignore-file does not support")
 
 // errEmpty reports a pattern that ripgrep must not search for: at an empty match before a carriage return at the end of a line, a thread of
 // ripgrep 13 panics and the program hangs.
