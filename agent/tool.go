@@ -350,7 +350,8 @@ type ToolFuncs[In any] struct {
 
 // NewTool returns a tool made of typed functions. Its schema is read or derived on first use.
 func NewTool[In any](f ToolFuncs[In]) Tool {
-	return &typedTool[In]{funcs: f, spec: sync.OnceValue(func() *ToolSpec {
+	required := sync.OnceValue(func() []string { return requiredMembers(reflect.TypeFor[In]()) })
+	return &typedTool[In]{funcs: f, required: required, spec: sync.OnceValue(func() *ToolSpec {
 		raw, err := f.Schemas.ReadFile("schemas/" + reflect.TypeFor[In]().Name() + ".json")
 		if err != nil {
 			if raw, err = derive[In](); err != nil {
@@ -407,8 +408,9 @@ func dropNull(s *jsonschema.Schema) {
 }
 
 type typedTool[In any] struct {
-	funcs ToolFuncs[In]
-	spec  func() *ToolSpec
+	funcs    ToolFuncs[In]
+	spec     func() *ToolSpec
+	required func() []string // the names of the members that every input must have
 }
 
 func (t *typedTool[In]) Spec() *ToolSpec { return t.spec() }
@@ -473,7 +475,7 @@ func (t *typedTool[In]) decode(call *Call) (*In, error) {
 		return nil, fmt.Errorf("%w for %s: %w (it takes %s)", ErrBadInput, t.funcs.Name, err, memberNames(reflect.TypeFor[In]()))
 	}
 	var absent []string
-	for _, name := range requiredMembers(reflect.TypeFor[In]()) {
+	for _, name := range t.required() {
 		if !hasMember(raw, name) {
 			absent = append(absent, name)
 		}
