@@ -401,7 +401,7 @@ func TestSubagent_OutlivesTurn(t *testing.T) {
 		if r := turn.Wait(w.t.Context()); r.Stop != agent.StopCancelled {
 			t.Errorf("result %+v", r)
 		}
-		time.Sleep(2 * time.Hour) // the bubble detects goroutines that the child leaves behind
+		time.Sleep(2 * time.Hour) // the bubble detects goroutines that the child leaves
 		var ends []string
 		w.mu.Lock()
 		defer w.mu.Unlock()

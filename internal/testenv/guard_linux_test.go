@@ -79,7 +79,7 @@ func startOrphan() {
 	fmt.Println("started", cmd.Process.Pid)
 }
 
-// However a test run ends, none of its processes remain. A run that passes but leaves processes behind fails.
+// However a test run ends, none of its processes remain. A run that passes but leaves processes fails.
 func TestRun(t *testing.T) {
 	testenv.NeedsTool(t, "setsid")
 	for kind, want := range map[string]struct {

@@ -192,7 +192,7 @@ type searchRequest struct {
 	scopes []walk.Glob
 	// perFile bounds the number of matches in one file.
 	perFile int
-	// before and behind are the numbers of lines shown before and after a match.
+	// before and after are the numbers of lines shown around a match.
 	before, after int
 }
 

@@ -98,7 +98,7 @@ func TestSearch_BadPatterns(t *testing.T) {
 	}
 }
 
-// A search that is cancelled in the middle returns the cause and leaves no goroutine behind.
+// A search that is cancelled in the middle returns the cause and leaves no goroutine.
 func TestSearch_Cancelled(t *testing.T) {
 	testenv.NoLeaks(t)
 	files := make(map[string]string)
