@@ -36,6 +36,9 @@ func stress(t *testing.T, args ...string) (out string, err error) {
 	if left, err := filepath.Glob(filepath.Join(temp, "*")); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}
+	if files, err := filepath.Glob(filepath.Join(module, "*")); err != nil || len(files) != 4 {
+		t.Errorf("the module has %v, %v", files, err)
+	}
 	return string(data), err
 }
 
@@ -73,7 +76,7 @@ func TestStress_HiddenTools(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Setenv("PATH", programs+":"+os.Getenv("PATH"))
+	t.Setenv("PATH", programs+":"+t.TempDir()+":"+os.Getenv("PATH")) // one directory is empty
 	names := map[string]string{"lldb-dap-19": "lldb-dap", "python3.11": "python3", "python": "python3", "rg": "rg", "rgb": "", "python-config": ""}
 	show := regexp.MustCompile(`(?m)^seed \d+, condition plain, hidden: ([a-z0-9 -]*)$`)
 	for _, seed := range []string{"1", "2", "3"} {

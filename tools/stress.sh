@@ -60,10 +60,12 @@ done
 # hide sets PATH to a directory that links all programs except for a random choice of the tools.
 hide() {
   mkdir "$dir/bin"
-  local from tool
+  local from tool programs
   IFS=: read -ra path <<<"$PATH"
   for from in "${path[@]}"; do
-    [[ $from != /* ]] || ln -s "$from"/* "$dir/bin/" 2>/dev/null || true # the first directory that has a name wins
+    [[ $from == /* ]] || continue
+    programs=("$from"/*)
+    [ ${#programs[@]} = 0 ] || ln -s "${programs[@]}" "$dir/bin/" 2>/dev/null || true # the first directory that has a name wins
   done
   for tool in gopls dlv; do # the pinned versions, if none is on PATH
     [ -e "$dir/bin/$tool" ] || [ ! -f tools/go.mod ] || ln -s "$(go tool -modfile=tools/go.mod -n "$tool")" "$dir/bin/$tool"
