@@ -33,7 +33,7 @@ type Options struct {
 	Timeout time.Duration
 	// Patience is the maximum time for what should happen at once, such as ending or cancelling. If zero, 2 seconds.
 	Patience time.Duration
-	// Quiet is how long a check waits to verify that no message arrives. If zero, 150 milliseconds.
+	// Quiet is the time for which a check waits to verify that no message arrives. If zero, 150 milliseconds.
 	Quiet time.Duration
 	// Strict makes a check fail if it was skipped because its subject did not happen.
 	Strict bool

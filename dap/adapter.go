@@ -18,7 +18,7 @@ import (
 const (
 	defaultInitialize = 30 * time.Second
 	maxMessage        = 64 << 20
-	// terminatedAfter is how long an adapter may take from the exited event to the terminated event.
+	// terminatedAfter is the time for which an adapter may take from the exited event to the terminated event.
 	terminatedAfter = time.Second
 )
 

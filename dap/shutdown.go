@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// lastMessages is how long the last messages of an adapter may take to arrive after its process has ended.
+	// lastMessages is the time for which the last messages of an adapter may take to arrive after its process has ended.
 	lastMessages = 250 * time.Millisecond
-	// terminateGrace is how long a program may take to end after the terminate request.
+	// terminateGrace is the time for which a program may take to end after the terminate request.
 	terminateGrace = 500 * time.Millisecond
-	// exitGrace is how long an adapter may take to exit after the disconnect request.
+	// exitGrace is the time for which an adapter may take to exit after the disconnect request.
 	exitGrace = 300 * time.Millisecond
 )
 

@@ -19,7 +19,7 @@ const (
 	// they are for. The oldest are dropped first.
 	maxPublished      = 64 << 20
 	maxPublishedFiles = 20_000
-	// quietPeriod is how long a server that sends no versions must publish nothing for a file before its last diagnostics count:
+	// quietPeriod is the time for which a server that sends no versions must publish nothing for a file before its last diagnostics count:
 	// many servers publish an empty list shortly before the diagnostics.
 	quietPeriod = 100 * time.Millisecond
 )

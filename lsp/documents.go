@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// maxIdle is the number of documents that stay open while no caller holds them, and idleTimeout is how long they stay open.
+	// maxIdle is the number of documents that stay open while no caller holds them, and idleTimeout is the time for which they stay open.
 	maxIdle     = 200
 	idleTimeout = 5 * time.Minute
 	// maxClosedVersions bounds the closed documents whose versions are remembered.

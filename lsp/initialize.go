@@ -94,7 +94,7 @@ func versionOf(version string) string {
 	return ""
 }
 
-// configureWait is how long reopening documents waits for the server to request its configuration. Some servers forget documents
+// configureWait is the time for which reopening documents waits for the server to request its configuration. Some servers forget documents
 // that they received before that.
 const configureWait = 200 * time.Millisecond
 

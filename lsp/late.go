@@ -9,10 +9,10 @@ import (
 const (
 	// maxLate bounds the late reports that are kept.
 	maxLate = 20
-	// lateWait is how long a report waits for a server that has not answered: loading a large project on a busy machine may
+	// lateWait is the time for which a report waits for a server that has not answered: loading a large project on a busy machine may
 	// take that long.
 	lateWait = 2 * time.Minute
-	// secondCheck is how long a server may take to check a text again after its first answer.
+	// secondCheck is the time that a server may take to check a text again after its first answer.
 	secondCheck = 5 * time.Second
 )
 

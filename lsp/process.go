@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// shutdownTimeout is how long gjc waits for the answer to shutdown before it sends exit.
+	// shutdownTimeout is the time for which gjc waits for the answer to shutdown before it sends exit.
 	shutdownTimeout = 300 * time.Millisecond
-	// handlerGrace is how long the end of a connection waits for handlers after their context was cancelled.
+	// handlerGrace is the time for which the end of a connection waits for handlers after their context was cancelled.
 	handlerGrace = 200 * time.Millisecond
 )
 

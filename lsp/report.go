@@ -326,7 +326,7 @@ func (e *Edit) Report(ctx context.Context, timeout time.Duration, paths []string
 }
 
 const (
-	// elsewhereQuiet is how long a server must publish nothing before its diagnostics of other files count as complete;
+	// elsewhereQuiet is the time for which a server must publish nothing before its diagnostics of other files count as complete;
 	// elsewhereWait bounds the wait for that.
 	elsewhereQuiet = 40 * time.Millisecond
 	elsewhereWait  = 400 * time.Millisecond
@@ -411,7 +411,7 @@ func (w *Workspace) newErrors(ctx context.Context, s *Server, before publishedSn
 	return now, reports
 }
 
-// changeQuiet is how long a server must publish nothing after answering for several files that changed at once: it may have
+// changeQuiet is the time for which a server must publish nothing after answering for several files that changed at once: it may have
 // answered for one before it received the others.
 const changeQuiet = 150 * time.Millisecond
 

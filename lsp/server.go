@@ -81,9 +81,9 @@ const (
 	// maxClose bounds the shutdown of a process; closeStep bounds each step of it.
 	maxClose  = time.Second
 	closeStep = 400 * time.Millisecond
-	// closeGrace is how long goroutines may take to end after their process was killed. It is long only for a busy machine.
+	// closeGrace is the time for which goroutines may take to end after their process was killed. It is long only for a busy machine.
 	closeGrace = time.Second
-	// stableAfter is how long a process must have run for its exit to reset the failures.
+	// stableAfter is the time for which a process must have run for its exit to reset the failures.
 	stableAfter = time.Minute
 )
 

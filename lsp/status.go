@@ -121,7 +121,7 @@ const (
 	// maxProgress bounds the tasks of a server that are tracked, and maxToken their tokens, in bytes.
 	maxProgress = 256
 	maxToken    = 1 << 10
-	// startGrace is how long a server may take to report its first task after its start, and progressGrace how long it may take to
+	// startGrace is the time that a server may take to report its first task after its start, and progressGrace how long it may take to
 	// report the next one after a task.
 	startGrace    = 300 * time.Millisecond
 	progressGrace = 100 * time.Millisecond

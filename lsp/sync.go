@@ -172,7 +172,7 @@ func (ds *documents) setWritten(ps *process, c sentChange) {
 	}
 }
 
-// dependencyDelay is how long a server may take to check the files that depend on a changed one: gopls waits a second.
+// dependencyDelay is the time that a server may take to check the files that depend on a changed one: gopls waits a second.
 const dependencyDelay = 1500 * time.Millisecond
 
 // recordChange records a change of files on the disk.

@@ -22,7 +22,7 @@ const (
 const (
 	// scanAge is the age at which the roots are scanned again before a request.
 	scanAge = 2 * time.Second
-	// scanWait is how long a request waits for the scan, which then continues in the background.
+	// scanWait is the time for which a request waits for the scan, which then continues in the background.
 	scanWait = 100 * time.Millisecond
 	// maxTree bounds the files that are tracked.
 	maxTree = 50_000

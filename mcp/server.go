@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// stableAfter is how long a connection must last to reset the failures. Otherwise, a server that dies right after each start
+	// stableAfter is the time for which a connection must last to reset the failures. Otherwise, a server that dies right after each start
 	// would be restarted endlessly.
 	stableAfter = 30 * time.Second
 	// maxEnd bounds the end of a connection while the set is open.

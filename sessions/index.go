@@ -20,7 +20,7 @@ const (
 	// listStable is the minimum age of a directory's mtime, when the directory is read, for the mtime to be usable: a
 	// change within the same tick of the file system's clock can leave the mtime unchanged.
 	listStable = 2 * time.Second
-	// listTrust is how long an unchanged directory mtime is relied on. Programs that write to a session without a lock file do not
+	// listTrust is the time for which an unchanged directory mtime is relied on. Programs that write to a session without a lock file do not
 	// change the directory's mtime; List notices their changes after this time.
 	listTrust = 30 * time.Second
 	// listWorkers is the number of goroutines that read files, if there are more than fewFiles.

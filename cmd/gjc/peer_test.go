@@ -20,7 +20,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// hang is how long a test waits for something that must happen. Only a hang takes that long.
+// hang is the time for which a test waits for something that must happen. Only a hang takes that long.
 const hang = 2 * time.Minute
 
 // peer is an editor that writes and reads the lines itself, so that it can send what no client would. It validates

@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// patience is how long a test waits for an expected event before it fails.
+// patience is the time for which a test waits for an expected event before it fails.
 const patience = time.Minute
 
 // start starts a fake for the test. The process and its goroutines have ended when the test ends.

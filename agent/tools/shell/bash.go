@@ -42,7 +42,7 @@ type bashInput struct {
 type BashSettings struct {
 	// MaxTimeout bounds the timeout of a command, in seconds. Zero means an hour.
 	MaxTimeout float64
-	// AutoBackground is how long a call waits for a command before the command becomes a background job. Zero means until it ends.
+	// AutoBackground is the time for which a call waits for a command before the command becomes a background job. Zero means until it ends.
 	AutoBackground time.Duration
 	Sandbox        SandboxMode
 	// SandboxNetwork allows commands in the sandbox to open sockets. SandboxWrite lists absolute directories that they may change

@@ -20,7 +20,7 @@ import (
 var runnerSource string
 
 const (
-	// interruptGrace is how long a cell may take to end after an interrupt.
+	// interruptGrace is the time for which a cell may take to end after an interrupt.
 	interruptGrace = 2 * time.Second
 	// maxStray bounds the output between cells that is kept.
 	maxStray = 4 << 10

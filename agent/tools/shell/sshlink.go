@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// sshIdle is how long a connection stays without a command, in seconds. It bounds what remains of a session that was killed.
+	// sshIdle is the time for which a connection stays without a command, in seconds. It bounds what remains of a session that was killed.
 	sshIdle = 600
-	// sshExitTime is how long a connection may take to end.
+	// sshExitTime is the time for which a connection may take to end.
 	sshExitTime = 2 * time.Second
 	// maxSocketPath is the maximum length of a socket's path, in bytes. Systems allow at least 104, and ssh first creates the
 	// socket with 17 more.
