@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// recordedEvents returns the log as a process that starts now would replay it.
+// recordedEvents returns the ended calls, by ID, and the plan that a new process would replay from the log.
 func recordedEvents(t *testing.T, log agent.Log) (ended map[string]bool, plan []agent.PlanEntry) {
 	t.Helper()
 	branch, err := log.Branch()

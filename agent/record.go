@@ -118,9 +118,9 @@ func (r *replay) failed(e *sessions.Custom) bool {
 }
 
 // RunTool runs a tool at the user's request, and returns its result for display. The editor shows the call like one of the model's,
-// and hooks, rules and plan mode apply. RunTool asks only what auto mode asks, because the user has requested the call. The
-// conversation does not include the call; the model receives its result afterwards, unless it is empty. An error is the tool's, or
-// says why it did not run. RunTool may be called only in the functions of a [Prompt].
+// and hooks, rules and plan mode apply. Because the user has requested the call, RunTool asks for permission only where auto mode
+// would. The conversation does not include the call; the model receives its result afterwards, unless it is empty. RunTool returns
+// the tool's error, or one that explains why the tool did not run. It may be called only in the functions of a [Prompt].
 func (t *RunningTurn) RunTool(name string, input jsonx.Raw) (text string, err error) {
 	s := t.session
 	var model providers.ModelInfo

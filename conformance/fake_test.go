@@ -101,7 +101,8 @@ func (f *fake) serve(in io.Reader) int {
 	}
 }
 
-// readChunks treats each read as one message. If a read contains several messages, only the first counts.
+// readChunks takes the end of each read for the end of a message, even without a newline. With the defect one-message-a-read, it also
+// drops all but the first message of a read.
 func (f *fake) readChunks(in io.Reader, lines chan<- []byte) {
 	buf := make([]byte, 1<<20)
 	for {

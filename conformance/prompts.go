@@ -91,7 +91,7 @@ func ReadPrompts(name string) (Prompts, error) {
 	}
 	for purpose, text := range own {
 		if _, ok := known[purpose]; !ok {
-			return nil, fmt.Errorf("reading the prompts in %s: there is no purpose %q", name, purpose)
+			return nil, fmt.Errorf("reading the prompts in %s: unknown purpose %q", name, purpose)
 		}
 		prompts[purpose] = text
 	}

@@ -128,10 +128,11 @@ func (c *Cut) files() *fileOps {
 	return ops
 }
 
-// findCut divides a branch; nil if there is nothing to divide.
+// findCut divides a branch into the entries to summarize and those to keep. It returns nil if there is nothing to divide.
 //
-// It searches after the last compaction. What that compaction kept goes into the new summary if it does not stay, because its
-// own summary does not cover it. A cut is never before a tool's result, which would lose its call.
+// Unless rule.again is set, the cut comes after the last compaction. The entries that this compaction kept go into the new summary
+// if they precede the cut, because the old summary does not cover them. A cut never directly precedes a tool's result, because that
+// would separate the result from its call.
 func findCut(branch []sessions.Entry, rule cutRule) *Cut {
 	entries, lower, previous := inContext(branch)
 	if rule.again {

@@ -62,7 +62,7 @@ func (h *host) home() (string, error) {
 	if u, err := user.Current(); err == nil && filepath.IsAbs(u.HomeDir) {
 		return filepath.Clean(u.HomeDir), nil
 	}
-	return "", fmt.Errorf("%s does not name a directory; set it, or pass --agent-dir", name)
+	return "", fmt.Errorf("%s is not set to an absolute path; set it, or pass --agent-dir", name)
 }
 
 // agentDir returns the directory of gjc's own files: flag, else GJC_CODING_AGENT_DIR, else gjc in the XDG data

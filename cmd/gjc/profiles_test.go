@@ -114,7 +114,7 @@ func (s *profiled) option(options []acp.SessionConfigOption, id acp.SessionConfi
 	return acp.SessionConfigOption{}
 }
 
-// turn prompts and returns the tool calls, as "title status", and the text.
+// turn sends a prompt and returns the tool calls of its turn, as "title status", and the agent's text.
 func (s *profiled) turn(stop acp.StopReason, prompt string) (tools []string, words string) {
 	s.t.Helper()
 	from := len(s.Updates(s.id))

@@ -160,7 +160,7 @@ func newCompletion(h *host) *cobra.Command {
 	}
 }
 
-// newMan returns the hidden command that writes the manual pages for the archives of releases.
+// newMan returns the hidden command that writes the manual pages for the release archives.
 func newMan() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man directory",

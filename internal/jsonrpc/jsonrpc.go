@@ -125,7 +125,7 @@ func decodeMessage(data []byte) (*Request, *response, *inboundError) {
 	if m.id != nil {
 		if err := id.UnmarshalJSON(m.id); err != nil {
 			if m.method == nil && m.answers() {
-				return nil, nil, &inboundError{err: fmt.Errorf("a response: %w", err), dropped: true}
+				return nil, nil, &inboundError{err: fmt.Errorf("a response without a usable id: %w", err), dropped: true}
 			}
 			return invalid(ID{}, "%w", err)
 		}

@@ -22,7 +22,7 @@ import (
 type Limits struct {
 	// Edge is the maximum side length in pixels; 2000 if zero.
 	Edge int
-	// Bytes is the maximum file size; 3,750,000 if zero, which are 5 MB in base64.
+	// Bytes is the maximum file size; 3,750,000 if zero, which is 5 MB in base64.
 	Bytes int
 }
 

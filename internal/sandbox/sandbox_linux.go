@@ -86,7 +86,7 @@ func restrict(p *Policy) error {
 		return err
 	}
 	if abi < minABI {
-		return errors.New("too old")
+		return fmt.Errorf("version %d is too old; version %d or later is required", abi, minABI)
 	}
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: writing}
 	if abi >= scopesABI {

@@ -175,7 +175,7 @@ func (d *DB) one() error {
 	case 1:
 		return nil
 	case 0:
-		return fmt.Errorf("%w: the database ignores it, by a trigger with RAISE(IGNORE) or a constraint with ON CONFLICT IGNORE; read the table for the statements that made it", errChange)
+		return fmt.Errorf("%w: a trigger with RAISE(IGNORE) or a constraint with ON CONFLICT IGNORE suppressed it; read the table to see its definition", errChange)
 	default:
 		return fmt.Errorf("%w: it would change %d rows", errChange, n)
 	}

@@ -38,7 +38,8 @@ func Status(code int, body string, header map[string]string) Action {
 	return wireAction{status: code, raw: body, header: header}
 }
 
-// RawText writes text whose bytes are in the stream unchanged, valid UTF-8 or not. It must need no escapes.
+// RawText streams text without changing its bytes, whether or not they are valid UTF-8. The text must not contain characters that
+// JSON requires to be escaped.
 func RawText(text string) Action { return wireAction{raw: text, bytes: true} }
 
 // Quit ends the response cleanly in the middle of the answer.

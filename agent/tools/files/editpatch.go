@@ -203,5 +203,5 @@ func explainHunk(text *lines.Text, err error) error {
 	if hint := nearestText(strings.Join(text.Lines(), "\n"), strings.Join(e.Old, "\n")); hint != "" {
 		return fmt.Errorf("%w. %s", err, hint)
 	}
-	return fmt.Errorf("%w. No line resembles it; read the file again", err)
+	return fmt.Errorf("%w. No similar lines were found; read the file again", err)
 }

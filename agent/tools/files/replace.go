@@ -212,7 +212,7 @@ func notFound(text, old, replacement string) error {
 	if !slices.ContainsFunc(toolkit.SplitLines(old), func(l string) bool { return !numbered().MatchString(l) }) {
 		hints = append(hints, "Leave out the line numbers that read puts before the lines.")
 	}
-	hint := cmp.Or(nearestText(text, old), "No line resembles it; read the file again.")
+	hint := cmp.Or(nearestText(text, old), "No similar lines were found; read the file again.")
 	return fmt.Errorf("%w. %s", errNoMatch, strings.Join(append(hints, hint), " "))
 }
 

@@ -107,7 +107,7 @@ func TestPattern_ManyStates(t *testing.T) {
 	}
 }
 
-// A cancelled search ends, in the middle of a long line too.
+// A cancelled search ends, even in the middle of a long line.
 func TestPattern_Cancelled(t *testing.T) {
 	for _, text := range []string{strings.Repeat("a", 64<<20), strings.Repeat("a\n", 32<<20)} {
 		p, err := compilePattern(`[ab]*a[ab]{900}c`, false)
