@@ -97,7 +97,7 @@ func ran(name string) func(context.Context, *input) (*agent.Result, error) {
 	return func(context.Context, *input) (*agent.Result, error) { return &agent.Result{Text: "ran " + name}, nil }
 }
 
-// An action that the mode forbids is refused before the tool plans it or the user is asked.
+// An action that the mode forbids is refused before the tool completes its plan or the user is asked.
 func TestToolRun_RefusedBeforeItIsWorkedOut(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		o.Mode = approval.ModePlan

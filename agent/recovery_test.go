@@ -21,7 +21,7 @@ func overflow() *providers.Error {
 	return &providers.Error{Kind: providers.KindContextOverflow, Provider: "test", Message: "too long"}
 }
 
-// long remembers a history of about n tokens that can be compacted.
+// long stores a history of about n tokens, which can be compacted, in the session's log.
 func long(t *testing.T, o *agent.Options, n int) {
 	t.Helper()
 	for i := range 10 {

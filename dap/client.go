@@ -77,7 +77,7 @@ const (
 var (
 	errHungUp    = errors.New("the connection was closed")
 	errNotRead   = errors.New("the debug adapter is not reading its input")
-	errMalformed = errors.New("malformed message of the debug adapter")
+	errMalformed = errors.New("malformed message from the debug adapter")
 )
 
 func newClient(opts clientOptions) *client {

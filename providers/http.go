@@ -116,7 +116,7 @@ func (o HTTPOptions) authorities() (files [][]byte, err error) {
 			return nil, fmt.Errorf("%w: reading certificates: %w", ErrHTTPOptions, err)
 		}
 		if !hasCertificate(data) {
-			return nil, fmt.Errorf("%w: %s has no certificate in PEM", ErrHTTPOptions, file)
+			return nil, fmt.Errorf("%w: %s contains no PEM certificate", ErrHTTPOptions, file)
 		}
 		files = append(files, data)
 	}

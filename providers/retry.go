@@ -65,8 +65,8 @@ func (p RetryPolicy) Wait(ctx context.Context, d time.Duration) error {
 // Tries returns how often a request is sent altogether.
 func (p RetryPolicy) Tries() int { return orDefault(p.Attempts, 4) }
 
-// Asked returns the wait before the next request that the provider has requested, even if it exceeds MaxAsked. It returns zero if
-// err is not an [*Error] or requests no wait.
+// Asked returns how long the provider asks to wait before the next request, even if that exceeds MaxAsked. It returns zero if err is
+// not an [*Error] or requests no wait.
 func (p RetryPolicy) Asked(err error) time.Duration {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {

@@ -22,7 +22,8 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// httpServer starts an MCP server with one prompt and one tool, which returns its caller.
+// httpServer starts an MCP server with one prompt and two tools: whoami, which returns its caller, and drop. change, if not nil,
+// modifies the server.
 func httpServer(t *testing.T, change func(*sdk.Server)) *httptest.Server {
 	t.Helper()
 	srv := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {

@@ -110,7 +110,7 @@ func (s *stream) end() {
 type pump struct {
 	stream *stream
 	active chan<- struct{} // has a token after each read
-	failed func(error)     // called once with the error of the writer
+	failed func(error)     // called at most once, with the writer's error
 	ended  chan struct{}
 
 	mu sync.Mutex // guards to; held during writes, so that mute returns after the last write

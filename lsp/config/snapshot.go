@@ -168,7 +168,8 @@ func (s *snapshot) markedRoot(ws *project, d *definition, dir string) string {
 	}
 }
 
-// choose returns the usable servers for files in dir for which rootOf returns a root.
+// choose returns the usable servers for files in dir. It omits servers for which rootOf returns "", and those that another one
+// supersedes.
 func (s *snapshot) choose(ws *project, dir string, rootOf func(*definition) string) []usable {
 	var all []usable
 	if !ws.FilesTrusted {

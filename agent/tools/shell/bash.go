@@ -154,7 +154,7 @@ type bashCommand struct {
 func (s *BashSettings) command(ctx context.Context, call *agent.Call, in *bashInput) (*bashCommand, error) {
 	c := &bashCommand{line: strings.TrimSpace(in.Command), timeout: toolkit.BashTimeout, head: in.Head, tail: in.Tail}
 	if in.Head < 0 || in.Tail < 0 {
-		return nil, fmt.Errorf("%w for bash: head and tail are numbers of lines and must be positive", agent.ErrBadInput)
+		return nil, fmt.Errorf("%w for bash: head and tail are numbers of lines and must not be negative", agent.ErrBadInput)
 	}
 	if in.Async {
 		c.timeout = 0

@@ -203,7 +203,7 @@ func (j *jobs) find(ids []string) ([]*job, error) {
 	return found, nil
 }
 
-// describe describes a job, including up to most bytes from the end of its output.
+// describe describes a job, including up to most bytes from the end of its output. It marks a job that has ended as reported.
 func (j *jobs) describe(ctx context.Context, b *job, most int) string {
 	j.mu.Lock()
 	if b.result != nil {
