@@ -55,8 +55,8 @@ func TestWriteAtomic_FailsWhole(t *testing.T) {
 	}
 }
 
-// The next write into a directory removes the temporary files of killed processes, but no file that a process is writing and no
-// file with a similar name.
+// TestLeftovers checks that the next write into a directory removes the temporary files of killed processes, but no file that a
+// process is writing and no file with a similar name.
 func TestLeftovers(t *testing.T) {
 	path := t.TempDir()
 	dead, alive := temporaryName("a.txt"), temporaryName("b.txt")

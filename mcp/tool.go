@@ -106,7 +106,7 @@ func (s *server) noticeTools(faults []string) {
 	}
 }
 
-// newTool converts a tool. A non-nil error describes the faults, even if the tool is usable.
+// newTool converts a tool. If the tool has faults, the error describes them; the tool may still be usable.
 func (s *server) newTool(f *sdk.Tool) (*Tool, error) {
 	t := &Tool{
 		Server: s.spec.Name, Remote: f.Name, Title: f.Title, Description: text.TruncateBytes(f.Description, maxDescription),

@@ -9,8 +9,8 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// An update waits for another program's lock for a limited time. A database with a write-ahead log is changed like any
-// other.
+// TestApply_OtherPrograms checks that an update waits for another program's lock for a limited time, and that a database with a
+// write-ahead log is changed like any other.
 func TestApply_OtherPrograms(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
 	other, err := sqlite.OpenConn(path, sqlite.OpenReadWrite, sqlite.OpenCreate, sqlite.OpenWAL)

@@ -118,7 +118,8 @@ func TestDebug_DelveSetVariable(t *testing.T) {
 	toolstest.Contains(t, runAction(t, w, "output", nil), "ann 6")
 }
 
-// A program that keeps running outlives the call's timeout. It can be paused, and another launch can follow.
+// TestDebug_DelveRunsOn checks that a program that keeps running outlives the call's timeout, that it can be paused, and that
+// another launch can follow.
 func TestDebug_DelveRunsOn(t *testing.T) {
 	w := delve(t)
 	runAction(t, w, "launch", toolstest.Input{"program": ".", "args": []string{"loop"}, "timeout": 120})
