@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"time"
 )
@@ -59,6 +60,9 @@ type Options struct {
 	StderrTail int
 	// MergeStderr sends stderr to stdout, in the order of writing. The tail stays empty then.
 	MergeStderr bool
+
+	// Files are further open files of the child, from descriptor 3 on. They stay open here. Windows has none.
+	Files []*os.File
 
 	// PTY runs the child in a pseudo-terminal as the leader of its own session. It implies MergeStderr. Starting
 	// fails with [errors.ErrUnsupported] on Windows.

@@ -117,7 +117,7 @@ func (p *Process) connect() error {
 	cmd := &exec.Cmd{
 		Path: o.Path, Args: append([]string{o.Path}, o.Args...), Dir: o.Dir, Env: o.Env,
 		// Wait has nothing to copy, because the pipes are files; WaitDelay is a safeguard.
-		WaitDelay: o.DrainMax,
+		WaitDelay: o.DrainMax, ExtraFiles: o.Files,
 	}
 	if cmd.Env == nil {
 		cmd.Env = []string{}

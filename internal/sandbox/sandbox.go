@@ -1,6 +1,10 @@
-// Package sandbox runs programs that can write only below given directories and cannot open sockets without permission. On Linux, a
-// process of this program restricts itself with Landlock and seccomp and then executes the other program. If the kernel does not
-// support Landlock, bubblewrap restricts file access. Other systems have no sandbox.
+// Package sandbox runs programs inside a boundary: they can change files only where a [Policy] says, and reach only the network
+// that it opens.
+//
+// On Linux with bubblewrap a [Box] has namespaces of its own, which all its programs share: they see each other's processes,
+// servers and temporary files, and nothing of those of the machine. Without bubblewrap, each program restricts itself with Landlock
+// and seccomp ([Sandbox.Confine]); it then has no network and sees the machine's processes. macOS has Seatbelt profiles. Windows
+// has no boundary.
 package sandbox
 
 import (
@@ -8,113 +12,116 @@ import (
 	"fmt"
 )
 
-// Policy says what a program in a sandbox may do in addition to reading and running what its user can.
+// Policy says what programs inside the boundary may do in addition to reading and running what their user can. All paths are
+// absolute and without symbolic links; those that do not exist are ignored. Where paths are nested, the inner one counts.
 type Policy struct {
-	// Write are the directories below which it may change files, as absolute paths without symbolic links. A directory that
-	// does not exist is ignored. Devices like /dev/null are always writable.
+	// Write are the directories and files that the programs may change.
 	Write []string
-	// Network allows it to open sockets.
+	// Keep are files and directories inside of Write that stay as they are.
+	Keep []string
+	// Hide are files and directories that the programs cannot read. Only a [Box] hides them.
+	Hide []string
+	// Temp is the directory that the programs see as /tmp. Only a [Box] has one; without it, /tmp is empty and ends with the box.
+	Temp string
+	// Network opens the network of the machine.
 	Network bool
 }
 
-// errUnavailable is wrapped by the errors of [Find] and [FindKind] on a machine without a sandbox.
-var errUnavailable = errors.New("there is no sandbox")
+// ErrUnavailable is wrapped by the errors of [Find] and [FindKind] on a machine without the boundary that was asked for.
+var ErrUnavailable = errors.New("there is no sandbox")
 
-// Kind is the mechanism of a sandbox.
+// Kind is the mechanism of a boundary.
 type Kind string
 
 // The kinds.
 const (
-	Landlock   Kind = "Landlock"
 	Bubblewrap Kind = "bubblewrap"
+	Landlock   Kind = "Landlock"
 )
 
-// Sandbox is a sandbox that this machine supports.
+// Sandbox is a boundary that this machine supports.
 type Sandbox struct {
 	Kind Kind
-	// program is the path of the program to start: this program, or bwrap.
-	program string
-	// filter is the path of this program if it filters the system calls of the program that bwrap starts; empty if the kernel does
-	// not support that.
-	filter string
+	// self is the path of this program, which passes the arguments after [Command] to [Main].
+	self string
+	// bwrap is the path of bubblewrap.
+	bwrap string
 }
 
-// Find returns the sandbox that this machine supports. self is the path of a program that passes its arguments to [Enter] if
-// the first one is [Command]; lookPath finds bwrap.
+// Find returns the strongest boundary that this machine supports. self is the path of a program that passes its arguments to [Main]
+// if the first one is [Command]; lookPath finds bwrap. The error says what each kind lacks.
 func Find(self string, lookPath func(string) (string, error)) (*Sandbox, error) {
-	s, err := FindKind(Landlock, self, lookPath)
+	s, err := FindKind(Bubblewrap, self, lookPath)
 	if err == nil {
 		return s, nil
 	}
-	if s, berr := FindKind(Bubblewrap, self, lookPath); berr == nil {
+	s, lerr := FindKind(Landlock, self, lookPath)
+	if lerr == nil {
 		return s, nil
 	}
-	return nil, fmt.Errorf("%w, and bubblewrap (bwrap) is not installed", err)
+	return nil, errors.Join(err, lerr)
 }
 
-// FindKind returns the sandbox of a kind.
+// FindKind returns the boundary of a kind.
 func FindKind(kind Kind, self string, lookPath func(string) (string, error)) (*Sandbox, error) {
-	if kind == Bubblewrap {
-		path, ok := bubblewrap(lookPath)
-		if !ok {
-			return nil, fmt.Errorf("%w: bubblewrap (bwrap) is not installed", errUnavailable)
-		}
-		s := &Sandbox{Kind: Bubblewrap, program: path}
-		if seccompError() == nil {
-			s.filter = self
-		}
-		return s, nil
+	s := &Sandbox{Kind: kind, self: self}
+	if err := s.check(lookPath); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrUnavailable, kind, err)
 	}
-	if err := landlockError(); err != nil {
-		return nil, fmt.Errorf("%w: %w", errUnavailable, err)
-	}
-	return &Sandbox{Kind: Landlock, program: self}, nil
+	return s, nil
 }
 
-// Command is the first argument of this program when it is to execute another program in a sandbox.
-const Command = "__sandboxed"
+// Command is the first argument of this program when it is to pass the others to [Main].
+const Command = "__sandbox"
 
-// Wrap returns a program and its arguments that run the program at path with args in the sandbox.
-func (s *Sandbox) Wrap(p *Policy, path string, args []string) (program string, all []string) {
-	if s.Kind == Bubblewrap {
-		all = bubblewrapArgs(p)
-		if s.filter != "" {
-			all = append(all, s.filter, Command, "-s")
-			if p.Network {
-				all = append(all, "-n")
-			}
-			all = append(all, "--")
-		}
-		return s.program, append(append(all, path), args...)
-	}
-	all = []string{Command}
+// Failed is the exit code of a program that could not be started inside the boundary, as in shells.
+const Failed = 126
+
+// Confine returns a program and its arguments that run the program at path with args below Landlock. Other than in a [Box], nothing
+// new can be made in a directory that contains one of [Policy.Keep].
+func (s *Sandbox) Confine(p *Policy, path string, args []string) (program string, all []string) {
+	all = []string{Command, "confine"}
 	for _, dir := range p.Write {
 		all = append(all, "-w", dir)
+	}
+	for _, dir := range p.Keep {
+		all = append(all, "-k", dir)
 	}
 	if p.Network {
 		all = append(all, "-n")
 	}
-	all = append(all, "--", path)
-	return s.program, append(all, args...)
+	return s.self, append(append(all, "--", path), args...)
 }
 
-// Enter replaces this process with the program that the arguments after [Command] name, in a sandbox, with the environment env. It
-// returns only on failure.
-func Enter(args, env []string) error {
-	p, callsOnly := new(Policy), false
-	for len(args) > 0 {
-		switch {
-		case args[0] == "-s":
-			callsOnly, args = true, args[1:]
-		case args[0] == "-n":
-			p.Network, args = true, args[1:]
-		case args[0] == "-w" && len(args) > 1:
-			p.Write, args = append(p.Write, args[1]), args[2:]
-		case args[0] == "--" && len(args) > 1:
-			return enter(p, callsOnly, args[1:], env)
-		default:
-			return errors.New("sandbox: invalid invocation")
-		}
+var errInvocation = errors.New("invalid invocation")
+
+// Main is the program that the arguments after [Command] name, with the environment env. It returns the exit code, with an error if
+// that is [Failed].
+func Main(args, env []string) (code int, err error) {
+	if len(args) == 0 {
+		return Failed, errInvocation
 	}
-	return errors.New("sandbox: invalid invocation")
+	switch name, args := args[0], args[1:]; {
+	case name == "confine":
+		p := new(Policy)
+		for len(args) > 0 {
+			switch {
+			case args[0] == "-n":
+				p.Network, args = true, args[1:]
+			case args[0] == "-w" && len(args) > 1:
+				p.Write, args = append(p.Write, args[1]), args[2:]
+			case args[0] == "-k" && len(args) > 1:
+				p.Keep, args = append(p.Keep, args[1]), args[2:]
+			case args[0] == "--" && len(args) > 1:
+				return Failed, confine(p, args[1:], env)
+			default:
+				return Failed, errInvocation
+			}
+		}
+	case name == "keep" && len(args) == 0:
+		return Failed, keep()
+	case name == "run" && len(args) >= 3:
+		return run(args[0], args[1], args[2:], env)
+	}
+	return Failed, errInvocation
 }

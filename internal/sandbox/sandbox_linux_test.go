@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -11,14 +12,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/sandbox"
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == sandbox.Command {
-		fmt.Fprintln(os.Stderr, sandbox.Enter(os.Args[2:], os.Environ()))
-		os.Exit(126)
+		code, err := sandbox.Main(os.Args[2:], os.Environ())
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		os.Exit(code)
 	}
 	os.Exit(m.Run())
 }
@@ -50,8 +55,42 @@ func kinds(t *testing.T, suite func(t *testing.T, s *sandbox.Sandbox)) {
 // probe runs a shell command in a sandbox.
 func probe(t *testing.T, s *sandbox.Sandbox, p *sandbox.Policy, line string) (string, error) {
 	t.Helper()
-	program, args := s.Wrap(p, "/bin/sh", []string{"-c", line})
+	if s.Kind == sandbox.Bubblewrap {
+		return inside(t, open(t, s, p), line)
+	}
+	program, args := s.Confine(p, "/bin/sh", []string{"-c", line})
 	out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
+	return string(out), err
+}
+
+// open starts a box that ends with the test.
+func open(t *testing.T, s *sandbox.Sandbox, p *sandbox.Policy) *sandbox.Box {
+	t.Helper()
+	children := proc.NewGroup(nil)
+	t.Cleanup(func() {
+		if err := children.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	box, err := s.Open(t.Context(), children, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := box.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return box
+}
+
+// inside runs a shell command in a box.
+func inside(t *testing.T, box *sandbox.Box, line string) (string, error) {
+	t.Helper()
+	program, args := box.Wrap("", "/bin/sh", []string{"-c", line})
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Dir = "/"
+	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
@@ -164,10 +203,10 @@ func TestSandbox_Transparent(t *testing.T) {
 	})
 }
 
-func TestEnter_WrongCall(t *testing.T) {
-	for _, args := range [][]string{nil, {"--"}, {"-w"}, {"-x"}, {"-n"}, {"-s"}, {"-s", "--"}} {
-		if err := sandbox.Enter(args, nil); err == nil {
-			t.Errorf("Enter(%q) says nothing", args)
+func TestMain_WrongCall(t *testing.T) {
+	for _, args := range [][]string{nil, {"x"}, {"keep", "x"}, {"run"}, {"run", "/s"}, {"confine"}, {"confine", "--"}, {"confine", "-w"}, {"confine", "-x"}} {
+		if code, err := sandbox.Main(args, nil); err == nil || code != sandbox.Failed {
+			t.Errorf("Main(%q) = %d, %v", args, code, err)
 		}
 	}
 }

@@ -1,0 +1,129 @@
+package sandbox
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// boxSelf is where a box has this program.
+const boxSelf = "/run/gjc/self"
+
+// kept are the entries of /run that a box has: programs of systems that keep them there. Everything else there is sockets.
+var kept = []string{"booted-system", "current-system", "opengl-driver", "opengl-driver-32"}
+
+// maxMounts bounds the mounts of a box: bubblewrap takes 9,000 arguments, and reads the list of mounts for each.
+const maxMounts = 1000
+
+// mount is what a box has at a path.
+type mount struct {
+	path string
+	as   access
+}
+
+// access is what programs may do with a path. Of two for the same path, the greater counts.
+type access int
+
+const (
+	writable access = iota
+	readable
+	hidden
+)
+
+// bubblewrapArgs returns the options of bubblewrap. It makes files in the directory state.
+func bubblewrapArgs(p *Policy, state, self string) ([]string, error) {
+	none, void := filepath.Join(state, "none"), filepath.Join(state, "void")
+	if err := os.WriteFile(none, nil, 0); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(void, 0); err != nil {
+		return nil, err
+	}
+	args := []string{
+		"--die-with-parent", "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL",
+		"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run", "--tmpfs", "/var/tmp",
+	}
+	if !p.Network {
+		args = append(args, "--unshare-net")
+	}
+	for _, name := range kept {
+		args = append(args, "--ro-bind-try", filepath.Join("/run", name), filepath.Join("/run", name))
+	}
+	args = append(args, "--ro-bind", self, boxSelf)
+	if p.Temp == "" {
+		args = append(args, "--tmpfs", "/tmp")
+	} else {
+		args = append(args, "--bind", p.Temp, "/tmp")
+	}
+	for _, m := range mounts(p) {
+		info, err := os.Lstat(m.path)
+		switch {
+		case err != nil: // it has gone, or cannot be reached
+		case m.as == writable:
+			args = append(args, "--bind", m.path, m.path)
+		case m.as == readable:
+			args = append(args, "--ro-bind", m.path, m.path)
+		case info.IsDir():
+			args = append(args, "--ro-bind", void, m.path)
+		default:
+			args = append(args, "--ro-bind", none, m.path)
+		}
+	}
+	return args, nil
+}
+
+// mounts returns what a policy mounts, outer paths first, at most [maxMounts]: beyond that, directories stand for the files in them,
+// which makes more of them unchangeable or hidden.
+func mounts(p *Policy) []mount {
+	at := make(map[string]access)
+	add := func(paths []string, as access) {
+		for _, path := range paths {
+			path = filepath.Clean(path)
+			at[path] = max(at[path], as)
+		}
+	}
+	add(p.Write, writable)
+	add(p.Keep, readable)
+	add(p.Hide, hidden)
+	for len(at) > maxMounts {
+		if !coarsen(at) {
+			break
+		}
+	}
+	all := make([]mount, 0, len(at))
+	for path, as := range at {
+		all = append(all, mount{path, as})
+	}
+	slices.SortFunc(all, func(a, b mount) int {
+		return cmp.Or(cmp.Compare(strings.Count(a.path, "/"), strings.Count(b.path, "/")), strings.Compare(a.path, b.path))
+	})
+	return all
+}
+
+// coarsen replaces the entries of the directory that has the most by the directory. It reports false if none has two.
+func coarsen(at map[string]access) bool {
+	count := make(map[string]int)
+	for path, as := range at {
+		if as != writable {
+			count[filepath.Dir(path)]++
+		}
+	}
+	dir, most := "", 1
+	for d, n := range count {
+		if n > most || n == most && d > dir {
+			dir, most = d, n
+		}
+	}
+	if most < 2 {
+		return false
+	}
+	for path, as := range at {
+		if as != writable && filepath.Dir(path) == dir {
+			delete(at, path)
+			at[dir] = max(at[dir], as)
+		}
+	}
+	return true
+}

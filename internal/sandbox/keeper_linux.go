@@ -1,0 +1,268 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+)
+
+// keeper starts the programs of a box. It runs inside, below bubblewrap's init, so that whatever it starts is inside too.
+type keeper struct {
+	listener *net.UnixListener
+	proxy    net.Listener // nil without a loopback interface
+}
+
+// keeperFD is the descriptor of the listening socket.
+const keeperFD = 3
+
+// keep is the program of the box's first process. It returns when the box cannot go on; bubblewrap ends it otherwise.
+func keep() error {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	if err := install(boxFilter(), unix.SECCOMP_FILTER_FLAG_TSYNC); err != nil {
+		return fmt.Errorf("seccomp: %w", err)
+	}
+	f := os.NewFile(keeperFD, "box")
+	l, err := net.FileListener(f)
+	_ = f.Close() // l has a copy
+	if err != nil {
+		return err
+	}
+	listener, ok := l.(*net.UnixListener)
+	if !ok {
+		return errors.New("descriptor 3 is no Unix socket")
+	}
+	k := &keeper{listener: listener}
+	if k.proxy, err = net.Listen("tcp4", "127.0.0.1:0"); err != nil {
+		k.proxy = nil
+	}
+	for {
+		c, err := k.listener.AcceptUnix()
+		if err != nil {
+			return err
+		}
+		go k.serve(c) // ends with the connection, at the latest with the box
+	}
+}
+
+// serve answers one connection.
+func (k *keeper) serve(c *net.UnixConn) {
+	defer func() { _ = c.Close() }()
+	var req request
+	files, err := receive(c, &req)
+	if err != nil {
+		return
+	}
+	defer closeAll(files)
+	switch {
+	case req.Run != nil:
+		err = k.run(c, req.Run, files)
+	case req.Dial != "":
+		err = dial(c, req.Dial)
+	case req.Forward:
+		err = k.forward(c)
+	default:
+		err = errors.New("unknown request")
+	}
+	if err != nil {
+		_ = send(c, answer{Error: err.Error()}) // the other side may have gone
+	}
+}
+
+// run starts a program, passes signals on to its process group, and reports its end. What is left of the group ends with the
+// connection, or a moment after the program.
+func (k *keeper) run(c *net.UnixConn, req *runRequest, files []*os.File) error {
+	cmd := &exec.Cmd{
+		Path: req.Path, Args: append([]string{req.Path}, req.Args...), Env: req.Env, Dir: req.Dir,
+		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
+	}
+	std, master, err := standard(req, files)
+	if err != nil {
+		return err
+	}
+	defer closeAll(std)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = std[0], std[1], std[2]
+	if master != nil {
+		defer func() { _ = master.Close() }()
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: req.Terminal[0]}
+	}
+	if err := cmd.Start(); err != nil {
+		return startError(err)
+	}
+	closeAll(std)
+	closeAll(files)
+	var terminal []*os.File
+	if master != nil {
+		terminal = append(terminal, master)
+	}
+	group := &group{id: cmd.Process.Pid}
+	if err := send(c, answer{}, terminal...); err != nil {
+		group.end()
+	}
+	if master != nil {
+		_ = master.Close() // the starter has it; only its end hangs up the terminal
+	}
+	go func() { // ends with the connection, which run closes
+		for {
+			var s signalMessage
+			if err := decode(c, &s); err != nil {
+				group.end()
+				return
+			}
+			group.signal(syscall.Signal(s.Signal))
+		}
+	}()
+	err = cmd.Wait()
+	var a answer
+	switch status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); {
+	case ok && status.Signaled():
+		a.Signal = int(status.Signal())
+	case err != nil && cmd.ProcessState.ExitCode() < 0:
+		a.Code = Failed
+	default:
+		a.Code = cmd.ProcessState.ExitCode()
+	}
+	err = send(c, a)
+	if err == nil {
+		group.linger(backgroundGrace)
+	}
+	group.end()
+	return err
+}
+
+// backgroundGrace is how long the rest of a process group may still write after its leader has ended.
+const backgroundGrace = 300 * time.Millisecond
+
+// group is the process group of a program. Its ID may belong to others once all of its processes have ended; the keeper starts all
+// process groups of the box, so that is again one that it started.
+type group struct {
+	id int
+
+	mu    sync.Mutex // guards ended
+	ended bool
+}
+
+func (g *group) signal(s syscall.Signal) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.ended {
+		_ = unix.Kill(-g.id, s) // it may have ended
+	}
+}
+
+// end kills the group.
+func (g *group) end() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.ended {
+		g.ended = true
+		_ = unix.Kill(-g.id, unix.SIGKILL) // it may have ended
+	}
+}
+
+// linger waits until the group is empty or has been killed, and not longer than a time.
+func (g *group) linger(most time.Duration) {
+	const step = 5 * time.Millisecond
+	tick := time.NewTicker(step)
+	defer tick.Stop()
+	for begin := time.Now(); time.Since(begin) < most && unix.Kill(-g.id, 0) == nil; {
+		<-tick.C
+	}
+}
+
+// standard returns the standard files of a program, and the other side of its terminal.
+func standard(req *runRequest, files []*os.File) (std []*os.File, master *os.File, err error) {
+	if len(files)+len(req.Terminal) != 3 {
+		return nil, nil, errors.New("a program has three standard files")
+	}
+	var tty *os.File
+	if len(req.Terminal) > 0 {
+		if master, tty, err = pty.Open(); err != nil {
+			return nil, nil, fmt.Errorf("opening a terminal: %w", err)
+		}
+		if err := pty.Setsize(master, &pty.Winsize{Cols: req.Cols, Rows: req.Rows}); err != nil {
+			closeAll([]*os.File{master, tty})
+			return nil, nil, err
+		}
+	}
+	for fd := range 3 {
+		if slices.Contains(req.Terminal, fd) {
+			std = append(std, tty)
+			continue
+		}
+		std = append(std, files[0])
+		files = files[1:]
+	}
+	return std, master, nil
+}
+
+// startError returns the reason why a program could not be started, without its path, which the starter knows.
+func startError(err error) error {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		return errno
+	}
+	return err
+}
+
+// dial answers with a connection to an address.
+func dial(c *net.UnixConn, address string) error {
+	conn, err := net.DialTimeout("tcp", address, dialLimit)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }() // the other side has a copy
+	return pass(c, conn, answer{})
+}
+
+// dialLimit bounds a connection to a server in the box.
+const dialLimit = 10 * time.Second
+
+// pass sends a connection.
+func pass(c *net.UnixConn, conn net.Conn, a answer) error {
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		return errors.New("no TCP connection")
+	}
+	f, err := tcp.File()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	return send(c, a, f)
+}
+
+// forward answers with each connection that a program makes to the proxy's address.
+func (k *keeper) forward(c *net.UnixConn) error {
+	if k.proxy == nil {
+		return errors.New("the box has no loopback interface")
+	}
+	if err := send(c, answer{Address: k.proxy.Addr().String()}); err != nil {
+		return err
+	}
+	go func() { // ends with the connection
+		_, _ = io.Copy(io.Discard, c)
+		_ = k.proxy.Close()
+	}()
+	for {
+		conn, err := k.proxy.Accept()
+		if err != nil {
+			return err
+		}
+		err = pass(c, conn, answer{})
+		_ = conn.Close() // the other side has a copy
+		if err != nil {
+			return err
+		}
+	}
+}

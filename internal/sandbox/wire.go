@@ -1,0 +1,82 @@
+package sandbox
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+)
+
+// Programs inside a box are started by its keeper, to which the starters connect by a Unix socket. A message on such a connection is
+// its length in four bytes, big-endian, and a JSON object. Files travel as control messages with the first bytes.
+
+// request opens a connection to the keeper.
+type request struct {
+	// Run starts a program. Its standard files come along, except those that are to be a terminal.
+	Run *runRequest `json:"run,omitzero"`
+	// Dial connects to an address inside the box; the answer comes with the connection.
+	Dial string `json:"dial,omitzero"`
+	// Forward asks for the connections to the box's proxy, one answer with a file for each. The first answer has the address.
+	Forward bool `json:"forward,omitzero"`
+}
+
+// runRequest describes a program.
+type runRequest struct {
+	Path string   `json:"path"`
+	Args []string `json:"args"`
+	Env  []string `json:"env"`
+	Dir  string   `json:"dir"`
+	// Terminal are those of the descriptors 0, 1 and 2 that are a new terminal of the given size.
+	Terminal   []int `json:"terminal,omitzero"`
+	Cols, Rows uint16
+}
+
+// signalMessage asks the keeper to signal the program of a connection.
+type signalMessage struct {
+	Signal int `json:"signal"`
+}
+
+// answer is what the keeper says: the first one of a connection reports the start, for a program a second one its end.
+type answer struct {
+	Error   string `json:"error,omitzero"`
+	Address string `json:"address,omitzero"`
+	// Code and Signal say how the program ended; Signal is zero if it exited.
+	Code   int `json:"code,omitzero"`
+	Signal int `json:"signal,omitzero"`
+}
+
+// maxMessage bounds a message: the kernel bounds arguments and environments to two megabytes, JSON may need six bytes for one.
+const maxMessage = 16 << 20
+
+var errMessage = errors.New("the message to the box is too long")
+
+// encode returns a message with its length.
+func encode(v any) ([]byte, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxMessage {
+		return nil, errMessage
+	}
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(data))), data...), nil
+}
+
+// decode reads a message into v.
+func decode(r io.Reader, v any) error {
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return err
+	}
+	n := binary.BigEndian.Uint32(head[:])
+	if n > maxMessage || n > math.MaxInt32 {
+		return errMessage
+	}
+	data := make([]byte, n)
+	if _, err := io.ReadFull(r, data); err != nil {
+		return fmt.Errorf("the message ends early: %w", err)
+	}
+	return json.Unmarshal(data, v)
+}
