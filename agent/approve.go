@@ -19,7 +19,7 @@ func (r *toolRun) refused() error {
 		return err
 	}
 	for i := range r.plan.Effects {
-		if v, why := approval.Judge(mode, &r.plan.Effects[i], new(approval.Facts)); v == approval.Deny {
+		if v, why := r.turn.session.opts.Policy.Judge(mode, &r.plan.Effects[i], new(approval.Facts)); v == approval.Deny {
 			return errors.New(why)
 		}
 	}
@@ -62,22 +62,24 @@ func (r *toolRun) start(ctx context.Context) error {
 
 // answer holds the user's answer about one effect, and the real paths that the question was about.
 type answer struct {
-	yes   bool
-	paths []string
+	yes bool
+	// inside reports that what was answered is to happen inside the boundary.
+	inside bool
+	paths  []string
 }
 
 // approveEffect decides on one effect. It reads and sets the user's answer.
 func (r *toolRun) approveEffect(ctx context.Context, e *approval.Effect, answered *answer) error {
 	s := r.turn.session
 	parts := e.Each()
-	scopes, known, real := make([]approval.Scope, len(parts)), make([]approval.Facts, len(parts)), make([]string, len(parts))
+	scopes, facts, real := make([]approval.Scope, len(parts)), make([]approval.Facts, len(parts)), make([]string, len(parts))
 	roots, paths := s.opts.Workspace.real(), s.paths()
 	for i := range parts {
 		sc := approval.ScopeOf(ctx, r.call.Name, &parts[i], s.opts.FS, s.opts.OS, paths)
 		sc.Outside = outside(&s.opts.Workspace, roots, parts[i].Path, sc.Path)
 		sc.Given = parts[i].Path
-		known[i] = approval.FactsOf(&s.opts.Policy, s.opts.OS, r.call.Name, &parts[i], &sc, paths)
-		sc.Special = len(known[i].Special) > 0
+		facts[i] = approval.FactsOf(&s.opts.Policy, s.opts.OS, r.call.Name, &parts[i], &sc, paths)
+		sc.Special = len(facts[i].Special) > 0
 		sc.Name = sc.Label(roots.Display)
 		scopes[i] = sc
 		r.permit.Give(s.opts.FS, paths, &parts[i], sc.Path)
@@ -90,21 +92,25 @@ func (r *toolRun) approveEffect(ctx context.Context, e *approval.Effect, answere
 	var reason string
 	var open []*approval.Scope // the parts that the user must decide on
 	var special []string
+	var inside bool
+	policy := &s.opts.Policy
 	look := func() error {
 		return r.turn.do(func(st *state) error {
-			verdict, reason, open, special = approval.Allow, "", nil, nil
+			verdict, reason, open, special, inside = approval.Allow, "", nil, nil, answered.inside
 			for i := range parts {
-				v, why := approval.Judge(r.mode(st.mode), &parts[i], &known[i])
+				v, why := policy.Judge(r.mode(st.mode), &parts[i], &facts[i])
+				v, enclosed := policy.Unattended(v, &parts[i], &facts[i])
 				if v == approval.Ask && answered.yes {
 					v = approval.Allow
 				}
 				if v == approval.Ask {
 					if allowed, known := s.grants.Lookup(&scopes[i]); known && allowed {
-						v = approval.Allow
+						v, enclosed = policy.Unattended(approval.Allow, &parts[i], &facts[i])
 					} else if known {
 						v, why = approval.Deny, fmt.Sprintf("%v (always, for %s)", errRejected, scopes[i].Name)
 					}
 				}
+				inside = inside || enclosed
 				switch v {
 				case approval.Deny:
 					verdict, reason = approval.Deny, why
@@ -112,7 +118,7 @@ func (r *toolRun) approveEffect(ctx context.Context, e *approval.Effect, answere
 				case approval.Ask:
 					verdict = approval.Ask
 					open = append(open, &scopes[i])
-					special = append(special, known[i].Special...)
+					special = append(special, facts[i].Special...)
 				default:
 				}
 			}
@@ -138,12 +144,19 @@ func (r *toolRun) approveEffect(ctx context.Context, e *approval.Effect, answere
 	}
 	switch verdict {
 	case approval.Allow:
+		if inside {
+			r.permit.Enclose(policy.Boundary.Access(ctx, paths))
+		}
 		return nil
 	case approval.Deny:
 		return errors.New(reason)
 	default:
-		err := r.question(ctx, e, open, special, approval.LabelAll(open, roots.Display))
-		*answered = answer{err == nil, real}
+		always, err := r.question(ctx, e, open, special, approval.LabelAll(open, roots.Display))
+		*answered = answer{yes: err == nil, paths: real}
+		if _, enclosed := policy.Unattended(approval.Allow, e, new(approval.Facts)); enclosed && err == nil && (always || policy.Boundary.Use == approval.BoundaryRequire) {
+			answered.inside = true
+			r.permit.Enclose(policy.Boundary.Access(ctx, paths))
+		}
 		return err
 	}
 }
@@ -160,8 +173,9 @@ func (s *Session) ask(ctx context.Context) (done func(), err error) {
 }
 
 // question asks the user about one effect. open are the parts of it that need an answer, special explains why they need one
-// whatever the mode is, and always describes what an "always" answer covers.
-func (r *toolRun) question(ctx context.Context, e *approval.Effect, open []*approval.Scope, special []string, always string) error {
+// whatever the mode is, and always describes what an "always" answer covers. It reports
+// whether the user gave one.
+func (r *toolRun) question(ctx context.Context, e *approval.Effect, open []*approval.Scope, special []string, always string) (remembered bool, err error) {
 	s := r.turn.session
 	// The model receives the title unchanged; the user sees placeholders.
 	title, shown := cmp.Or(e.Title, cutTitle(r.plan.Title)), cmp.Or(s.opts.Secrets.Hide(e.Title), r.title(r.plan.Title))
@@ -195,10 +209,10 @@ func (r *toolRun) question(ctx context.Context, e *approval.Effect, open []*appr
 		Content: content, Locations: r.plan.Locations, Always: always,
 	})
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return false, context.Cause(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("asking for permission: %w; the call did not run", err)
+		return false, fmt.Errorf("asking for permission: %w; the call did not run", err)
 	}
 	if decision == AllowAlways || decision == RejectAlways {
 		for _, sc := range open {
@@ -207,12 +221,12 @@ func (r *toolRun) question(ctx context.Context, e *approval.Effect, open []*appr
 	}
 	switch decision {
 	case AllowOnce, AllowAlways:
-		return nil
+		return decision == AllowAlways, nil
 	case Cancelled:
 		r.turn.Cancel()
-		return ErrCancelled
+		return false, ErrCancelled
 	default:
-		return fmt.Errorf("%w: %s", errRejected, title)
+		return false, fmt.Errorf("%w: %s", errRejected, title)
 	}
 }
 

@@ -59,6 +59,12 @@ type Terminal interface {
 	Start(ctx context.Context, cmd Command) (Execution, error)
 }
 
+// A TempTerminal is a [Terminal] whose commands have a directory for temporary files, at one path wherever they run.
+type TempTerminal interface {
+	// TempDir returns the directory. It ends with the session.
+	TempDir() (string, error)
+}
+
 // StateEnd is the line after the variables in the files of [Command.StateDir].
 const StateEnd = ": end"
 
@@ -77,8 +83,6 @@ type Command struct {
 	// "before" holds the variables that were exported at the start, and the line [StateEnd], unless the execution is an
 	// [EnvironExecution] that returns them. StateDir is created if it is missing.
 	StateDir string
-	// Sandbox, if set, restricts the command.
-	Sandbox *Sandbox
 	// OutputLimit is how many bytes of output are kept, from the end. If zero, [DefaultOutputLimit].
 	OutputLimit int
 	// PTY asks for a pseudo-terminal. An editor's terminal always has one.
@@ -87,19 +91,6 @@ type Command struct {
 	// output itself and never calls it.
 	OnOutput func([]byte)
 }
-
-// Sandbox lists what a sandboxed command may do in addition to reading files and running programs as its user.
-type Sandbox struct {
-	// Write lists the directories, as absolute paths, in which the command may change files.
-	Write []string
-	// Network allows the command to open sockets.
-	Network bool
-	// Required makes the command fail with [ErrNoSandbox] if no sandbox is available.
-	Required bool
-}
-
-// ErrNoSandbox is wrapped by the error for a command that requires a sandbox where none is available.
-var ErrNoSandbox = errors.New("there is no sandbox here, and bash.sandbox of the configuration requires one (gjc doctor says what is missing)")
 
 // DefaultOutputLimit is how many bytes of a command's output are kept.
 const DefaultOutputLimit = 50 << 10
@@ -180,8 +171,6 @@ type LongProgram struct {
 	Dir  string
 	// Env is added to the environment, as "NAME=value".
 	Env []string
-	// Sandbox, if set, restricts the program.
-	Sandbox *Sandbox
 	// OnOutput receives the program's output from both streams as it arrives, never concurrently, and never after the program's
 	// end. It must not block.
 	OnOutput func([]byte)

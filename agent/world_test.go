@@ -164,6 +164,11 @@ func echoTool() agent.Tool {
 	})
 }
 
+// fakeBoundary is a boundary in which commands are said to run. The tools of these tests run none.
+func fakeBoundary() approval.Boundary {
+	return approval.Boundary{Use: approval.BoundaryAuto, Find: func() (string, error) { return "fake", nil }}
+}
+
 // run runs fn in a synctest bubble with a session whose model follows steps.
 func run(t *testing.T, change func(*agent.Options), fn func(w *world), steps ...providertest.Step) {
 	synctest.Test(t, func(t *testing.T) {
@@ -173,7 +178,7 @@ func run(t *testing.T, change func(*agent.Options), fn func(w *world), steps ...
 		opts := agent.Options{
 			ID:           "s1",
 			Environment:  agent.Environment{Workspace: agent.Workspace{Cwd: "/w"}, FS: noFiles{}},
-			Interaction:  agent.Interaction{Approver: w},
+			Interaction:  agent.Interaction{Approver: w, Policy: approval.Policy{Boundary: fakeBoundary()}},
 			ModelOptions: agent.ModelOptions{Models: w, Model: info},
 			Conversation: agent.Conversation{Log: w.log},
 			Tools:        agent.Tools{echoTool()},

@@ -14,6 +14,7 @@ import (
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/internal/sandbox"
 )
 
 // Local describes this machine. Only cmd can fill it in.
@@ -25,9 +26,8 @@ type Local struct {
 	// LoginEnv, if set, returns the environment to use instead of Env. Its first call may block until ctx ends: a process that
 	// a desktop started asks a login shell for the PATH.
 	LoginEnv func(ctx context.Context) []string
-	// Sandbox returns the program and arguments that run a program in a sandbox, or an error that wraps [agent.ErrNoSandbox]
-	// if this machine has none. If nil, it has none.
-	Sandbox func(s *agent.Sandbox, path string, args []string) (program string, all []string, err error)
+	// Sandbox returns the boundary that this machine supports. If nil, it supports none.
+	Sandbox func() (*sandbox.Sandbox, error)
 }
 
 // Environ returns the environment for children, including provider keys.
@@ -98,17 +98,30 @@ type Set struct {
 	Programs agent.Programs
 	Approver agent.Approver
 	Elicitor agent.Elicitor
+	// Child returns the bridges of a child session that has an ID of its own in the client. It shares the boundary.
+	Child func(acp.SessionID) Set
+	// Close ends the programs inside the boundary. It must be called once, after the last call of the session and its children.
+	Close func(context.Context)
 }
 
 // New returns the bridges of a session. It does no I/O.
 func New(o Options) Set {
+	return newSet(&o, &boundary{find: o.Local.Sandbox, children: o.Children})
+}
+
+func newSet(o *Options, inside *boundary) Set {
 	disk := LocalFS{new(leftovers)}
 	limited := bounded{Caller: o.Client, limit: cmp.Or(o.RequestTimeout, defaultRequestTimeout)}
-	programs := &LocalPrograms{Children: o.Children, Local: o.Local, Mark: o.Mark}
 	set := Set{
 		FS:       disk,
-		Terminal: &LocalTerminal{Children: o.Children, Local: o.Local, Mark: o.Mark},
-		Programs: programs,
+		Terminal: &LocalTerminal{Children: o.Children, Local: o.Local, Mark: o.Mark, boundary: inside},
+		Programs: &LocalPrograms{Children: o.Children, Local: o.Local, Mark: o.Mark, boundary: inside},
+		Child: func(id acp.SessionID) Set {
+			child := *o
+			child.SessionID = id
+			return newSet(&child, inside)
+		},
+		Close:    inside.close,
 		Approver: &clientApprover{client: o.Client, session: o.SessionID},
 	}
 	elicitor := &clientElicitor{client: o.Client, session: o.SessionID}
@@ -123,7 +136,7 @@ func New(o Options) Set {
 		}
 	}
 	if o.Capabilities.Terminal {
-		set.Terminal = &clientTerminal{client: limited, session: o.SessionID, local: set.Terminal, machine: o.Local, children: o.Children, mark: o.Mark}
+		set.Terminal = &clientTerminal{client: limited, session: o.SessionID, local: set.Terminal, machine: o.Local, boundary: inside, children: o.Children, mark: o.Mark}
 	}
 	return set
 }

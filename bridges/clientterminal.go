@@ -15,9 +15,10 @@ import (
 
 // clientTerminal runs commands in terminals of the editor.
 type clientTerminal struct {
-	client  bounded
-	session acp.SessionID
-	machine Local
+	client   bounded
+	session  acp.SessionID
+	machine  Local
+	boundary *boundary
 	// local runs commands if the editor advertises terminals but has none.
 	local agent.Terminal
 	// mark is [Options.Mark]. An editor may kill only the shell; the mark finds the processes that the shell started.
@@ -49,9 +50,11 @@ func (c *clientTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Ex
 	if len(cmd.Args) > 0 {
 		req.Command, req.Args = cmd.Args[0], cmd.Args[1:]
 	}
-	if req.Command, req.Args, err = c.machine.sandboxed(cmd.Sandbox, req.Command, req.Args); err != nil {
+	s := &start{path: req.Command, args: req.Args, dir: req.Cwd, env: env}
+	if err := c.boundary.enclose(ctx, s); err != nil {
 		return nil, fmt.Errorf("starting the command: %w", err)
 	}
+	req.Command, req.Args, env = s.path, s.args, s.env
 	var mark string
 	if len(cmd.Args) == 0 { // a debugger's program has the mark of the debugger
 		if mark = partOf(c.mark); mark != "" {
@@ -95,6 +98,9 @@ func (c *clientTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Ex
 		return nil, fmt.Errorf("the editor could not start a terminal: %s: %w", acp.MethodTerminalCreate.Name, context.Cause(wait))
 	}
 }
+
+// TempDir implements [agent.TempTerminal].
+func (c *clientTerminal) TempDir() (string, error) { return c.boundary.tempDir() }
 
 func (c *clientTerminal) execution(id acp.TerminalID, mark string) *clientExecution {
 	return &clientExecution{client: c.client, session: c.session, id: id, mark: mark, children: c.children}

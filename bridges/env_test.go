@@ -2,11 +2,9 @@ package bridges_test
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -33,12 +31,6 @@ var shell = "/bin/sh"
 func local() bridges.Local {
 	return bridges.Local{
 		Shell: bridges.FindShell(shell), Env: append(os.Environ(), "ANTHROPIC_API_KEY=secret"),
-		Sandbox: func(s *agent.Sandbox, path string, args []string) (string, []string, error) {
-			if s.Network {
-				return "", nil, fmt.Errorf("%w: not with the network", agent.ErrNoSandbox)
-			}
-			return "/usr/bin/env", append([]string{"SANDBOXED=" + strings.Join(s.Write, ","), path}, args...), nil
-		},
 	}
 }
 

@@ -16,7 +16,8 @@ type LocalTerminal struct {
 	Children *proc.Group
 	Local    Local
 	// Mark is [Options.Mark].
-	Mark string
+	Mark     string
+	boundary *boundary
 }
 
 // killGrace is the time between asking a command to end and killing it.
@@ -43,11 +44,12 @@ func (l *LocalTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Exe
 		}
 		args = cmd.Args[1:]
 	}
-	if path, args, err = l.Local.sandboxed(cmd.Sandbox, path, args); err != nil {
+	s := &start{path: path, args: args, dir: cmd.Dir, env: env}
+	if err := l.boundary.enclose(ctx, s); err != nil {
 		return nil, fmt.Errorf("starting the command: %w", err)
 	}
 	sink := &outputSink{tail: proc.NewTail(limit), live: cmd.OnOutput}
-	opts := &proc.Options{Path: path, Args: args, Dir: cmd.Dir, Env: env, Stdout: sink, MergeStderr: true, PTY: cmd.PTY}
+	opts := &proc.Options{Path: s.path, Args: s.args, Dir: cmd.Dir, Env: s.env, Stdout: sink, MergeStderr: true, PTY: cmd.PTY}
 	if len(cmd.Args) == 0 { // a debugger's program has the mark of the debugger
 		opts.Mark, opts.KeepMarked = partOf(l.Mark), true
 	}
@@ -61,6 +63,9 @@ func (l *LocalTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Exe
 	}
 	return e, nil
 }
+
+// TempDir implements [agent.TempTerminal].
+func (l *LocalTerminal) TempDir() (string, error) { return l.boundary.tempDir() }
 
 // partOf returns the mark of one process of a session.
 func partOf(mark string) string {

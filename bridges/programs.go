@@ -15,7 +15,8 @@ type LocalPrograms struct {
 	Children *proc.Group
 	Local    Local
 	// Mark is [Options.Mark].
-	Mark string
+	Mark     string
+	boundary *boundary
 }
 
 var _ agent.Programs = (*LocalPrograms)(nil)
@@ -59,12 +60,12 @@ var _ agent.ProgramStarter = (*LocalPrograms)(nil)
 
 // StartProgram implements [agent.ProgramStarter].
 func (l *LocalPrograms) StartProgram(ctx context.Context, prog agent.LongProgram) (agent.RunningProgram, error) {
-	path, args, err := l.Local.sandboxed(prog.Sandbox, prog.Path, prog.Args)
-	if err != nil {
+	s := &start{path: prog.Path, args: prog.Args, dir: prog.Dir, env: proc.Environ(l.Local.Environ(ctx), prog.Env...)}
+	if err := l.boundary.enclose(ctx, s); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", prog.Path, err)
 	}
 	p, err := l.Children.Start(ctx, &proc.Options{
-		Path: path, Args: args, Dir: prog.Dir, Env: proc.Environ(l.Local.Environ(ctx), prog.Env...), Stdin: true, MergeStderr: true,
+		Path: s.path, Args: s.args, Dir: s.dir, Env: s.env, Stdin: true, MergeStderr: true,
 		Stdout: outputFunc(prog.OnOutput), Mark: partOf(l.Mark),
 	})
 	if err != nil {

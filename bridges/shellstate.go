@@ -111,21 +111,3 @@ func (l *Local) shellLine(ctx context.Context, cmd *agent.Command, before bool) 
 	}
 	return state.line, append(env, state.env...), nil
 }
-
-// sandboxed returns the program and arguments that run a command in a sandbox, or those of the command if s is nil.
-func (l *Local) sandboxed(s *agent.Sandbox, path string, args []string) (string, []string, error) {
-	if s == nil {
-		return path, args, nil
-	}
-	if l.Sandbox == nil {
-		if s.Required {
-			return "", nil, agent.ErrNoSandbox
-		}
-		return path, args, nil
-	}
-	program, all, err := l.Sandbox(s, path, args)
-	if err != nil && !s.Required {
-		return path, args, nil
-	}
-	return program, all, err
-}

@@ -15,6 +15,8 @@ import (
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/acptest"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/bridges"
 )
 
 // withShell makes the sessions of a test use another shell.
@@ -126,17 +128,16 @@ func TestTerminal(t *testing.T) {
 				}
 			}
 		})
-		t.Run("a sandbox", func(t *testing.T) {
+		t.Run("inside a boundary that the machine lacks", func(t *testing.T) {
 			e := start(t)
-			if _, out := e.runCommand(agent.Command{Line: "echo $SANDBOXED", Sandbox: &agent.Sandbox{Write: []string{"/a", "/b"}}}); out.Text != "/a,/b\n" {
-				t.Errorf("output %q", out.Text)
+			permit := new(approval.Permit)
+			permit.Enclose(new(approval.Access))
+			_, err := e.Terminal.Start(approval.WithPermit(t.Context(), permit), agent.Command{Line: "touch ran", Dir: e.dir})
+			if !errors.Is(err, bridges.ErrNoBoundary) {
+				t.Error(err)
 			}
-			if _, out := e.runCommand(agent.Command{Line: "echo $SANDBOXED.", Sandbox: &agent.Sandbox{Network: true}}); out.Text != ".\n" {
-				t.Errorf("without a sandbox: output %q", out.Text)
-			}
-			_, err := e.Terminal.Start(t.Context(), agent.Command{Line: "echo", Dir: e.dir, Sandbox: &agent.Sandbox{Network: true, Required: true}})
-			if !errors.Is(err, agent.ErrNoSandbox) {
-				t.Errorf("one that is required: %v", err)
+			if _, err := os.Stat(filepath.Join(e.dir, "ran")); err == nil {
+				t.Error("the command has run")
 			}
 		})
 		t.Run("the end of long output is kept", func(t *testing.T) {

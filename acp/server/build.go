@@ -48,7 +48,8 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 	c.apply(&opts)
 	o := &opened{tools: &toolbox{own: b.opts.Sessions.Tools()}}
 	o.tools.Select(state.MCPTools)
-	bridges := b.bridges(s, s.id, params.Workspace)
+	bridges := b.bridges(s, params.Workspace)
+	o.bridges = bridges
 	languages, err := b.openLanguages(s, params, bridges.FS)
 	c.languagesErr = err
 	o.languages = languages.workspace
@@ -65,7 +66,7 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 	opts.Models, opts.Tools = b.opts.Models.Models, o.tools // not b.models, which would hide optional methods from the agent
 	opts.Artifacts = log.Artifacts()
 	children := &childBuilder{out: s.out, workspace: params.Workspace, languages: languages.forSubagents(), bridges: func(id acp.SessionID) Bridges {
-		set := b.bridges(s, id, params.Workspace)
+		set := bridges.Child(id)
 		set.Programs = sessionPrograms{set.Programs, params.Workspace, o.languages}
 		return set
 	}}
@@ -100,10 +101,9 @@ func (s *session) emit(ev agent.Event) {
 	s.out.emit(ev)
 }
 
-// bridges returns the bridges of a session, or of a subagent for which the client has a separate session ID.
-func (b *builder) bridges(s *session, id acp.SessionID, ws agent.Workspace) Bridges {
+func (b *builder) bridges(s *session, ws agent.Workspace) Bridges {
 	return b.opts.Machine.Bridges(BridgeOptions{
-		Client: b.client.conn, Capabilities: b.client.capabilities(), SessionID: id, Workspace: ws, Children: b.children, Mark: s.mark,
+		Client: b.client.conn, Capabilities: b.client.capabilities(), SessionID: s.id, Workspace: ws, Children: b.children, Mark: s.mark,
 	})
 }
 

@@ -95,6 +95,9 @@ func (s *session) end() error {
 	if o.debugger != nil {
 		err = errors.Join(err, o.debugger.Sessions.Close(ctx))
 	}
+	if o.bridges.Close != nil {
+		o.bridges.Close(ctx)
+	}
 	proc.Sweep(s.mark)
 	s.out.close()
 	if o.languages != nil {

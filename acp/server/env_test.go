@@ -116,11 +116,18 @@ type config struct {
 // machine returns the options of a machine, as cmd/gjc builds them.
 func machine(local bridges.Local) server.MachineOptions {
 	return server.MachineOptions{Environ: local.Environ, Bridges: func(o server.BridgeOptions) server.Bridges {
-		return server.Bridges(bridges.New(bridges.Options{
+		return serverBridges(bridges.New(bridges.Options{
 			Client: o.Client, Capabilities: o.Capabilities, SessionID: o.SessionID, Workspace: o.Workspace,
 			Children: o.Children, Local: local, Mark: o.Mark,
 		}))
 	}}
+}
+
+func serverBridges(set bridges.Set) server.Bridges {
+	return server.Bridges{
+		FS: set.FS, Terminal: set.Terminal, Programs: set.Programs, Approver: set.Approver, Elicitor: set.Elicitor, Close: set.Close,
+		Child: func(id acp.SessionID) server.Bridges { return serverBridges(set.Child(id)) },
+	}
 }
 
 // newConfig returns the configuration of a server with the offline model.
@@ -132,7 +139,7 @@ func newConfig(t *testing.T, change ...func(*config)) *config {
 		Models:   server.ModelOptions{Models: &models{list: []providers.Model{offline.New()}}},
 		Sessions: server.SessionOptions{Tools: func() []agent.Tool { return tools.All(new(tools.Settings)) }},
 	}
-	c.server.Machine = machine(bridges.Local{Shell: bridges.FindShell(""), Env: os.Environ()})
+	c.server.Machine = machine(bridges.Local{Shell: bridges.FindShell(""), Env: os.Environ(), Sandbox: findSandbox})
 	c.editor = acptest.EditorOptions{Env: os.Environ()}
 	for _, fn := range change {
 		fn(c)

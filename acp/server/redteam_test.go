@@ -14,6 +14,8 @@ import (
 	"github.com/gajae-code/gjc/acp/acptest"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/sandbox"
+	"github.com/gajae-code/gjc/internal/testenv"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
@@ -276,8 +278,8 @@ var attempts = []attempt{
 	{name: "an input with more than there is", mode: approval.ModeAuto, tool: "write", input: `{"path":"x","content":"y","approved":true}`, want: "fails"},
 }
 
-// A model attempts forbidden actions. Each attempt has the expected verdict. None changes a file outside the workspace or the
-// programs that run later.
+// A model attempts forbidden actions. Each attempt has the expected verdict, without a boundary, except what must run unseen. None
+// changes a file outside the workspace or the programs that run later.
 func TestRedTeam(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the attempts are written for POSIX shells and links")
@@ -287,11 +289,45 @@ func TestRedTeam(t *testing.T) {
 	}
 	for i := range attempts {
 		a := &attempts[i]
-		t.Run(a.name, func(t *testing.T) { a.run(t) })
+		t.Run(a.name, func(t *testing.T) {
+			if a.tool == "bash" && a.want == "runs" {
+				needsBoundary(t)
+				a.run(t, boundary())
+				return
+			}
+			a.run(t, approval.Boundary{Use: approval.BoundaryOff})
+		})
 	}
 }
 
-func (a *attempt) run(t *testing.T) {
+// Inside the boundary, no command of a model that nobody has looked at changes a file outside the workspace or the programs that run
+// later, or shows a secret. Whether it asks does not matter.
+func TestRedTeam_Boundary(t *testing.T) {
+	needsBoundary(t)
+	for i := range attempts {
+		a := attempts[i]
+		if a.tool != "bash" || a.meanwhile != nil {
+			continue
+		}
+		t.Run(a.name, func(t *testing.T) {
+			a.mode, a.want, a.shows = approval.ModeAuto, "", nil
+			a.run(t, boundary())
+		})
+	}
+}
+
+// needsBoundary skips the test on a machine that cannot separate what programs read.
+func needsBoundary(t *testing.T) {
+	t.Helper()
+	if s, err := findSandbox(); err != nil {
+		testenv.Skip(t, "%v", err)
+	} else if s.Kind != sandbox.Bubblewrap {
+		testenv.Skip(t, "bubblewrap is not installed")
+	}
+}
+
+// run makes the attempt in a session with a boundary.
+func (a *attempt) run(t *testing.T, boundary approval.Boundary) {
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -323,7 +359,7 @@ func (a *attempt) run(t *testing.T) {
 	steps = append(steps, providertest.Step{providertest.Call("c1", a.tool, names.Replace(a.input))}, providertest.Step{providertest.Text("done")})
 	e := start(t, scripted(steps...), func(c *config) {
 		c.server.Sessions.Policy = func(string) approval.Policy {
-			return approval.Policy{Rules: rules, Home: w.home, Own: []string{filepath.Join(w.home, ".gjc", "agent")}}
+			return approval.Policy{Boundary: boundary, Rules: rules, Home: w.home, Own: []string{filepath.Join(w.home, ".gjc", "agent")}}
 		}
 		c.editor.Permission = func(_ context.Context, p *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
 			if answered < len(a.always) {
@@ -364,11 +400,20 @@ func (a *attempt) run(t *testing.T) {
 		}
 	}
 	e.say(s.SessionID, "go", acp.StopReasonEndTurn)
+	if len(asked) == 0 {
+		for _, u := range e.Updates(s.SessionID) {
+			if raw, err := jsonx.Marshal(u); err != nil || strings.Contains(string(raw), "PRIVATE") || strings.Contains(string(raw), "KEY=1") {
+				t.Errorf("a secret was shown: %s, %v", raw, err)
+			}
+		}
+	}
 	failed := slices.ContainsFunc(e.Updates(s.SessionID), func(u acp.SessionUpdate) bool {
 		c, ok := u.(*acp.ToolCallUpdate)
 		return ok && c.Status.Or("") == acp.ToolCallStatusFailed
 	})
-	if got := [...]string{"runs", "fails", "runs after a question", "asks"}[2*min(len(asked), 1)+map[bool]int{true: 1}[failed]]; got != strings.Replace(a.want, "changes", "asks", 1) {
+	if a.want == "" {
+		// The boundary decides, or the user.
+	} else if got := [...]string{"runs", "fails", "runs after a question", "asks"}[2*min(len(asked), 1)+map[bool]int{true: 1}[failed]]; got != strings.Replace(a.want, "changes", "asks", 1) {
 		t.Errorf("it %s; it should be that it %s\n%s", got, a.want, strings.Join(asked, "\n"))
 	}
 	if now := w.state(t); now != before && a.meanwhile == nil {

@@ -47,6 +47,7 @@ type opened struct {
 	commands  *slash.Commands
 	languages *lsp.Workspace  // nil for none
 	debugger  *debug.Debugger // nil for none
+	bridges   Bridges
 }
 
 // opening is the queue of calls for a session that is being opened.

@@ -15,6 +15,8 @@ type Policy struct {
 	// Home is the user's directory, Own are those with gjc's own state.
 	Home string
 	Own  []string
+	// Boundary is where commands run that nobody has looked at.
+	Boundary Boundary
 	// Broken is why the rules could not be read: everything that has an effect asks then.
 	Broken error
 }
@@ -28,18 +30,42 @@ type Facts struct {
 	Rule    Verdict
 	// by is the text of the rule.
 	by string
+	// onlyReads says that a command is known to change nothing.
+	onlyReads bool
+}
+
+// Unattended returns the verdict on an effect that v allows without a question, and whether it happens inside the boundary: a
+// command that nobody has looked at runs inside, or asks if there is no boundary and it is not known to only read.
+func (p *Policy) Unattended(v Verdict, e *Effect, f *Facts) (Verdict, bool) {
+	switch {
+	case e.Action != ActionCommand || v != Allow:
+		return v, false
+	case p.Boundary.holds():
+		return Allow, true
+	case p.Boundary.Use == BoundaryRequire:
+		return Deny, false
+	case f.onlyReads:
+		return Allow, false
+	default:
+		return Ask, false
+	}
 }
 
 // Judge decides on one effect under a mode (the table is in docs/security.md). The reason is for the model and set with deny
 // only. Answers that were given before are the caller's to look at.
-func Judge(mode Mode, e *Effect, f *Facts) (v Verdict, reason string) {
+func (p *Policy) Judge(mode Mode, e *Effect, f *Facts) (v Verdict, reason string) {
 	if mode == ModePlan && e.Action != ActionRead {
 		return Deny, "plan mode changes nothing: describe the step in your plan instead, or ask the user to leave plan mode"
 	}
 	if f.Rule == Deny {
 		return Deny, fmt.Sprintf("a rule of the user's forbids it (permissions.deny: %s); do it another way, or ask the user", f.by)
 	}
-	v = judgeMode(mode, e, f)
+	if b := &p.Boundary; e.Action == ActionCommand && b.Use == BoundaryRequire {
+		if err := b.lacks(); err != nil {
+			return Deny, fmt.Sprintf("bash.sandbox of the configuration requires a sandbox, and there is none: %v", err)
+		}
+	}
+	v = p.judgeMode(mode, e, f)
 	switch f.Rule {
 	case Ask:
 		v = Ask
@@ -51,7 +77,10 @@ func Judge(mode Mode, e *Effect, f *Facts) (v Verdict, reason string) {
 }
 
 // judgeMode returns the verdict of a mode on an effect to which no rule applies.
-func judgeMode(mode Mode, e *Effect, f *Facts) Verdict {
+func (p *Policy) judgeMode(mode Mode, e *Effect, f *Facts) Verdict {
+	if mode == ModeAuto && e.Action == ActionCommand && p.Boundary.holds() && p.Broken == nil {
+		return Allow // what the command touches, the boundary decides
+	}
 	if f.outside || len(f.Special) > 0 {
 		return Ask
 	}

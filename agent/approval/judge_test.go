@@ -41,7 +41,7 @@ func TestJudge(t *testing.T) {
 	for _, tt := range tests {
 		var got []string
 		for _, m := range []Mode{ModeDefault, ModeStrict, ModePlan, ModeAuto} {
-			v, reason := Judge(m, &tt.effect, &Facts{outside: outside(tt.effect.Path)})
+			v, reason := new(Policy).Judge(m, &tt.effect, &Facts{outside: outside(tt.effect.Path)})
 			got = append(got, [...]string{"", "allow", "ask", "deny"}[v])
 			if (v == Deny) != (reason != "") {
 				t.Errorf("%+v in %s: verdict %d with reason %q", tt.effect, m, v, reason)

@@ -19,6 +19,8 @@ type Permit struct {
 	// roots are allowed, where nothing special is.
 	open  bool
 	paths *shell.Paths
+	// inside is what the call's commands may do, if they run inside the boundary.
+	inside *Access
 
 	mu sync.Mutex // guards files
 }
@@ -56,6 +58,17 @@ func (l *Permit) Give(files Files, paths *shell.Paths, e *Effect, real string) {
 	}
 	before := l.files[e.Path]
 	l.files[e.Path] = permitted{real, files.RealPath(filepath.Dir(e.Path)), e.Action != ActionRead || before.change}
+}
+
+// Enclose makes the call's commands run inside the boundary.
+func (l *Permit) Enclose(a *Access) { l.inside = a }
+
+// Inside returns what the call's commands may do inside the boundary; nil if they run outside.
+func (l *Permit) Inside() *Access {
+	if l == nil {
+		return nil
+	}
+	return l.inside
 }
 
 // Moved tells of a path that leads elsewhere than when it was judged. Files are opened by where they led; this is for directories

@@ -9,7 +9,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/sandbox"
 )
@@ -32,18 +31,12 @@ func guardedChildren(log *zerolog.Logger) *proc.Group {
 	}})
 }
 
-// sandbox returns a function that starts programs in a sandbox. It checks the machine's abilities when the first one
-// starts.
-func (h *host) sandbox() func(s *agent.Sandbox, path string, args []string) (string, []string, error) {
-	found := sync.OnceValues(findSandbox)
-	return func(s *agent.Sandbox, path string, args []string) (string, []string, error) {
-		box, err := found()
-		if err != nil {
-			return "", nil, fmt.Errorf("%w: %w", agent.ErrNoSandbox, err)
-		}
-		program, all := box.Wrap(&sandbox.Policy{Write: s.Write, Network: s.Network}, path, args)
-		return program, all, nil
+// sandboxOnce returns a function that finds the boundary of this machine when it is first called.
+func (h *host) sandboxOnce() func() (*sandbox.Sandbox, error) {
+	if h.sandbox == nil {
+		h.sandbox = sync.OnceValues(findSandbox)
 	}
+	return h.sandbox
 }
 
 func findSandbox() (*sandbox.Sandbox, error) {
@@ -54,22 +47,21 @@ func findSandbox() (*sandbox.Sandbox, error) {
 	return sandbox.Find(self, exec.LookPath)
 }
 
-// becomes reports whether the command line is one with which gjc starts itself: that of [sandbox.Sandbox.Wrap] or the guard's. For
-// the former, the process executes the wrapped program, so becomes returns only if that fails.
+// becomes reports whether the command line is one with which gjc starts itself: for [sandbox.Main] or as the guard.
 func becomes(h *host) (bool, int) {
 	if len(h.args) == 0 {
 		return false, 0
 	}
 	switch h.args[0] {
 	case sandbox.Command:
-		fmt.Fprintf(h.stderr, "gjc: %v\n", sandbox.Enter(h.args[1:], h.env))
-		return true, sandboxFailed
+		code, err := sandbox.Main(h.args[1:], h.env)
+		if err != nil {
+			fmt.Fprintf(h.stderr, "gjc: sandbox: %v\n", err)
+		}
+		return true, code
 	case guardCommand:
 		proc.RunGuard(h.stdin)
 		return true, 0
 	}
 	return false, 0
 }
-
-// sandboxFailed is the exit code of a command that could not be run, as in shells.
-const sandboxFailed = 126

@@ -10,7 +10,6 @@ import (
 	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/agent/tools/files"
-	"github.com/gajae-code/gjc/agent/tools/shell"
 	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/webclient"
 	"github.com/gajae-code/gjc/lsp"
@@ -36,6 +35,7 @@ type config struct {
 	generateTitles bool
 	network        networkSettings
 	tools          tools.Settings
+	boundary       approval.Boundary
 	// permissions holds the permission rules of all files.
 	permissions approval.Rules
 	// secrets hides values of the environment and of secrets.yml from the models.
@@ -88,9 +88,9 @@ func newConfig() *config {
 		debug: debugSettings{enabled: true}, context: agent.DefaultSettings(),
 		retry:  retrySettings{enabled: true, maxRetries: 3, baseDelayMs: 2000},
 		models: registry.Settings{Roles: make(map[string]string)}, generateTitles: true,
-		network: newNetworkSettings(),
+		network: newNetworkSettings(), boundary: approval.Boundary{Use: approval.BoundaryAuto},
 		tools: tools.Settings{
-			Edit: files.EditSettings{Mode: files.EditAuto}, Bash: shell.BashSettings{Sandbox: shell.SandboxOff}, Web: webclient.Options{Timeout: webclient.DefaultTimeout},
+			Edit: files.EditSettings{Mode: files.EditAuto}, Web: webclient.Options{Timeout: webclient.DefaultTimeout},
 			WebSearch: webclient.SearchOptions{Provider: webclient.SearchAuto, Keys: make(map[webclient.SearchProvider]string)},
 		},
 		configReading: configReading{origins: make(map[string]origin)},
@@ -156,7 +156,7 @@ func (c *config) sections() map[string]section {
 		"network":      c.network.settings(),
 		"permissions":  c.permissionSettings(),
 	}
-	maps.Copy(all, toolSettings(&c.tools))
+	maps.Copy(all, toolSettings(&c.tools, &c.boundary))
 	sections := make(map[string]section, len(all))
 	for name, settings := range all {
 		sections[name] = section{settings: settings, open: name == "modelRoles", guards: name == "network" || name == "permissions" || name == "secrets"}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
-	"github.com/gajae-code/gjc/agent/tools/shell"
 	"github.com/gajae-code/gjc/internal/webclient"
 )
 
@@ -109,11 +108,11 @@ func TestReadConfig_Strictest(t *testing.T) {
 		{"searxng: {token: []}", pages},
 		{"network: {preconnect: maybe}", func(c *config) bool { return !c.network.preconnect && c.stop(stopsModels) == nil }},
 		{"network: {idleTimeoutSeconds: x}", func(c *config) bool { return c.network.idle == newConfig().network.idle && c.stop(stopsModels) == nil }},
-		{"bash: {sandbox: on}", func(c *config) bool { return c.tools.Bash.Sandbox == shell.SandboxRequire }},
-		{"bash: {sandbx: auto}", func(c *config) bool { return c.tools.Bash.Sandbox == shell.SandboxRequire }},
-		{"bash: require", func(c *config) bool { return c.tools.Bash.Sandbox == shell.SandboxRequire }},
-		{"bash: {sandboxNetwork: maybe}", func(c *config) bool { return !c.tools.Bash.SandboxNetwork }},
-		{"bash: {sandboxWrite: [/a, b]}", func(c *config) bool { return len(c.tools.Bash.SandboxWrite) == 0 }},
+		{"bash: {sandbox: on}", func(c *config) bool { return c.boundary.Use == approval.BoundaryRequire }},
+		{"bash: {sandbx: auto}", func(c *config) bool { return c.boundary.Use == approval.BoundaryRequire }},
+		{"bash: require", func(c *config) bool { return c.boundary.Use == approval.BoundaryRequire }},
+		{"bash: {sandboxNetwork: maybe}", func(c *config) bool { return !c.boundary.Network }},
+		{"bash: {sandboxWrite: [/a, b]}", func(c *config) bool { return len(c.boundary.Write) == 0 }},
 		{"web: {allowPrivate: maybe}", func(c *config) bool { return !c.tools.Web.AllowPrivate }},
 		{"webSearch: {provider: brve}", func(c *config) bool { return c.tools.WebSearch.Provider == webclient.SearchOff }},
 		{"secrets: {enabled: maybe}", func(c *config) bool { return c.secrets }},
@@ -139,7 +138,7 @@ func TestReadConfig_Strictest(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "config.yml"), "network: {proxy: nowhere}\nbash: {sandbox: on}")
 	writeFile(t, filepath.Join(dir, "more.yml"), "network: {proxy: 'http://p:1'}\nbash: {sandbox: auto}")
-	if c := readConfig(dir, []string{filepath.Join(dir, "more.yml")}, ""); len(c.mistakes) != 2 || c.stop(stopsModels) != nil || c.tools.Bash.Sandbox != shell.SandboxAuto {
+	if c := readConfig(dir, []string{filepath.Join(dir, "more.yml")}, ""); len(c.mistakes) != 2 || c.stop(stopsModels) != nil || c.boundary.Use != approval.BoundaryAuto {
 		t.Errorf("with the right value later: %v, %+v", c.err(), c.stopped)
 	}
 }
@@ -216,7 +215,7 @@ apiKey: x
 	want := newConfig()
 	want.models.Roles = map[string]string{"default": "c/d", "smol": "e/f"}
 	want.generateTitles = false
-	want.tools.Bash.Sandbox = shell.SandboxAuto
+	want.boundary.Use = approval.BoundaryAuto
 	want.context.Instructions = []agent.Instruction{{Path: path, Text: "Answer in French."}}
 	for _, r := range []struct {
 		v    approval.Verdict
@@ -284,7 +283,7 @@ func TestReadConfig_ProjectMistakes(t *testing.T) {
 	// The agent directory may be the project's.
 	work := t.TempDir()
 	writeFile(t, filepath.Join(work, ".gjc", "config.yml"), "bash: {sandbox: require}")
-	if c := readConfig(filepath.Join(work, ".gjc"), nil, work); c.err() != nil || c.tools.Bash.Sandbox != shell.SandboxRequire {
+	if c := readConfig(filepath.Join(work, ".gjc"), nil, work); c.err() != nil || c.boundary.Use != approval.BoundaryRequire {
 		t.Errorf("as the agent directory: %v", c.err())
 	}
 }

@@ -13,9 +13,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/server"
 	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/internal/sandbox"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/anthropic"
 	"github.com/gajae-code/gjc/providers/discovery"
@@ -32,6 +34,8 @@ type host struct {
 	args                  []string
 	env                   []string
 	stdin, stdout, stderr *os.File
+	// sandbox finds the boundary of this machine, once; see [host.sandboxOnce].
+	sandbox func() (*sandbox.Sandbox, error)
 	// children owns the programs that the configuration starts; nil if they have no guard.
 	children *proc.Group
 	// requestTimeout is [bridges.Options.RequestTimeout]; tests shorten it.
@@ -147,10 +151,17 @@ func (h *host) local(ctx context.Context) bridges.Local {
 // bridges returns a function that connects a session to its editor, and to this machine for what the editor cannot do.
 func (h *host) bridges(local bridges.Local) func(server.BridgeOptions) server.Bridges {
 	return func(o server.BridgeOptions) server.Bridges {
-		return server.Bridges(bridges.New(bridges.Options{
+		return serverBridges(bridges.New(bridges.Options{
 			Client: o.Client, Capabilities: o.Capabilities, SessionID: o.SessionID, Workspace: o.Workspace,
 			Children: o.Children, Local: local, Mark: o.Mark, RequestTimeout: h.requestTimeout,
 		}))
+	}
+}
+
+func serverBridges(set bridges.Set) server.Bridges {
+	return server.Bridges{
+		FS: set.FS, Terminal: set.Terminal, Programs: set.Programs, Approver: set.Approver, Elicitor: set.Elicitor, Close: set.Close,
+		Child: func(id acp.SessionID) server.Bridges { return serverBridges(set.Child(id)) },
 	}
 }
 

@@ -55,7 +55,7 @@ func bubblewrapArgs(p *Policy, state, self string) ([]string, error) {
 	if p.Temp == "" {
 		args = append(args, "--tmpfs", "/tmp")
 	} else {
-		args = append(args, "--bind", p.Temp, "/tmp")
+		args = append(args, "--bind", p.Temp, "/tmp", "--bind", p.Temp, p.Temp)
 	}
 	for _, m := range mounts(p) {
 		info, err := os.Lstat(m.path)

@@ -1,6 +1,13 @@
 package sandbox
 
-import "errors"
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"time"
+)
 
 // check finds what a boundary of the kind needs.
 func (s *Sandbox) check(lookPath func(string) (string, error)) error {
@@ -14,5 +21,15 @@ func (s *Sandbox) check(lookPath func(string) (string, error)) error {
 	if s.bwrap, err = lookPath("bwrap"); err != nil {
 		return errors.New("bwrap is not installed")
 	}
-	return nil
+	// A kernel or a container may deny user namespaces.
+	ctx, cancel := context.WithTimeout(context.Background(), tryLimit)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, s.bwrap, "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-net", "--unshare-uts", "--", s.self, Command).CombinedOutput()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == Failed {
+		return nil
+	}
+	return fmt.Errorf("bwrap does not work here: %w: %s", err, bytes.TrimSpace(out))
 }
+
+// tryLimit bounds the trial of bubblewrap.
+const tryLimit = 5 * time.Second

@@ -21,7 +21,7 @@ type Policy struct {
 	Keep []string
 	// Hide are files and directories that the programs cannot read. Only a [Box] hides them.
 	Hide []string
-	// Temp is the directory that the programs see as /tmp. Only a [Box] has one; without it, /tmp is empty and ends with the box.
+	// Temp is the directory that the programs of a [Box] see as /tmp, and at its own path. If empty, /tmp ends with the box.
 	Temp string
 	// Network opens the network of the machine.
 	Network bool

@@ -8,9 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -44,83 +42,10 @@ type BashSettings struct {
 	MaxTimeout float64
 	// AutoBackground is the time for which a call waits for a command before the command becomes a background job. Zero means until it ends.
 	AutoBackground time.Duration
-	Sandbox        SandboxMode
-	// SandboxNetwork allows commands in the sandbox to open sockets. SandboxWrite lists absolute directories that they may change
-	// in addition to the roots and those for temporary files.
-	SandboxNetwork bool
-	SandboxWrite   []string
-	// SandboxKeep lists absolute directories that commands in the sandbox may not change although they are nested in a directory
-	// for temporary files: the user's home directory and gjc's own.
-	SandboxKeep []string
 	// Intercept refuses commands for which another tool is better.
 	Intercept bool
 	// Rules are checked before the built-in ones of Intercept.
 	Rules []InterceptRule
-}
-
-// SandboxMode decides whether commands run in a sandbox.
-type SandboxMode string
-
-// The modes. Auto runs commands without a sandbox if the machine has none, and Require refuses to. The zero value is off.
-const (
-	SandboxOff     SandboxMode = "off"
-	SandboxAuto    SandboxMode = "auto"
-	SandboxRequire SandboxMode = "require"
-)
-
-// SandboxModes lists all modes.
-func SandboxModes() []SandboxMode { return []SandboxMode{SandboxOff, SandboxAuto, SandboxRequire} }
-
-// sandbox returns the permissions of a call's command, or nil if it has all of the user's. temp is the directory for its temporary
-// files if it cannot be the usual one.
-func (s *BashSettings) sandbox(call *agent.Call) (box *agent.Sandbox, temp string) {
-	if s.Sandbox == "" || s.Sandbox == SandboxOff {
-		return nil, ""
-	}
-	box = &agent.Sandbox{Network: s.SandboxNetwork, Required: s.Sandbox == SandboxRequire}
-	allow := func(dir string) {
-		if real := call.FS.RealPath(dir); !slices.Contains(box.Write, real) {
-			box.Write = append(box.Write, real)
-		}
-	}
-	allow(call.Workspace.Cwd)
-	for _, dir := range call.Workspace.Additional {
-		allow(dir)
-	}
-	temps := []string{os.TempDir()}
-	if runtime.GOOS != "windows" {
-		temps = append(temps, "/tmp", "/var/tmp")
-	}
-	for i, dir := range temps {
-		if s.protects(call, dir) {
-			continue
-		}
-		allow(dir)
-		if i > 0 && temp == "" && s.protects(call, temps[0]) {
-			temp = dir
-		}
-	}
-	for _, dir := range s.SandboxWrite {
-		allow(dir)
-	}
-	return box, temp
-}
-
-// protects reports whether a directory for temporary files contains one of SandboxKeep, so that commands may not change all of it.
-func (s *BashSettings) protects(call *agent.Call, dir string) bool {
-	dir = call.FS.RealPath(dir)
-	return slices.ContainsFunc(s.SandboxKeep, func(keep string) bool {
-		rel, err := filepath.Rel(dir, call.FS.RealPath(keep))
-		return err == nil && filepath.IsLocal(rel)
-	})
-}
-
-// tempEnv returns the environment variable for the directory for temporary files, if it is not the usual one.
-func tempEnv(dir string) []string {
-	if dir == "" {
-		return nil
-	}
-	return []string{"TMPDIR=" + dir}
 }
 
 // Bash returns the tool "bash", which runs command lines.
@@ -280,8 +205,7 @@ func (s *BashSettings) run(ctx context.Context, call *agent.Call, in *bashInput)
 	if c.gone {
 		shellStateOf(call).reset()
 	}
-	box, temp := s.sandbox(call)
-	r := &bashRun{call: call, command: c, shown: c.shown(call, in), sandbox: box, temp: temp, name: toolkit.CommandTitle(c.assignments(" ") + in.Command)}
+	r := &bashRun{call: call, command: c, shown: c.shown(call, in), inside: approval.PermitOf(ctx).Inside(), name: toolkit.CommandTitle(c.assignments(" ") + in.Command)}
 	if err := r.start(ctx, in.PTY); err != nil {
 		return nil, err
 	}
@@ -296,9 +220,8 @@ type bashRun struct {
 	call    *agent.Call
 	command *bashCommand
 	name    string
-	sandbox *agent.Sandbox
-	// temp is the directory for temporary files if the sandbox does not allow the usual one.
-	temp string
+	// inside is what the command may do inside the boundary; nil if it runs outside.
+	inside *approval.Access
 	// shown is the content that the editor shows above the output.
 	shown []agent.Content
 	live  *toolkit.LiveOutput
@@ -309,13 +232,9 @@ type bashRun struct {
 
 func (r *bashRun) start(ctx context.Context, pty bool) error {
 	state := shellStateOf(r.call)
-	r.state = state.files()
-	env := append(tempEnv(r.temp), state.environment()...)
-	if r.temp != "" && r.state != "" {
-		r.sandbox.Write = append(r.sandbox.Write, r.state) // gjc's own temporary file, which the shell writes
-	}
+	r.state = state.files(r.call.Terminal)
 	return r.begin(ctx, agent.Command{
-		Line: r.command.line, Dir: r.command.dir, Env: append(env, r.command.env...), StateDir: r.state, PTY: pty, Sandbox: r.sandbox,
+		Line: r.command.line, Dir: r.command.dir, Env: append(state.environment(), r.command.env...), StateDir: r.state, PTY: pty,
 	})
 }
 
@@ -480,8 +399,8 @@ func (r *bashRun) result(out toolkit.BashOutput, last string, raw bashRaw) *agen
 		notes = append(notes, cut)
 	}
 	text = toolkit.JoinNotes(text, notes)
-	if last != "" && r.sandbox != nil {
-		note := "[" + sandboxNote(r.sandbox) + "]"
+	if last != "" && r.inside != nil {
+		note := "[" + sandboxNote(r.inside) + "]"
 		text += "\n" + note
 		content = append(content, agent.TextContent{Text: note})
 	}
@@ -515,9 +434,9 @@ var signalCodes = map[string]int{"HUP": 129, "INT": 130, "QUIT": 131, "ABRT": 13
 const killedCode = 137
 
 // sandboxNote explains why a command may have failed in the sandbox.
-func sandboxNote(s *agent.Sandbox) string {
+func sandboxNote(a *approval.Access) string {
 	note := "Commands run in a sandbox: they can change files only in the workspace and the temporary directory"
-	if !s.Network {
+	if !a.Network {
 		note += ", and have no network"
 	}
 	return note + ". If that made the command fail, tell the user; bash.sandbox in config.yml controls it."

@@ -267,19 +267,3 @@ func TestBash_Intercept(t *testing.T) {
 		t.Errorf("without the tool read: %v", err)
 	}
 }
-
-// A missing sandbox prevents commands from running if it is required, but not if it is optional.
-func TestBash_NoSandbox(t *testing.T) {
-	w := shellWorld(t)
-	set := &tools.Settings{Bash: shell.BashSettings{Sandbox: shell.SandboxRequire}}
-	if _, err := with(t, w, set, "bash", toolstest.Input{"command": "touch ran"}); err == nil || !strings.Contains(err.Error(), "bash.sandbox") {
-		t.Errorf("%v", err)
-	}
-	if _, err := os.Stat(w.Path("ran")); err == nil {
-		t.Error("the command has run")
-	}
-	set.Bash.Sandbox = shell.SandboxAuto
-	if _, err := with(t, w, set, "bash", toolstest.Input{"command": "touch ran"}); err != nil {
-		t.Error(err)
-	}
-}

@@ -15,8 +15,6 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
-	"github.com/gajae-code/gjc/agent/tools"
-	"github.com/gajae-code/gjc/agent/tools/shell"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/internal/proc"
@@ -263,13 +261,5 @@ func TestEval_Plan(t *testing.T) {
 	}
 	if _, err := toolstest.Plan(t.Context(), toolstest.Tool(t, "eval"), w.Call(t, "eval", toolstest.Input{"cells": make([]toolstest.Input, 51)})); err == nil {
 		t.Error("51 cells")
-	}
-}
-
-func TestEval_Sandbox(t *testing.T) {
-	w := pythonWorld(t)
-	_, err := with(t, w, &tools.Settings{Bash: shell.BashSettings{Sandbox: shell.SandboxRequire}}, "eval", toolstest.Input{"cells": []toolstest.Input{{"language": "py", "code": "1"}}})
-	if !errors.Is(err, agent.ErrNoSandbox) {
-		t.Errorf("%v", err)
 	}
 }

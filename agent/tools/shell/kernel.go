@@ -114,11 +114,10 @@ func startKernel(ctx context.Context, call *agent.Call, set *BashSettings) (*ker
 	if err != nil {
 		return nil, fmt.Errorf("cannot find python3: %w", err)
 	}
-	box, temp := set.sandbox(call)
 	k := new(kernel)
 	k.program, err = starter.StartProgram(ctx, agent.LongProgram{
-		Path: path, Args: []string{"-c", runnerSource}, Dir: call.Workspace.Cwd, Env: append(tempEnv(temp), "MPLBACKEND=Agg", "PYTHONUNBUFFERED="),
-		Sandbox: box, OnOutput: k.take,
+		Path: path, Args: []string{"-c", runnerSource}, Dir: call.Workspace.Cwd, Env: []string{"MPLBACKEND=Agg", "PYTHONUNBUFFERED="},
+		OnOutput: k.take,
 	})
 	if err != nil {
 		return nil, err

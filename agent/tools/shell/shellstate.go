@@ -87,11 +87,15 @@ func (s *shellState) environment() []string {
 }
 
 // files returns a directory for the state of the next command, or "" if it cannot create one.
-func (s *shellState) files() string {
+func (s *shellState) files(terminal agent.Terminal) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.temp == "" {
-		temp, err := os.MkdirTemp("", "gjc-shell-")
+		in := ""
+		if t, ok := terminal.(agent.TempTerminal); ok {
+			in, _ = t.TempDir() // its error is the terminal's to report
+		}
+		temp, err := os.MkdirTemp(in, "gjc-shell-")
 		if err != nil {
 			return "" // the command runs without a state directory
 		}

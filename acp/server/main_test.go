@@ -1,0 +1,44 @@
+package server_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+
+	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/internal/sandbox"
+)
+
+// The boundary re-executes the test binary inside.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == sandbox.Command {
+		code, err := sandbox.Main(os.Args[2:], os.Environ())
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
+
+// findSandbox returns the boundary of this machine.
+var findSandbox = sync.OnceValues(func() (*sandbox.Sandbox, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return sandbox.Find(self, exec.LookPath)
+})
+
+// boundary is that of this machine.
+func boundary() approval.Boundary {
+	return approval.Boundary{Use: approval.BoundaryAuto, Find: func() (string, error) {
+		s, err := findSandbox()
+		if err != nil {
+			return "", err
+		}
+		return string(s.Kind), nil
+	}}
+}

@@ -1,0 +1,260 @@
+package approval
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent/approval/shell"
+)
+
+// Boundary describes where commands run that nobody has looked at: in auto mode, and by a remembered answer or a rule.
+type Boundary struct {
+	// Use says when commands run inside.
+	Use BoundaryUse
+	// Find returns the mechanism of this machine, "bubblewrap", or why there is none. It may try one, and is called for the first
+	// command. If nil, there is none.
+	Find func() (kind string, err error)
+	// Write are directories outside of the roots that commands may change.
+	Write []string
+	// Caches returns more such directories. It is called when a command runs inside. Optional.
+	Caches func() []string
+	// Network opens the machine's network.
+	Network bool
+}
+
+// BoundaryUse says when commands run inside the boundary.
+type BoundaryUse string
+
+// The uses. The zero value is off.
+const (
+	// BoundaryAuto runs inside what nobody has looked at. Without a boundary, it asks.
+	BoundaryAuto BoundaryUse = "auto"
+	// BoundaryRequire runs every command inside, and none without a boundary.
+	BoundaryRequire BoundaryUse = "require"
+	// BoundaryOff runs no command inside. What nobody has looked at asks, unless it is known to only read.
+	BoundaryOff BoundaryUse = "off"
+)
+
+// BoundaryUses lists all uses.
+func BoundaryUses() []BoundaryUse {
+	return []BoundaryUse{BoundaryAuto, BoundaryRequire, BoundaryOff}
+}
+
+// holds reports whether commands can run inside.
+func (b *Boundary) holds() bool {
+	return (b.Use == BoundaryAuto || b.Use == BoundaryRequire) && b.lacks() == nil
+}
+
+var errNoBoundary = errors.New("this session has none")
+
+// lacks returns why there is no boundary, or nil if there is one.
+func (b *Boundary) lacks() error {
+	if b.Find == nil {
+		return errNoBoundary
+	}
+	_, err := b.Find()
+	return err
+}
+
+// Access lists what a command inside the boundary may do. All paths are absolute, exist, and have no symbolic links.
+type Access struct {
+	// Write are the directories and files that it may change, Keep those in them that it may not, and Hide those that it cannot read.
+	Write, Keep, Hide []string
+	// Network opens the machine's network.
+	Network bool
+}
+
+// Access returns what commands of a session may do inside the boundary.
+func (b *Boundary) Access(ctx context.Context, paths *shell.Paths) *Access {
+	a := &Access{Network: b.Network}
+	s := scan{paths: paths, access: a}
+	for i, root := range paths.Roots {
+		real := paths.RealRoots[i]
+		if root == filepath.Dir(root) || real == filepath.Dir(real) {
+			continue // the whole machine is not a project
+		}
+		a.Write = append(a.Write, real)
+		s.directory(ctx, real, 0)
+	}
+	write := b.Write
+	if b.Caches != nil {
+		write = append(b.Caches(), write...)
+	}
+	for _, dir := range write {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			a.Write = append(a.Write, real)
+		}
+	}
+	for _, own := range paths.Own {
+		if real, err := filepath.EvalSymlinks(own); err == nil {
+			a.Hide = append(a.Hide, real)
+		}
+	}
+	s.home(paths.Home)
+	for _, list := range []*[]string{&a.Write, &a.Keep, &a.Hide} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	return a
+}
+
+// scan finds what is to be kept and hidden.
+type scan struct {
+	paths  *shell.Paths
+	access *Access
+	seen   int
+}
+
+// Limits of a scan. What is beyond them is kept as it is.
+const (
+	maxScanned   = 200_000
+	maxScanDepth = 40
+)
+
+// dependencies are directories of other people's code and of results, in which names say little.
+var dependencies = map[string]bool{
+	"node_modules": true, "bower_components": true, "vendor": true, "site-packages": true, "__pycache__": true, "target": true,
+	".venv": true, "venv": true, ".tox": true, ".nox": true, "Pods": true, ".gradle": true, ".dart_tool": true, ".terraform": true,
+}
+
+func (s *scan) directory(ctx context.Context, dir string, depth int) {
+	entries, err := os.ReadDir(dir)
+	if s.seen += len(entries); s.seen > maxScanned || depth > maxScanDepth || ctx.Err() != nil || err != nil && len(entries) == 0 && !os.IsNotExist(err) {
+		s.access.Keep = append(s.access.Keep, dir)
+		return
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		switch {
+		case strings.EqualFold(e.Name(), ".git"):
+			s.repository(path)
+		case s.paths.Secret(path) && !plainNpmrc(path):
+			s.add(&s.access.Hide, path)
+		case s.paths.Protected(path) != "":
+			s.add(&s.access.Keep, path)
+		case e.IsDir() && !dependencies[e.Name()]:
+			s.directory(ctx, path, depth+1)
+		}
+	}
+}
+
+// add adds the place to which a path leads.
+func (s *scan) add(list *[]string, path string) {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		*list = append(*list, real)
+	}
+}
+
+// repository keeps what git runs or follows, and lets it change the rest.
+func (s *scan) repository(dotGit string) {
+	dir, common := gitDirectories(dotGit)
+	for _, dir := range []string{dir, common} {
+		if dir == "" {
+			continue
+		}
+		s.access.Write = append(s.access.Write, dir)
+		for _, name := range []string{"hooks", "config", "config.worktree", "info", "commondir", "gitdir"} {
+			s.add(&s.access.Keep, filepath.Join(dir, name))
+		}
+		s.modules(filepath.Join(dir, "modules"))
+	}
+	if info, err := os.Lstat(dotGit); err == nil && !info.IsDir() {
+		s.add(&s.access.Keep, dotGit)
+	}
+}
+
+// modules keeps the same of the repositories of submodules.
+func (s *scan) modules(dir string) {
+	entries, _ := os.ReadDir(dir) // usually there are none
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if !e.IsDir() {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(path, "HEAD")); err != nil {
+			s.modules(path) // a name with slashes
+			continue
+		}
+		for _, name := range []string{"hooks", "config", "info"} {
+			s.add(&s.access.Keep, filepath.Join(path, name))
+		}
+		s.modules(filepath.Join(path, "modules"))
+	}
+}
+
+// gitDirectories returns the directory of a repository and that which it shares with its other worktrees. dotGit is the entry .git of
+// a worktree: a directory, or a file that names one. That is trusted only if it names the worktree in turn.
+func gitDirectories(dotGit string) (dir, common string) {
+	info, err := os.Lstat(dotGit)
+	if err != nil {
+		return "", ""
+	}
+	if info.IsDir() {
+		return dotGit, ""
+	}
+	data, err := os.ReadFile(dotGit)
+	to, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir: ")
+	if err != nil || !ok {
+		return "", ""
+	}
+	if !filepath.IsAbs(to) {
+		to = filepath.Join(filepath.Dir(dotGit), to)
+	}
+	if dir, err = filepath.EvalSymlinks(to); err != nil {
+		return "", ""
+	}
+	back, err := os.ReadFile(filepath.Join(dir, "gitdir"))
+	if err != nil || filepath.Clean(strings.TrimSpace(string(back))) != dotGit {
+		return "", ""
+	}
+	shared, err := os.ReadFile(filepath.Join(dir, "commondir"))
+	if err != nil {
+		return dir, ""
+	}
+	if common = strings.TrimSpace(string(shared)); !filepath.IsAbs(common) {
+		common = filepath.Join(dir, common)
+	}
+	if common, err = filepath.EvalSymlinks(common); err != nil || !shell.Within(common, dir) {
+		return dir, ""
+	}
+	return dir, common
+}
+
+// homeSecrets are files and directories of the user's home that hold secrets.
+var homeSecrets = []string{
+	".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store", ".local/share/keyrings", ".config/gcloud", ".config/gh",
+	".config/glab-cli", ".config/op", ".config/git/credentials", ".config/github-copilot", ".docker/config.json", ".cargo/credentials",
+	".cargo/credentials.toml", ".terraform.d/credentials.tfrc.json", ".codex/auth.json", ".claude/.credentials.json", ".gemini",
+	".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware", ".bash_history", ".zsh_history",
+	".local/share/fish/fish_history", ".python_history", ".node_repl_history", ".psql_history", ".mysql_history", ".gem/credentials",
+}
+
+// home hides the secrets of a home directory.
+func (s *scan) home(home string) {
+	if home == "" {
+		return
+	}
+	for _, name := range homeSecrets {
+		s.add(&s.access.Hide, filepath.Join(home, name))
+	}
+	entries, _ := os.ReadDir(home)
+	for _, e := range entries {
+		path := filepath.Join(home, e.Name())
+		if e.Type().IsRegular() && shell.SecretName(shell.Names(e.Name())) && !plainNpmrc(path) {
+			s.add(&s.access.Hide, path)
+		}
+	}
+}
+
+// plainNpmrc reports whether a file configures npm without credentials.
+func plainNpmrc(path string) bool {
+	if filepath.Base(path) != ".npmrc" {
+		return false
+	}
+	data, err := os.ReadFile(path)
+	return err == nil && !strings.Contains(string(data), "_auth") && !strings.Contains(string(data), "_password")
+}
