@@ -49,7 +49,9 @@ func (s *Sandbox) Open(ctx context.Context, children *proc.Group, p *Policy) (_ 
 		return nil, err
 	}
 	defer func() { _ = listener.Close() }()
-	args, err := bubblewrapArgs(p, state, s.self)
+	inside := *p
+	inside.Hide = append(machineSockets(os.Environ()), p.Hide...)
+	args, err := bubblewrapArgs(&inside, state, s.self)
 	if err != nil {
 		return nil, err
 	}

@@ -57,9 +57,12 @@ func bubblewrapArgs(p *Policy, state, self string) ([]string, error) {
 	} else {
 		args = append(args, "--bind", p.Temp, "/tmp", "--bind", p.Temp, p.Temp)
 	}
-	for _, m := range mounts(p) {
+	all := mounts(p)
+	for i, m := range all {
 		info, err := os.Lstat(m.path)
 		switch {
+		case err == nil && info.IsDir() && m.as == hidden && showsBelow(all[i+1:], m.path):
+			args = append(args, "--perms", "0111", "--tmpfs", m.path)
 		case err != nil: // it has gone, or cannot be reached
 		case m.as == writable:
 			args = append(args, "--bind", m.path, m.path)
@@ -87,6 +90,7 @@ func mounts(p *Policy) []mount {
 	add(p.Write, writable)
 	add(p.Keep, readable)
 	add(p.Hide, hidden)
+	delete(at, "/") // the base
 	for len(at) > maxMounts {
 		if !coarsen(at) {
 			break
@@ -100,6 +104,12 @@ func mounts(p *Policy) []mount {
 		return cmp.Or(cmp.Compare(strings.Count(a.path, "/"), strings.Count(b.path, "/")), strings.Compare(a.path, b.path))
 	})
 	return all
+}
+
+// showsBelow reports whether one of the mounts shows something below a directory. An empty directory that cannot be changed has no place
+// for it.
+func showsBelow(all []mount, dir string) bool {
+	return slices.ContainsFunc(all, func(m mount) bool { return m.as != hidden && strings.HasPrefix(m.path, dir+"/") })
 }
 
 // coarsen replaces the entries of the directory that has the most by the directory. It reports false if none has two.
