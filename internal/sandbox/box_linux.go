@@ -50,7 +50,7 @@ func (s *Sandbox) Open(ctx context.Context, children *proc.Group, p *Policy) (_ 
 	}
 	defer func() { _ = listener.Close() }()
 	inside := *p
-	inside.Hide = append(machineSockets(os.Environ()), p.Hide...)
+	inside.Hide = append(machineSockets(os.Environ(), p.Write), p.Hide...)
 	args, err := bubblewrapArgs(&inside, state, s.self)
 	if err != nil {
 		return nil, err

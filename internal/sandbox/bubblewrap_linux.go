@@ -103,7 +103,19 @@ func mounts(p *Policy) []mount {
 	slices.SortFunc(all, func(a, b mount) int {
 		return cmp.Or(cmp.Compare(strings.Count(a.path, "/"), strings.Count(b.path, "/")), strings.Compare(a.path, b.path))
 	})
-	return all
+	// What is kept or hidden with the directory around it needs no mount of its own.
+	as := make(map[string]access)
+	return slices.DeleteFunc(all, func(m mount) bool {
+		around := writable
+		for dir := filepath.Dir(m.path); dir != "/"; dir = filepath.Dir(dir) {
+			if found, ok := as[dir]; ok {
+				around = found
+				break
+			}
+		}
+		as[m.path] = m.as
+		return m.as != writable && around >= m.as
+	})
 }
 
 // showsBelow reports whether one of the mounts shows something below a directory. An empty directory that cannot be changed has no place

@@ -5,17 +5,21 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
+// replaced are the directories of which a box has its own.
+var replaced = []string{"/tmp", "/var/tmp", "/run", "/dev"}
+
 // machineSockets returns the files of Unix sockets by which programs outside of a box can be reached: those that the kernel lists,
-// and those that the environment names, which may come from another container. A box has none of those below /run, /tmp and
-// /dev; others would be reachable, since a read-only file system does not prevent a connection.
-func machineSockets(env []string) []string {
+// and those that the environment names, which may come from another container. They would be reachable, since a read-only file system does not prevent a
+// connection; those in directories that a box replaces only below one that it shows again, in write.
+func machineSockets(env, write []string) []string {
 	var paths []string
 	add := func(path string) {
 		real, err := filepath.EvalSymlinks(path)
-		if err != nil {
+		if err != nil || within(replaced, real) && !within(write, real) {
 			return
 		}
 		if info, err := os.Lstat(real); err == nil && info.Mode()&os.ModeSocket != 0 {
@@ -49,4 +53,9 @@ func machineSockets(env []string) []string {
 		}
 	}
 	return paths
+}
+
+// within reports whether a path lies below one of the directories.
+func within(dirs []string, path string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool { return strings.HasPrefix(path, dir+"/") })
 }
