@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
+
+	"github.com/gajae-code/gjc/internal/netaddr"
 )
 
 // Options configures fetching. The zero value suits most users.
@@ -113,7 +115,7 @@ func (c *Client) transports() (*transports, error) {
 	t.proxied.Proxy = func(r *http.Request) (*url.URL, error) { return c.proxy(r.URL) }
 	if !c.opts.AllowPrivate {
 		guarded := *dialer
-		guarded.ControlContext = refusePrivate
+		guarded.ControlContext = netaddr.Control
 		t.direct.DialContext = guarded.DialContext
 	}
 	return t, nil
@@ -244,7 +246,7 @@ func (c *Client) checkName(ctx context.Context, host string) error {
 	}
 	name := strings.TrimSuffix(strings.ToLower(host), ".")
 	if addr, err := netip.ParseAddr(name); err == nil {
-		return checkAddr(addr)
+		return private(netaddr.Check(addr))
 	}
 	if last := name[strings.LastIndexByte(name, '.')+1:]; last != "" && '0' <= last[0] && last[0] <= '9' {
 		return errPrivate // 127.1, 0x7f.1: forms of addresses that a proxy may accept; no host name ends in a number
@@ -259,16 +261,24 @@ func (c *Client) checkName(ctx context.Context, host string) error {
 		return nil //nolint:nilerr // behind a proxy names need not be known here
 	}
 	for _, addr := range addrs {
-		if err := checkAddr(addr); err != nil {
+		if err := private(netaddr.Check(addr)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// private adds to [netaddr.ErrPrivate] what the user can do.
+func private(err error) error {
+	if errors.Is(err, netaddr.ErrPrivate) {
+		return errPrivate
+	}
+	return err
+}
+
 // plainError unwraps a request's error, whose text repeats the address.
 func plainError(err error) error {
-	if errors.Is(err, errPrivate) {
+	if errors.Is(err, errPrivate) || errors.Is(err, netaddr.ErrPrivate) {
 		return errPrivate
 	}
 	if e, ok := errors.AsType[*net.DNSError](err); ok && e.IsNotFound {

@@ -1,8 +1,10 @@
-package webclient
+// Package netaddr tells addresses of the public Internet from others.
+package netaddr
 
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"net/netip"
 	"syscall"
 )
@@ -31,19 +33,22 @@ var closedPrefixes = [...]string{
 	"::ffff:0:0:0/96",  // IPv4 translated
 }
 
-// checkAddr rejects an address that is not on the public Internet.
-func checkAddr(addr netip.Addr) error {
+// ErrPrivate reports an address of this machine or of a private network.
+var ErrPrivate = errors.New("an address of this machine or of a private network")
+
+// Check returns [ErrPrivate] for an address that is not on the public Internet.
+func Check(addr netip.Addr) error {
 	addr = addr.Unmap().WithZone("")
 	if !addr.IsValid() || !addr.IsGlobalUnicast() || addr.IsPrivate() || addr.IsLoopback() || addr.IsLinkLocalUnicast() {
-		return errPrivate
+		return ErrPrivate
 	}
 	for _, text := range closedPrefixes {
 		if netip.MustParsePrefix(text).Contains(addr) {
-			return errPrivate
+			return ErrPrivate
 		}
 	}
 	if inner, ok := embedded(addr); ok {
-		return checkAddr(inner)
+		return Check(inner)
 	}
 	return nil
 }
@@ -64,11 +69,12 @@ func embedded(addr netip.Addr) (netip.Addr, bool) {
 	}
 }
 
-// refusePrivate is the control function of a dialer: it checks the resolved address at the time of the connection.
-func refusePrivate(_ context.Context, _, address string, _ syscall.RawConn) error {
+// Control is the ControlContext function of a dialer that refuses addresses which are not on the public Internet. It sees the address
+// that is connected to, whatever a name has been resolved to before.
+func Control(_ context.Context, _, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return errPrivate
+		return ErrPrivate
 	}
-	return checkAddr(at.Addr())
+	return Check(at.Addr())
 }
