@@ -145,7 +145,7 @@ func (r *toolRun) approveEffect(ctx context.Context, e *approval.Effect, answere
 	switch verdict {
 	case approval.Allow:
 		if inside {
-			r.permit.Enclose(policy.Boundary.Access(ctx, paths))
+			r.enclose(ctx, e)
 		}
 		return nil
 	case approval.Deny:
@@ -155,7 +155,7 @@ func (r *toolRun) approveEffect(ctx context.Context, e *approval.Effect, answere
 		*answered = answer{yes: err == nil, paths: real}
 		if _, enclosed := policy.Unattended(approval.Allow, e, new(approval.Facts)); enclosed && err == nil && (always || policy.Boundary.Use == approval.BoundaryRequire) {
 			answered.inside = true
-			r.permit.Enclose(policy.Boundary.Access(ctx, paths))
+			r.enclose(ctx, e)
 		}
 		return err
 	}

@@ -121,6 +121,13 @@ type EnvironExecution interface {
 	Environ() []string
 }
 
+// An EnclosedExecution is an [Execution] inside the boundary.
+type EnclosedExecution interface {
+	Execution
+	// RefusedHosts returns the hosts that commands of the session have tried to reach in vain since this one began.
+	RefusedHosts() []string
+}
+
 // ExitStatus describes how a command ended: by Code, or by Signal if that is not empty.
 type ExitStatus struct {
 	Code   int

@@ -93,6 +93,9 @@ type Call struct {
 	// Consent asks the user's permission for something that becomes known only while the call runs. Other effects belong to the
 	// call's plan. It is nil if the user cannot be asked.
 	Consent func(context.Context, Consent) (Decision, error)
+	// Widen asks the user whether the call's command may do what the boundary has refused, and run again. If it reports true, the
+	// call's permit covers that from then on. Nil if the user cannot be asked.
+	Widen func(ctx context.Context, refused []approval.Refusal) (bool, error)
 	// Update reports progress while the call runs. It does not wait for the user.
 	Update func(Progress)
 	// SetPlan replaces the session's plan.

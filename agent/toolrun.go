@@ -217,6 +217,7 @@ func (r *toolRun) newCall(input jsonx.Raw) *Call {
 		Trace:       t.Trace(),
 		Update:      r.update,
 		Consent:     r.consent,
+		Widen:       r.widen,
 		SetPlan: func(entries []PlanEntry) {
 			changed := PlanChanged{Entries: hiddenPlan(o.Secrets, entries)}
 			r.mu.Lock()

@@ -5,11 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/internal/egress"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/sandbox"
 )
@@ -22,9 +27,18 @@ type boundary struct {
 	find     func() (*sandbox.Sandbox, error)
 	children *proc.Group
 
+	upstream func(*url.URL) (*url.URL, error)
+
 	mu    sync.Mutex // guards the fields below
 	boxes map[string]*sandbox.Box
 	temp  string // see tempDir; empty until it is needed
+	// proxy serves the boxes; nil until the first one.
+	proxy *egress.Proxy
+	// reachable counts, for each entry of [egress.Domains], the programs that may reach it.
+	reachable map[string]int
+	// refused are the hosts that programs have tried to reach in vain.
+	refused []string
+	serving sync.WaitGroup
 }
 
 // start describes a program that is about to be started.
@@ -33,6 +47,46 @@ type start struct {
 	args []string
 	dir  string
 	env  []string
+	// inside is set if the program starts inside the boundary; the starter must call its end.
+	inside *enclosed
+}
+
+// enclosed is a program inside the boundary.
+type enclosed struct {
+	boundary *boundary
+	hosts    []string
+	// seen is the number of hosts that had been refused when the program began.
+	seen  int
+	ended sync.Once
+}
+
+// end takes the program's way to hosts away. It may be called for nil and more than once.
+func (e *enclosed) end() {
+	if e == nil {
+		return
+	}
+	e.ended.Do(func() {
+		b := e.boundary
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for _, host := range e.hosts {
+			if b.reachable[host]--; b.reachable[host] == 0 {
+				delete(b.reachable, host)
+			}
+		}
+	})
+}
+
+// refusedHosts returns the hosts that have been refused since the program began.
+func (e *enclosed) refusedHosts() []string {
+	if e == nil {
+		return nil
+	}
+	e.boundary.mu.Lock()
+	defer e.boundary.mu.Unlock()
+	hosts := slices.Clone(e.boundary.refused[e.seen:])
+	slices.Sort(hosts)
+	return slices.Compact(hosts)
 }
 
 // enclose makes a program start inside the boundary, if the permit of ctx says so.
@@ -53,7 +107,7 @@ func (b *boundary) enclose(ctx context.Context, s *start) error {
 		return fmt.Errorf("%w: %w", ErrNoBoundary, err)
 	}
 	s.env = append(s.env[:len(s.env):len(s.env)], "TMPDIR="+temp)
-	p := &sandbox.Policy{Write: access.Write, Keep: access.Keep, Hide: access.Hide, Network: access.Network}
+	p := &sandbox.Policy{Write: access.Write, Keep: access.Keep, Hide: access.Hide, Show: access.Show, Network: access.Network}
 	if box.Kind != sandbox.Bubblewrap {
 		p.Write = append(p.Write[:len(p.Write):len(p.Write)], temp)
 		s.path, s.args = box.Confine(p, s.path, s.args)
@@ -65,7 +119,55 @@ func (b *boundary) enclose(ctx context.Context, s *start) error {
 		return fmt.Errorf("%w: %w", ErrNoBoundary, err)
 	}
 	s.path, s.args = opened.Wrap(s.dir, s.path, s.args)
+	if address := opened.Proxy(); address != "" && !access.Network {
+		s.env = append(s.env, proxyEnv(address)...)
+	}
+	s.inside = b.begin(access.Hosts)
 	return nil
+}
+
+// begin lets a program reach hosts.
+func (b *boundary) begin(hosts []string) *enclosed {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.reachable == nil {
+		b.reachable = make(map[string]int)
+	}
+	for _, host := range hosts {
+		b.reachable[host]++
+	}
+	return &enclosed{boundary: b, hosts: hosts, seen: len(b.refused)}
+}
+
+// errHost is why a host cannot be reached.
+var errHost = errors.New("it is not in network.allow, and the user has not allowed it")
+
+// allow decides for the proxy.
+func (b *boundary) allow(host string, _ int) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if egress.Domains(slices.Collect(maps.Keys(b.reachable))).Contain(host) {
+		return nil
+	}
+	if len(b.refused) < maxRefused {
+		b.refused = append(b.refused, host)
+	}
+	return errHost
+}
+
+// maxRefused bounds the memory for hosts that programs try.
+const maxRefused = 10_000
+
+// proxyEnv returns the variables by which programs find the proxy. Servers in the box are reached without it.
+func proxyEnv(address string) []string {
+	var env []string
+	for name, value := range map[string]string{
+		"HTTP_PROXY": "http://" + address, "HTTPS_PROXY": "http://" + address, "ALL_PROXY": "socks5h://" + address, "NO_PROXY": "localhost,127.0.0.1,::1",
+	} {
+		env = append(env, name+"="+value, strings.ToLower(name)+"="+value)
+	}
+	slices.Sort(env)
+	return append(env, "NODE_USE_ENV_PROXY=1")
 }
 
 // open returns the box for a policy. A box that has ended is replaced.
@@ -91,6 +193,19 @@ func (b *boundary) open(ctx context.Context, s *sandbox.Sandbox, p *sandbox.Poli
 	if b.boxes == nil {
 		b.boxes = make(map[string]*sandbox.Box)
 	}
+	if b.proxy == nil {
+		b.proxy = egress.New(egress.Options{Allow: b.allow, Upstream: b.upstream})
+	}
+	proxy := b.proxy
+	b.serving.Go(func() { // ends with the box
+		for {
+			c, err := box.Accept()
+			if err != nil {
+				return
+			}
+			proxy.Serve(c)
+		}
+	})
 	b.boxes[string(key)] = box
 	return box, nil
 }
@@ -118,11 +233,18 @@ func (b *boundary) tempDir() (string, error) {
 // close ends all boxes with their programs, and removes the temporary files.
 func (b *boundary) close(ctx context.Context) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, box := range b.boxes {
+	boxes, proxy := b.boxes, b.proxy
+	b.boxes, b.proxy = nil, nil
+	b.mu.Unlock()
+	for _, box := range boxes {
 		_ = box.Close(ctx) // the group ends its process in any case
 	}
-	b.boxes = nil
+	b.serving.Wait()
+	if proxy != nil {
+		proxy.Close() // its connections ask allow
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.temp != "" {
 		_ = os.RemoveAll(b.temp) // best effort: it is in the temporary directory
 		b.temp = ""

@@ -80,13 +80,17 @@ func (c *clientTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Ex
 	select {
 	case r := <-done:
 		if r.err != nil {
+			s.inside.end()
 			if errors.Is(r.err, &acp.Error{Code: acp.ErrorCodeMethodNotFound}) {
 				return c.local.Start(ctx, cmd)
 			}
 			return nil, fmt.Errorf("the editor could not start a terminal: %w", r.err)
 		}
-		return c.execution(r.resp.TerminalID, mark), nil
+		e := c.execution(r.resp.TerminalID, mark)
+		e.inside = s.inside
+		return e, nil
 	case <-wait.Done():
+		s.inside.end()
 		go func() { // ends when the editor answers or the connection closes
 			if r := <-done; r.err == nil {
 				_ = c.execution(r.resp.TerminalID, mark).Release(context.Background()) // the turn is over and reports no further errors
@@ -113,6 +117,7 @@ type clientExecution struct {
 	id       acp.TerminalID
 	mark     string // empty for none
 	children *proc.Group
+	inside   *enclosed // nil outside
 
 	release    sync.Once
 	releaseErr error
@@ -156,6 +161,11 @@ func (e *clientExecution) Output(ctx context.Context) (agent.Output, error) {
 	return agent.Output{Text: resp.Output, Truncated: resp.Truncated}, nil
 }
 
+var _ agent.EnclosedExecution = (*clientExecution)(nil)
+
+// RefusedHosts implements [agent.EnclosedExecution].
+func (e *clientExecution) RefusedHosts() []string { return e.inside.refusedHosts() }
+
 // cleanup returns the client for requests that clean up.
 func (e *clientExecution) cleanup() bounded {
 	return bounded{Caller: e.client.Caller, limit: min(e.client.limit, releaseTimeout)}
@@ -176,6 +186,7 @@ func (e *clientExecution) Kill(ctx context.Context) error {
 // Release implements [agent.Execution]. It ends the command's remaining processes on this machine without waiting for them.
 func (e *clientExecution) Release(ctx context.Context) error {
 	e.release.Do(func() {
+		defer e.inside.end()
 		if e.mark != "" {
 			defer e.children.Sweep(e.mark)
 		}

@@ -55,9 +55,10 @@ func (l *LocalTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Exe
 	}
 	p, err := l.Children.Start(ctx, opts)
 	if err != nil {
+		s.inside.end()
 		return nil, fmt.Errorf("starting the command: %w", err)
 	}
-	e := &localExecution{process: p, tail: sink.tail}
+	e := &localExecution{process: p, tail: sink.tail, inside: s.inside}
 	if !before {
 		e.env = env
 	}
@@ -103,6 +104,7 @@ type localExecution struct {
 	process *proc.Process
 	tail    *proc.Tail
 	env     []string
+	inside  *enclosed // nil outside
 }
 
 var _ agent.EnvironExecution = (*localExecution)(nil)
@@ -135,4 +137,12 @@ func (e *localExecution) Kill(ctx context.Context) error {
 	return nil
 }
 
-func (e *localExecution) Release(ctx context.Context) error { return e.Kill(ctx) }
+func (e *localExecution) Release(ctx context.Context) error {
+	defer e.inside.end()
+	return e.Kill(ctx)
+}
+
+var _ agent.EnclosedExecution = (*localExecution)(nil)
+
+// RefusedHosts implements [agent.EnclosedExecution].
+func (e *localExecution) RefusedHosts() []string { return e.inside.refusedHosts() }

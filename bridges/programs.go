@@ -69,8 +69,13 @@ func (l *LocalPrograms) StartProgram(ctx context.Context, prog agent.LongProgram
 		Stdout: outputFunc(prog.OnOutput), Mark: partOf(l.Mark),
 	})
 	if err != nil {
+		s.inside.end()
 		return nil, fmt.Errorf("starting %s: %w", prog.Path, err)
 	}
+	go func() { // ends with the program
+		<-p.Done()
+		s.inside.end()
+	}()
 	return &runningProgram{p}, nil
 }
 

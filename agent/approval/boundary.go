@@ -22,6 +22,8 @@ type Boundary struct {
 	Write []string
 	// Caches returns more such directories. It is called when a command runs inside. Optional.
 	Caches func() []string
+	// Hosts are those that commands may reach without a question: "example.com", "*.example.com".
+	Hosts []string
 	// Network opens the machine's network.
 	Network bool
 }
@@ -64,13 +66,17 @@ func (b *Boundary) lacks() error {
 type Access struct {
 	// Write are the directories and files that it may change, Keep those in them that it may not, and Hide those that it cannot read.
 	Write, Keep, Hide []string
+	// Show are those in hidden directories that it can read nevertheless.
+	Show []string
+	// Hosts are those that it can reach.
+	Hosts []string
 	// Network opens the machine's network.
 	Network bool
 }
 
 // Access returns what commands of a session may do inside the boundary.
 func (b *Boundary) Access(ctx context.Context, paths *shell.Paths) *Access {
-	a := &Access{Network: b.Network}
+	a := &Access{Hosts: slices.Clone(b.Hosts), Network: b.Network}
 	s := scan{paths: paths, access: a}
 	for i, root := range paths.Roots {
 		real := paths.RealRoots[i]

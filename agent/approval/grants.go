@@ -133,6 +133,10 @@ type Grants struct {
 	tools    map[string]toolGrant // by the tool's name
 	hosts    map[string]bool      // host → allowed
 	subjects map[string]bool      // subject of [ActionDebug] → allowed
+	// widened is what commands may do in addition to other commands, by the line and its directory.
+	widened map[[2]string][]Refusal
+	// reachable are hosts that all commands may reach.
+	reachable []string
 	// forgotten counts calls of forget: an answer to a question from before one is good for that question alone.
 	forgotten int
 }
@@ -206,6 +210,38 @@ func (g *Grants) lookupCommands(s *Scope) (allowed, known bool) {
 		}
 	}
 	return true, left == 0 && len(line) > 0
+}
+
+// Widen lets a command do more inside the boundary, from now on.
+func (g *Grants) Widen(line, dir string, more []Refusal) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.widened == nil {
+		g.widened = make(map[[2]string][]Refusal)
+	}
+	key := [2]string{line, dir}
+	g.widened[key] = append(g.widened[key], more...)
+}
+
+// Open lets all commands reach hosts.
+func (g *Grants) Open(hosts []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.reachable = append(g.reachable, hosts...)
+}
+
+// Wider returns the access of a command with what answers have added to it.
+func (g *Grants) Wider(a *Access, line, dir string) *Access {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	more := slices.Clone(g.widened[[2]string{line, dir}])
+	for _, host := range g.reachable {
+		more = append(more, Refusal{Host: host})
+	}
+	if len(more) == 0 {
+		return a
+	}
+	return a.Extend(more)
 }
 
 // Forget removes the grants of the tools that drop reports, and begins a new generation.

@@ -30,6 +30,7 @@ const (
 	writable access = iota
 	readable
 	hidden
+	shown // readable, below what is hidden
 )
 
 // bubblewrapArgs returns the options of bubblewrap. It makes files in the directory state.
@@ -66,7 +67,7 @@ func bubblewrapArgs(p *Policy, state, self string) ([]string, error) {
 		case err != nil: // it has gone, or cannot be reached
 		case m.as == writable:
 			args = append(args, "--bind", m.path, m.path)
-		case m.as == readable:
+		case m.as == readable || m.as == shown:
 			args = append(args, "--ro-bind", m.path, m.path)
 		case info.IsDir():
 			args = append(args, "--ro-bind", void, m.path)
@@ -90,6 +91,7 @@ func mounts(p *Policy) []mount {
 	add(p.Write, writable)
 	add(p.Keep, readable)
 	add(p.Hide, hidden)
+	add(p.Show, shown)
 	delete(at, "/") // the base
 	for len(at) > maxMounts {
 		if !coarsen(at) {
@@ -114,7 +116,7 @@ func mounts(p *Policy) []mount {
 			}
 		}
 		as[m.path] = m.as
-		return m.as != writable && around >= m.as
+		return (m.as == readable || m.as == hidden) && around >= m.as && around != shown || m.as == shown && around != hidden
 	})
 }
 
@@ -128,7 +130,7 @@ func showsBelow(all []mount, dir string) bool {
 func coarsen(at map[string]access) bool {
 	count := make(map[string]int)
 	for path, as := range at {
-		if as != writable {
+		if as == readable || as == hidden {
 			count[filepath.Dir(path)]++
 		}
 	}
@@ -142,7 +144,7 @@ func coarsen(at map[string]access) bool {
 		return false
 	}
 	for path, as := range at {
-		if as != writable && filepath.Dir(path) == dir {
+		if (as == readable || as == hidden) && filepath.Dir(path) == dir {
 			delete(at, path)
 			at[dir] = max(at[dir], as)
 		}

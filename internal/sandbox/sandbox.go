@@ -21,6 +21,8 @@ type Policy struct {
 	Keep []string
 	// Hide are files and directories that the programs cannot read. Only a [Box] hides them.
 	Hide []string
+	// Show are files and directories inside of Hide that the programs can read nevertheless.
+	Show []string
 	// Temp is the directory that the programs of a [Box] see as /tmp, and at its own path. If empty, /tmp ends with the box.
 	Temp string
 	// Network opens the network of the machine.

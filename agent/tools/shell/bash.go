@@ -205,14 +205,26 @@ func (s *BashSettings) run(ctx context.Context, call *agent.Call, in *bashInput)
 	if c.gone {
 		shellStateOf(call).reset()
 	}
-	r := &bashRun{call: call, command: c, shown: c.shown(call, in), inside: approval.PermitOf(ctx).Inside(), name: toolkit.CommandTitle(c.assignments(" ") + in.Command)}
-	if err := r.start(ctx, in.PTY); err != nil {
-		return nil, err
+	var asked []approval.Refusal
+	for {
+		r := &bashRun{call: call, command: c, shown: c.shown(call, in), inside: approval.PermitOf(ctx).Inside(), name: toolkit.CommandTitle(c.assignments(" ") + in.Command)}
+		if err := r.start(ctx, in.PTY); err != nil {
+			return nil, err
+		}
+		if in.Async {
+			return r.background(ctx, "The command runs in the background as %s."), nil
+		}
+		result, err := r.wait(ctx, s.AutoBackground)
+		fresh := slices.DeleteFunc(slices.Clone(r.refused), func(f approval.Refusal) bool { return slices.Contains(asked, f) })
+		if err != nil || len(fresh) == 0 || len(asked) >= maxAsked || call.Widen == nil {
+			return result, err
+		}
+		asked = append(asked, fresh...)
+		if again, err := call.Widen(ctx, fresh); err != nil || !again {
+			return result, err
+		}
+		c.notes = nil
 	}
-	if in.Async {
-		return r.background(ctx, "The command runs in the background as %s."), nil
-	}
-	return r.wait(ctx, s.AutoBackground)
 }
 
 // bashRun is a running command.
@@ -226,6 +238,8 @@ type bashRun struct {
 	shown []agent.Content
 	live  *toolkit.LiveOutput
 	exec  agent.Execution
+	// refused is what the boundary has refused to the command.
+	refused []approval.Refusal
 	// state is the file to which the shell writes its state when it ends.
 	state string
 }
@@ -345,6 +359,10 @@ func (r *bashRun) ended(ctx context.Context, status agent.ExitStatus) (*agent.Re
 		code = cmp.Or(signalCodes[strings.TrimPrefix(status.Signal, "SIG")], killedCode)
 	}
 	raw := bashRaw{ExitCode: &code, Signal: status.Signal, Truncated: out.Truncated}
+	// The status of a line is that of its last command.
+	if code != 0 || strings.ContainsAny(r.command.line, "|;\n") {
+		r.refused = r.refusals(out.Text)
+	}
 	if code == 0 {
 		return r.result(out, "", raw), nil
 	}
@@ -399,8 +417,8 @@ func (r *bashRun) result(out toolkit.BashOutput, last string, raw bashRaw) *agen
 		notes = append(notes, cut)
 	}
 	text = toolkit.JoinNotes(text, notes)
-	if last != "" && r.inside != nil {
-		note := "[" + sandboxNote(r.inside) + "]"
+	if note := r.sandboxNote(last != ""); note != "" {
+		note = "[" + note + "]"
 		text += "\n" + note
 		content = append(content, agent.TextContent{Text: note})
 	}
@@ -433,13 +451,22 @@ var signalCodes = map[string]int{"HUP": 129, "INT": 130, "QUIT": 131, "ABRT": 13
 // killedCode is the code for KILL, and for rare signals.
 const killedCode = 137
 
-// sandboxNote explains why a command may have failed in the sandbox.
-func sandboxNote(a *approval.Access) string {
-	note := "Commands run in a sandbox: they can change files only in the workspace and the temporary directory"
-	if !a.Network {
-		note += ", and have no network"
+// maxAsked bounds what the user is asked to add to one command.
+const maxAsked = 20
+
+// sandboxNote explains why a command in the sandbox may have failed. It is empty if that is no question.
+func (r *bashRun) sandboxNote(failed bool) string {
+	if len(r.refused) > 0 {
+		var needs []string
+		for _, refusal := range r.refused {
+			needs = append(needs, refusal.Describe(func(path string) string { return toolkit.Display(&r.call.Workspace, path) }))
+		}
+		return "The sandbox did not let the command " + strings.Join(needs, ", or ") + "."
 	}
-	return note + ". If that made the command fail, tell the user; bash.sandbox in config.yml controls it."
+	if r.inside == nil || !failed {
+		return ""
+	}
+	return "The command ran in a sandbox: it can change files only in the workspace and the temporary directory, and reach only hosts that the user allows. If that made it fail, tell the user."
 }
 
 // RunCheck runs a command line for a tool, in the session's own directory and in the foreground.

@@ -1,0 +1,8 @@
+//go:build unix
+
+package approval
+
+import "golang.org/x/sys/unix"
+
+// mayWrite reports whether the user may change an existing file or directory.
+func mayWrite(path string) bool { return unix.Access(path, unix.W_OK) == nil }

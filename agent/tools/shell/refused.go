@@ -1,0 +1,79 @@
+package shell
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/internal/lazyregexp"
+)
+
+// denied matches a line on which a program says that the system has refused something.
+var denied = lazyregexp.New(`(?i)read-only file system|permission denied|operation not permitted|device or resource busy|\b(EROFS|EACCES|EPERM|EBUSY)\b`)
+
+// Limits of a search for what was refused.
+const (
+	maxDeniedLines = 50
+	maxRefusals    = 5
+)
+
+// refusals returns what the boundary has refused to a command that failed, as far as its output and the proxy tell.
+func (r *bashRun) refusals(output string) []approval.Refusal {
+	if r.inside == nil {
+		return nil
+	}
+	var found []approval.Refusal
+	add := func(refusal approval.Refusal) {
+		for _, f := range found {
+			if f == refusal {
+				return
+			}
+		}
+		if len(found) < maxRefusals {
+			found = append(found, refusal)
+		}
+	}
+	if e, ok := r.exec.(agent.EnclosedExecution); ok {
+		for _, host := range e.RefusedHosts() {
+			add(approval.Refusal{Host: host})
+		}
+	}
+	lines := 0
+	for line := range strings.Lines(output) {
+		if !denied().MatchString(line) {
+			continue
+		}
+		if lines++; lines > maxDeniedLines {
+			break
+		}
+		for _, path := range pathsIn(line) {
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(r.command.dir, path)
+			}
+			if refusal, ok := r.inside.Refuses(path); ok {
+				add(refusal)
+				break
+			}
+		}
+	}
+	return found
+}
+
+// quotedPath matches what programs put between quotation marks: 'x', "x", ‘x’, `x'.
+var quotedPath = lazyregexp.New("['\"‘`]([^'\"’`]+)['\"’`]")
+
+// pathsIn returns the words of a line that may be paths, those in quotation marks first.
+func pathsIn(line string) []string {
+	var paths []string
+	for _, m := range quotedPath().FindAllStringSubmatch(line, -1) {
+		paths = append(paths, m[1])
+	}
+	for _, word := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\r\n:,;'\"‘’`()[]<>=", r) }) {
+		if strings.ContainsRune(word, '/') || strings.HasPrefix(word, ".") && strings.Trim(word, ".") != "" {
+			paths = append(paths, word)
+		}
+	}
+	return paths
+}
+
