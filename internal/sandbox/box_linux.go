@@ -38,17 +38,15 @@ func (s *Sandbox) Open(ctx context.Context, children *proc.Group, p *Policy) (_ 
 			_ = b.Close(context.WithoutCancel(ctx))
 		}
 	}()
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: b.socket, Net: "unix"})
-	if err != nil {
-		return nil, err
+	var listeners []*os.File
+	defer func() { closeAll(listeners) }() // the box has copies
+	for _, name := range []string{b.socket, b.guardSocket()} {
+		l, err := listen(name)
+		if err != nil {
+			return nil, err
+		}
+		listeners = append(listeners, l)
 	}
-	defer func() { _ = l.Close() }() // the keeper has a copy
-	l.SetUnlinkOnClose(false)
-	listener, err := l.File()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = listener.Close() }()
 	inside := *p
 	inside.Hide = append(machineSockets(os.Environ(), p.Write), p.Hide...)
 	args, err := bubblewrapArgs(&inside, state, s.self)
@@ -65,8 +63,8 @@ func (s *Sandbox) Open(ctx context.Context, children *proc.Group, p *Policy) (_ 
 		_ = write.Close()
 	}()
 	b.process, err = children.Start(ctx, &proc.Options{
-		Path: s.bwrap, Args: []string{"--args", "4", "--", boxSelf, Command, "keep"}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"},
-		Files: []*os.File{listener, options}, MergeStderr: true,
+		Path: s.bwrap, Args: []string{"--args", "5", "--", boxSelf, Command, "guard"}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"},
+		Files: append(listeners, options), MergeStderr: true,
 	})
 	if err != nil {
 		return nil, err
@@ -74,9 +72,45 @@ func (s *Sandbox) Open(ctx context.Context, children *proc.Group, p *Policy) (_ 
 	return b, b.await(ctx)
 }
 
+// listen returns a listening Unix socket for another process.
+func listen(name string) (*os.File, error) {
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = l.Close() }() // the file is a copy
+	l.SetUnlinkOnClose(false)
+	return l.File()
+}
+
+func (b *Box) guardSocket() string { return filepath.Join(b.state, "guard") }
+
+// Protect keeps and hides paths from now on, also for programs that run already, in addition to those of the box's policy. It does so
+// again for those that have been replaced since. If it fails, the box does not protect all of them.
+func (b *Box) Protect(ctx context.Context, keep, hide []string) error {
+	c, err := connect(ctx, b.guardSocket())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	defer stop()
+	if err := send(c, mountRequest{keep, hide}); err != nil {
+		return err
+	}
+	var a answer
+	if _, err := receive(c, &a); err != nil {
+		return err
+	}
+	if a.Error != "" {
+		return errors.New(a.Error)
+	}
+	return nil
+}
+
 // await waits for the keeper.
 func (b *Box) await(ctx context.Context) error {
-	c, err := b.connect(ctx)
+	c, err := connect(ctx, b.socket)
 	if err != nil {
 		return err
 	}
@@ -114,8 +148,8 @@ func (b *Box) said() string {
 	return "it ended at once"
 }
 
-func (b *Box) connect(ctx context.Context) (*net.UnixConn, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, "unix", b.socket)
+func connect(ctx context.Context, socket string) (*net.UnixConn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +174,7 @@ func (b *Box) Accept() (net.Conn, error) {
 
 // Dial connects to a TCP address inside the box.
 func (b *Box) Dial(ctx context.Context, address string) (net.Conn, error) {
-	c, err := b.connect(ctx)
+	c, err := connect(ctx, b.socket)
 	if err != nil {
 		return nil, err
 	}

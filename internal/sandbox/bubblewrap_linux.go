@@ -9,7 +9,12 @@ import (
 )
 
 // boxSelf is where a box has this program.
-const boxSelf = "/run/gjc/self"
+const (
+	boxSelf = "/run/gjc/self"
+	// boxNone and boxVoid are an unreadable file and directory.
+	boxNone = "/run/gjc/none"
+	boxVoid = "/run/gjc/void"
+)
 
 // kept are the entries of /run that a box has: programs of systems that keep them there. Everything else there is sockets.
 var kept = []string{"booted-system", "current-system", "opengl-driver", "opengl-driver-32"}
@@ -43,7 +48,7 @@ func bubblewrapArgs(p *Policy, state, self string) ([]string, error) {
 		return nil, err
 	}
 	args := []string{
-		"--die-with-parent", "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL",
+		"--die-with-parent", "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP",
 		"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run", "--tmpfs", "/var/tmp",
 	}
 	if !p.Network {
@@ -52,7 +57,7 @@ func bubblewrapArgs(p *Policy, state, self string) ([]string, error) {
 	for _, name := range kept {
 		args = append(args, "--ro-bind-try", filepath.Join("/run", name), filepath.Join("/run", name))
 	}
-	args = append(args, "--ro-bind", self, boxSelf)
+	args = append(args, "--ro-bind", self, boxSelf, "--ro-bind", none, boxNone, "--ro-bind", void, boxVoid)
 	if p.Temp == "" {
 		args = append(args, "--tmpfs", "/tmp")
 	} else {

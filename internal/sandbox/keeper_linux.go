@@ -16,16 +16,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keeper starts the programs of a box. It runs inside, below bubblewrap's init, so that whatever it starts is inside too.
+// keeper starts the programs of a box. It runs inside, below the guard, so that whatever it starts is inside too.
 type keeper struct {
 	listener *net.UnixListener
 	proxy    net.Listener // nil without a loopback interface
 }
 
-// keeperFD is the descriptor of the listening socket.
-const keeperFD = 3
-
-// keep is the program of the box's first process. It returns when the box cannot go on; bubblewrap ends it otherwise.
+// keep serves starters. It returns when the box cannot go on; bubblewrap ends it otherwise.
 func keep() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
@@ -33,15 +30,9 @@ func keep() error {
 	if err := install(boxFilter(), unix.SECCOMP_FILTER_FLAG_TSYNC); err != nil {
 		return fmt.Errorf("seccomp: %w", err)
 	}
-	f := os.NewFile(keeperFD, "box")
-	l, err := net.FileListener(f)
-	_ = f.Close() // l has a copy
+	listener, err := unixListener(keeperFD)
 	if err != nil {
 		return err
-	}
-	listener, ok := l.(*net.UnixListener)
-	if !ok {
-		return errors.New("descriptor 3 is no Unix socket")
 	}
 	k := &keeper{listener: listener}
 	if k.proxy, err = net.Listen("tcp4", "127.0.0.1:0"); err != nil {
@@ -117,7 +108,7 @@ func (k *keeper) run(c *net.UnixConn, req *runRequest, files []*os.File) error {
 		for {
 			var s signalMessage
 			if err := decode(c, &s); err != nil {
-				group.end()
+				group.abandon()
 				return
 			}
 			group.signal(syscall.Signal(s.Signal))
@@ -133,6 +124,7 @@ func (k *keeper) run(c *net.UnixConn, req *runRequest, files []*os.File) error {
 	default:
 		a.Code = cmd.ProcessState.ExitCode()
 	}
+	group.exited()
 	err = send(c, a)
 	if err == nil {
 		group.linger(backgroundGrace)
@@ -149,8 +141,26 @@ const backgroundGrace = 300 * time.Millisecond
 type group struct {
 	id int
 
-	mu    sync.Mutex // guards ended
-	ended bool
+	mu         sync.Mutex // guards the fields below
+	leaderless bool       // whether the leader has ended
+	ended      bool
+}
+
+// exited notes that the leader has ended.
+func (g *group) exited() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.leaderless = true
+}
+
+// abandon kills the group if the starter has gone before the leader ended.
+func (g *group) abandon() {
+	g.mu.Lock()
+	leaderless := g.leaderless
+	g.mu.Unlock()
+	if !leaderless {
+		g.end()
+	}
 }
 
 func (g *group) signal(s syscall.Signal) {

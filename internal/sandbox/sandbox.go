@@ -120,6 +120,8 @@ func Main(args, env []string) (code int, err error) {
 				return Failed, errInvocation
 			}
 		}
+	case name == "guard" && len(args) == 0:
+		return Failed, guard()
 	case name == "keep" && len(args) == 0:
 		return Failed, keep()
 	case name == "run" && len(args) >= 3:

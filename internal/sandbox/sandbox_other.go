@@ -17,6 +17,8 @@ func (s *Sandbox) check(func(string) (string, error)) error { return errOther }
 
 func confine(*Policy, []string, []string) error { return errOther }
 
+func guard() error { return errOther }
+
 func keep() error { return errOther }
 
 func run(string, string, []string, []string) (int, error) { return Failed, errOther }
@@ -29,6 +31,9 @@ func (s *Sandbox) Open(context.Context, *proc.Group, *Policy) (*Box, error) { re
 
 // Wrap returns a program and its arguments that run a program in the box.
 func (*Box) Wrap(dir, path string, args []string) (program string, all []string) { return path, args }
+
+// Protect keeps and hides more paths.
+func (*Box) Protect(ctx context.Context, keep, hide []string) error { return errOther }
 
 // Proxy returns the address of the box's proxy.
 func (*Box) Proxy() string { return "" }

@@ -77,3 +77,6 @@ func pathsIn(line string) []string {
 	return paths
 }
 
+
+// egressRefusal begins the page that the proxy shows for a host that it refuses; a program may take it for a success.
+const egressRefusal = "gjc does not let this command reach "
