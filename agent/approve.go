@@ -145,7 +145,7 @@ func (r *toolRun) approveEffect(ctx context.Context, e *approval.Effect, answere
 	switch verdict {
 	case approval.Allow:
 		if inside {
-			r.enclose(ctx, e)
+			r.enclose(ctx)
 		}
 		return nil
 	case approval.Deny:
@@ -155,7 +155,7 @@ func (r *toolRun) approveEffect(ctx context.Context, e *approval.Effect, answere
 		*answered = answer{yes: err == nil, paths: real}
 		if _, enclosed := policy.Unattended(approval.Allow, e, new(approval.Facts)); enclosed && err == nil && (always || policy.Boundary.Use == approval.BoundaryRequire) {
 			answered.inside = true
-			r.enclose(ctx, e)
+			r.enclose(ctx)
 		}
 		return err
 	}

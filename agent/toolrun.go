@@ -158,6 +158,12 @@ func (r *toolRun) run(ctx context.Context) (res *Result, words []string) {
 		res = r.failure(fmt.Errorf("internal error: the tool %s gave no result", c.Name))
 	default:
 	}
+	if note, err := r.settle(ctx); err != nil {
+		res = r.failure(r.explain(ctx, err))
+	} else if note != "" {
+		res.Text += "\n" + note
+		res.Content = append(res.Content, TextContent{note})
+	}
 	return res, append(words, r.resultHooks(ctx, call, res)...)
 }
 

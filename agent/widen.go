@@ -4,27 +4,34 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/gajae-code/gjc/agent/approval"
 )
 
-// enclose makes the call's commands run inside the boundary, with what earlier answers have added for the command of e.
-func (r *toolRun) enclose(ctx context.Context, e *approval.Effect) {
+// enclose makes the call's commands run inside the boundary, with what earlier answers have added.
+func (r *toolRun) enclose(ctx context.Context) {
 	s := r.turn.session
 	access := s.opts.Policy.Boundary.Access(ctx, s.paths())
-	r.permit.Enclose(s.grants.Wider(access, e.Command, cmp.Or(e.Dir, s.opts.Workspace.Cwd)))
+	r.permit.Enclose(s.grants.Wider(access, r.commandKey()))
+}
+
+// commandKey identifies the call's command in the user's answers: its line, and the directory that it runs in.
+func (r *toolRun) commandKey() approval.CommandKey {
+	for _, e := range r.plan.Effects {
+		if e.Action == approval.ActionCommand {
+			return approval.CommandKey{Line: e.Command, Dir: cmp.Or(e.Dir, r.turn.session.opts.Workspace.Cwd)}
+		}
+	}
+	return approval.CommandKey{}
 }
 
 // widen implements [Call.Widen].
 func (r *toolRun) widen(ctx context.Context, refused []approval.Refusal) (bool, error) {
 	s, access := r.turn.session, r.permit.Inside()
-	i := slices.IndexFunc(r.plan.Effects, func(e approval.Effect) bool { return e.Action == approval.ActionCommand })
-	if access == nil || i < 0 || len(refused) == 0 || s.opts.Approver == nil {
+	if access == nil || len(refused) == 0 || s.opts.Approver == nil {
 		return false, nil
 	}
-	e := &r.plan.Effects[i]
 	var needs []string
 	for _, refusal := range refused {
 		needs = append(needs, refusal.Describe(s.opts.Workspace.Display))
@@ -48,7 +55,7 @@ func (r *toolRun) widen(ctx context.Context, refused []approval.Refusal) (bool, 
 				refused = append(refused, approval.Refusal{Host: host})
 			}
 		} else {
-			s.grants.Widen(e.Command, cmp.Or(e.Dir, s.opts.Workspace.Cwd), refused)
+			s.grants.Widen(r.commandKey(), refused)
 		}
 	case AllowOnce:
 	default:

@@ -114,7 +114,7 @@ func (b *boundary) enclose(ctx context.Context, s *start) error {
 		return nil
 	}
 	p.Temp = temp
-	opened, err := b.open(ctx, box, p)
+	opened, err := b.open(ctx, box, p, access.Wider)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoBoundary, err)
 	}
@@ -170,21 +170,25 @@ func proxyEnv(address string) []string {
 	return append(env, "NODE_USE_ENV_PROXY=1")
 }
 
-// open returns the box for a policy. A box that has ended is replaced.
-func (b *boundary) open(ctx context.Context, s *sandbox.Sandbox, p *sandbox.Policy) (*sandbox.Box, error) {
+// open returns the box for a policy, which exceeds that of the session's other programs by the paths in wider. What a box keeps and
+// hides may change while it runs, so programs with and without a new file to keep share one. A box that has ended, or that cannot
+// protect its files any longer, is replaced.
+func (b *boundary) open(ctx context.Context, s *sandbox.Sandbox, p *sandbox.Policy, wider []string) (*sandbox.Box, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	key, err := json.Marshal(p)
+	key, err := json.Marshal([]any{p.Write, p.Show, p.Network, wider})
 	if err != nil {
 		return nil, err
 	}
 	if box := b.boxes[string(key)]; box != nil {
-		select {
-		case <-box.Done():
-			_ = box.Close(ctx) // its programs have ended with it
-		default:
+		if err := box.Protect(ctx, p.Keep, p.Hide); err == nil {
 			return box, nil
 		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		_ = box.Close(ctx) // its programs end with it
+		delete(b.boxes, string(key))
 	}
 	box, err := s.Open(ctx, b.children, p)
 	if err != nil {

@@ -70,6 +70,8 @@ type Access struct {
 	Show []string
 	// Hosts are those that it can reach.
 	Hosts []string
+	// Wider are the paths by which this access exceeds that of the session's other commands.
+	Wider []string
 	// Network opens the machine's network.
 	Network bool
 }
@@ -135,14 +137,18 @@ func (s *scan) directory(ctx context.Context, dir string, depth int) {
 	}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
-		switch {
-		case strings.EqualFold(e.Name(), ".git"):
+		if strings.EqualFold(e.Name(), ".git") {
 			s.repository(path)
-		case s.paths.Secret(path) && !plainNpmrc(path):
+			continue
+		}
+		secret, protected := s.paths.Secret(path) && !plainNpmrc(path), s.paths.Protected(path) != ""
+		if secret {
 			s.add(&s.access.Hide, path)
-		case s.paths.Protected(path) != "":
+		}
+		if protected {
 			s.add(&s.access.Keep, path)
-		case e.IsDir() && !dependencies[e.Name()]:
+		}
+		if e.IsDir() && !secret && !protected && !dependencies[e.Name()] {
 			s.directory(ctx, path, depth+1)
 		}
 	}

@@ -133,8 +133,10 @@ type Grants struct {
 	tools    map[string]toolGrant // by the tool's name
 	hosts    map[string]bool      // host → allowed
 	subjects map[string]bool      // subject of [ActionDebug] → allowed
-	// widened is what commands may do in addition to other commands, by the line and its directory.
-	widened map[[2]string][]Refusal
+	// widened is what commands may do in addition to other commands.
+	widened map[CommandKey][]Refusal
+	// makers are the commands whose files are kept, although programs run them.
+	makers map[CommandKey]bool
 	// reachable are hosts that all commands may reach.
 	reachable []string
 	// forgotten counts calls of forget: an answer to a question from before one is good for that question alone.
@@ -212,14 +214,33 @@ func (g *Grants) lookupCommands(s *Scope) (allowed, known bool) {
 	return true, left == 0 && len(line) > 0
 }
 
+// CommandKey identifies a command in answers: the exact line, in the directory that it runs in.
+type CommandKey struct{ Line, Dir string }
+
+// Keep remembers that what a command makes is kept.
+func (g *Grants) Keep(key CommandKey) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.makers == nil {
+		g.makers = make(map[CommandKey]bool)
+	}
+	g.makers[key] = true
+}
+
+// Keeps reports whether what a command makes is kept without a question.
+func (g *Grants) Keeps(key CommandKey) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.makers[key]
+}
+
 // Widen lets a command do more inside the boundary, from now on.
-func (g *Grants) Widen(line, dir string, more []Refusal) {
+func (g *Grants) Widen(key CommandKey, more []Refusal) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.widened == nil {
-		g.widened = make(map[[2]string][]Refusal)
+		g.widened = make(map[CommandKey][]Refusal)
 	}
-	key := [2]string{line, dir}
 	g.widened[key] = append(g.widened[key], more...)
 }
 
@@ -231,10 +252,10 @@ func (g *Grants) Open(hosts []string) {
 }
 
 // Wider returns the access of a command with what answers have added to it.
-func (g *Grants) Wider(a *Access, line, dir string) *Access {
+func (g *Grants) Wider(a *Access, key CommandKey) *Access {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	more := slices.Clone(g.widened[[2]string{line, dir}])
+	more := slices.Clone(g.widened[key])
 	for _, host := range g.reachable {
 		more = append(more, Refusal{Host: host})
 	}

@@ -83,9 +83,12 @@ func realPath(path string) string {
 func (a *Access) Extend(more []Refusal) *Access {
 	wider := &Access{
 		Write: slices.Clone(a.Write), Keep: slices.Clone(a.Keep), Hide: slices.Clone(a.Hide), Show: slices.Clone(a.Show),
-		Hosts: slices.Clone(a.Hosts), Network: a.Network,
+		Hosts: slices.Clone(a.Hosts), Wider: slices.Clone(a.Wider), Network: a.Network,
 	}
 	for _, r := range more {
+		if r.Path != "" && !slices.Contains(wider.Wider, r.Path) {
+			wider.Wider = append(wider.Wider, r.Path)
+		}
 		switch {
 		case r.Host != "":
 			wider.Hosts = append(wider.Hosts, r.Host)
