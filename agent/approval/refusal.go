@@ -98,6 +98,7 @@ func (a *Access) Extend(more []Refusal) *Access {
 		default:
 			// A file that is mounted could not be replaced.
 			wider.Keep = slices.DeleteFunc(wider.Keep, func(kept string) bool { return shell.Within(kept, r.Path) })
+			wider.Show = slices.DeleteFunc(wider.Show, func(shown string) bool { return shown == r.Path })
 			if !wider.writes(r.Path) {
 				wider.Write = append(wider.Write, existing(r.Path))
 			}
