@@ -5,6 +5,7 @@ package bridges
 import (
 	"cmp"
 	"context"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -28,6 +29,8 @@ type Local struct {
 	LoginEnv func(ctx context.Context) []string
 	// Sandbox returns the boundary that this machine supports. If nil, it supports none.
 	Sandbox func() (*sandbox.Sandbox, error)
+	// Upstream returns the machine's proxy for a URL, by which programs inside the boundary reach hosts; nil for none. Optional.
+	Upstream func(*url.URL) (*url.URL, error)
 }
 
 // Environ returns the environment for children, including provider keys.
@@ -106,7 +109,7 @@ type Set struct {
 
 // New returns the bridges of a session. It does no I/O.
 func New(o Options) Set {
-	return newSet(&o, &boundary{find: o.Local.Sandbox, children: o.Children})
+	return newSet(&o, &boundary{find: o.Local.Sandbox, upstream: o.Local.Upstream, children: o.Children})
 }
 
 func newSet(o *Options, inside *boundary) Set {

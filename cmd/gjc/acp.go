@@ -66,7 +66,7 @@ func serve(ctx context.Context, h *host, opts *options) error {
 	models := h.registry(dir, opts, warn)
 	defer models.Close()
 	local := withoutKeys(h.local(ctx), models)
-	local.Sandbox = h.sandboxOnce()
+	local.Sandbox, local.Upstream = h.sandboxOnce(), upstream(dir, opts)
 	home, _ := h.home() // without one there are no helper agents from other programs
 	err = server.Serve(ctx, h.stdin, protocol, nil, server.Options{
 		Version: version(), OS: runtime.GOOS, NewID: uuid.NewString, Login: h.loginCommand(opts), Log: log, Trace: trace,

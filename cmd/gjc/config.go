@@ -153,7 +153,7 @@ func (c *config) sections() map[string]section {
 		"title":        {"generate": boolean(&c.generateTitles)}, // let a model name sessions; false: the first line of the first prompt does
 		"modelRoles":   c.roleSettings(),                         // the model of a role, as provider/id or provider/id:level
 		"modelProfile": {"default": name(&c.models.Profile)},     // the profile to use by default
-		"network":      c.network.settings(),
+		"network":      c.network.settings(&c.boundary),
 		"permissions":  c.permissionSettings(),
 	}
 	maps.Copy(all, toolSettings(&c.tools, &c.boundary))

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/net/http/httpproxy"
+
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/tools"
@@ -205,10 +207,11 @@ func newNetworkSettings() networkSettings {
 	}
 }
 
-func (s *networkSettings) settings() map[string]setting {
+func (s *networkSettings) settings(b *approval.Boundary) map[string]setting {
 	protects := func(one setting) setting { return orStop(one, stopsModels|stopsPages) }
 	return map[string]setting{
 		"proxy":                   protects(proxyURL(&s.proxy)),                           // http, https or socks5; if empty, HTTPS_PROXY, HTTP_PROXY and NO_PROXY count
+		"allow":                   orStrict(hosts(&b.Hosts), &b.Hosts, nil),               // hosts that commands in the sandbox may reach: example.com, *.example.com
 		"noProxy":                 protects(words(&s.noProxy)),                            // hosts, domains and networks to reach without the proxy
 		"caFiles":                 protects(words(&s.caFiles)),                            // certificates to trust in addition to the system's, relative to the agent directory
 		"clientCertFile":          protects(name(&s.certFile)),                            // a client certificate for servers that request one
@@ -255,6 +258,18 @@ func (s *networkSettings) putWeb(set *webclient.Options, dir string) {
 	for _, file := range s.caFiles {
 		set.CAFiles = append(set.CAFiles, withinDir(file, dir))
 	}
+}
+
+// upstream returns a function that finds the machine's proxy for the connections of commands in the sandbox.
+func upstream(agentDir string, opts *options) func(*url.URL) (*url.URL, error) {
+	find := sync.OnceValue(func() func(*url.URL) (*url.URL, error) {
+		set := readConfig(agentDir, opts.configs, "").network
+		if set.proxy == "" {
+			return httpproxy.FromEnvironment().ProxyFunc()
+		}
+		return (&httpproxy.Config{HTTPProxy: set.proxy, HTTPSProxy: set.proxy, NoProxy: strings.Join(set.noProxy, ",")}).ProxyFunc()
+	})
+	return func(u *url.URL) (*url.URL, error) { return find()(u) }
 }
 
 // withinDir returns a path that may be relative to dir; "" stays "".

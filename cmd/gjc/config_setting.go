@@ -12,6 +12,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent/tools/shell"
 	"github.com/gajae-code/gjc/internal/configfile"
+	"github.com/gajae-code/gjc/internal/egress"
 	"github.com/gajae-code/gjc/internal/webclient"
 )
 
@@ -300,6 +301,25 @@ func interceptRules(to *[]shell.InterceptRule) setting {
 				return "must be a list of rules, each with pattern, tool and message"
 			}
 			all = append(all, r)
+		}
+		*to = all
+		return ""
+	}}
+}
+
+// hosts returns the setting of a list of hosts, as [egress.Domains].
+func hosts(to *[]string) setting {
+	return setting{get: func() any { return nonNil(*to) }, take: func(n *configfile.Node) string {
+		if reason := configfile.StringList.Check(n); reason != "" {
+			return "must be " + reason
+		}
+		var all []string
+		for _, text := range n.Strings() {
+			host, err := egress.ParseDomain(text)
+			if err != nil {
+				return err.Error()
+			}
+			all = append(all, host)
 		}
 		*to = all
 		return ""

@@ -25,6 +25,7 @@ import (
 	"github.com/gajae-code/gjc/agent/secrets"
 	"github.com/gajae-code/gjc/agent/userfiles"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/sandbox"
 	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/providers"
@@ -144,9 +145,9 @@ func examine(ctx context.Context, h *host, opts *options, online bool) []finding
 		add("ok", "shell", "%s", shell.Path)
 	}
 	if box, err := findSandbox(); err != nil {
-		add("ok", "sandbox", "none for commands: %v", err)
+		add("warning", "sandbox", "none: %s; in auto mode commands ask, unless they are known to only read", strings.ReplaceAll(err.Error(), "\n", "; "))
 	} else {
-		add("ok", "sandbox", "%s; bash.sandbox in config.yml turns it on", box.Kind)
+		add("ok", "sandbox", "%s", sandboxHolds[box.Kind])
 	}
 	for _, tool := range []struct{ name, without string }{
 		{"git", "the demo needs it"},
@@ -383,4 +384,10 @@ func onlineOutcome(e *providers.Error) string {
 		return "the server does not answer in time: " + text
 	}
 	return text
+}
+
+// sandboxHolds says what each kind of sandbox does.
+var sandboxHolds = map[sandbox.Kind]string{
+	sandbox.Bubblewrap: "bubblewrap: commands that nobody has looked at change only the workspace, see no secrets, and reach only hosts that you allow",
+	sandbox.Landlock:   "Landlock: commands that nobody has looked at change only the workspace and have no network; install bubblewrap to hide secrets and allow hosts",
 }
