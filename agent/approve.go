@@ -68,67 +68,31 @@ type answer struct {
 	paths  []string
 }
 
+// gate returns what decides on the session's calls.
+func (s *Session) gate() *approval.Gate {
+	return &approval.Gate{Policy: &s.opts.Policy, Grants: s.grants, Files: s.opts.FS, OS: s.opts.OS, Paths: s.paths()}
+}
+
 // approveEffect decides on one effect. It reads and sets the user's answer.
 func (r *toolRun) approveEffect(ctx context.Context, e *approval.Effect, answered *answer) error {
 	s := r.turn.session
-	parts := e.Each()
-	scopes, facts, real := make([]approval.Scope, len(parts)), make([]approval.Facts, len(parts)), make([]string, len(parts))
-	roots, paths := s.opts.Workspace.real(), s.paths()
-	for i := range parts {
-		sc := approval.ScopeOf(ctx, r.call.Name, &parts[i], s.opts.FS, s.opts.OS, paths)
-		sc.Outside = outside(&s.opts.Workspace, roots, parts[i].Path, sc.Path)
-		sc.Given = parts[i].Path
-		facts[i] = approval.FactsOf(&s.opts.Policy, s.opts.OS, r.call.Name, &parts[i], &sc, paths)
-		sc.Special = len(facts[i].Special) > 0
-		sc.Name = sc.Label(roots.Display)
-		scopes[i] = sc
-		r.permit.Give(s.opts.FS, paths, &parts[i], sc.Path)
-		real[i] = sc.Path
-	}
-	if answered.yes && !slices.Equal(real, answered.paths) {
+	display := s.opts.Workspace.real().Display
+	inquiry := s.gate().Inquire(ctx, r.call.Name, e, display)
+	inquiry.Permit(&r.permit)
+	if answered.yes && !slices.Equal(inquiry.Real(), answered.paths) {
 		return fmt.Errorf("%s: %w", cutTitle(r.plan.Title), approval.ErrMoved)
 	}
-	var verdict approval.Verdict
-	var reason string
-	var open []*approval.Scope // the parts that the user must decide on
-	var special []string
-	var inside bool
-	policy := &s.opts.Policy
+	var judgment approval.Judgment
 	look := func() error {
 		return r.turn.do(func(st *state) error {
-			verdict, reason, open, special, inside = approval.Allow, "", nil, nil, answered.inside
-			for i := range parts {
-				v, why := policy.Judge(r.mode(st.mode), &parts[i], &facts[i])
-				v, enclosed := policy.Unattended(v, &parts[i], &facts[i])
-				if v == approval.Ask && answered.yes {
-					v = approval.Allow
-				}
-				if v == approval.Ask {
-					if allowed, known := s.grants.Lookup(&scopes[i]); known && allowed {
-						v, enclosed = policy.Unattended(approval.Allow, &parts[i], &facts[i])
-					} else if known {
-						v, why = approval.Deny, fmt.Sprintf("%v (always, for %s)", errRejected, scopes[i].Name)
-					}
-				}
-				inside = inside || enclosed
-				switch v {
-				case approval.Deny:
-					verdict, reason = approval.Deny, why
-					return nil
-				case approval.Ask:
-					verdict = approval.Ask
-					open = append(open, &scopes[i])
-					special = append(special, facts[i].Special...)
-				default:
-				}
-			}
+			judgment = inquiry.Judge(r.mode(st.mode), answered.yes)
 			return nil
 		})
 	}
 	if err := look(); err != nil {
 		return err
 	}
-	if verdict == approval.Ask {
+	if judgment.Verdict == approval.Ask {
 		// The answer to another question may settle this one too.
 		done, err := s.ask(ctx)
 		if err != nil {
@@ -142,18 +106,18 @@ func (r *toolRun) approveEffect(ctx context.Context, e *approval.Effect, answere
 			return context.Cause(ctx) // the answer to the previous question ended the turn
 		}
 	}
-	switch verdict {
+	switch judgment.Verdict {
 	case approval.Allow:
-		if inside {
+		if judgment.Inside || answered.inside {
 			r.enclose(ctx)
 		}
 		return nil
 	case approval.Deny:
-		return errors.New(reason)
+		return errors.New(judgment.Reason)
 	default:
-		always, err := r.question(ctx, e, open, special, approval.LabelAll(open, roots.Display))
-		*answered = answer{yes: err == nil, paths: real}
-		if _, enclosed := policy.Unattended(approval.Allow, e, new(approval.Facts)); enclosed && err == nil && (always || policy.Boundary.Use == approval.BoundaryRequire) {
+		always, err := r.question(ctx, e, &judgment, approval.LabelAll(judgment.Open, display))
+		*answered = answer{yes: err == nil, paths: inquiry.Real()}
+		if err == nil && inquiry.Answered(always) {
 			answered.inside = true
 			r.enclose(ctx)
 		}
@@ -172,14 +136,13 @@ func (s *Session) ask(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// question asks the user about one effect. open are the parts of it that need an answer, special explains why they need one
-// whatever the mode is, and always describes what an "always" answer covers. It reports
-// whether the user gave one.
-func (r *toolRun) question(ctx context.Context, e *approval.Effect, open []*approval.Scope, special []string, always string) (remembered bool, err error) {
+// question asks the user about one effect, on which j leaves the decision open. always describes what an "always" answer covers. It
+// reports whether the user gave one.
+func (r *toolRun) question(ctx context.Context, e *approval.Effect, j *approval.Judgment, always string) (remembered bool, err error) {
 	s := r.turn.session
 	// The model receives the title unchanged; the user sees placeholders.
 	title, shown := cmp.Or(e.Title, cutTitle(r.plan.Title)), cmp.Or(s.opts.Secrets.Hide(e.Title), r.title(r.plan.Title))
-	for _, sc := range open {
+	for _, sc := range j.Open {
 		if sc.Outside && s.opts.Workspace.Contains(sc.Given) {
 			title += " → " + sc.Path // a link leads out of the workspace
 			shown += " → " + s.opts.Secrets.Hide(sc.Path)
@@ -194,8 +157,8 @@ func (r *toolRun) question(ctx context.Context, e *approval.Effect, open []*appr
 	default:
 	}
 	content := hidden(s.opts.Secrets, visibleTexts(excerpts(r.plan.Content)))
-	if len(special) > 0 {
-		content = append(content[:len(content):len(content)], TextContent{s.opts.Secrets.Hide("Review this carefully: " + strings.Join(slices.Compact(special), "; ") + ".")})
+	if len(j.Special) > 0 {
+		content = append(content[:len(content):len(content)], TextContent{s.opts.Secrets.Hide("Review this carefully: " + strings.Join(slices.Compact(j.Special), "; ") + ".")})
 	}
 	always = s.opts.Secrets.Hide(always)
 	if why := s.opts.Secrets.Explain(shown + " " + always + " " + string(r.call.Input) + " " + texts(content)); why != "" {
@@ -215,7 +178,7 @@ func (r *toolRun) question(ctx context.Context, e *approval.Effect, open []*appr
 		return false, fmt.Errorf("asking for permission: %w; the call did not run", err)
 	}
 	if decision == AllowAlways || decision == RejectAlways {
-		for _, sc := range open {
+		for _, sc := range j.Open {
 			s.grants.Remember(sc, decision == AllowAlways, asked)
 		}
 	}

@@ -124,7 +124,7 @@ type EnvironExecution interface {
 // An EnclosedExecution is an [Execution] inside the boundary.
 type EnclosedExecution interface {
 	Execution
-	// RefusedHosts returns the hosts that commands of the session have tried to reach in vain since this one began.
+	// RefusedHosts returns the hosts that commands of the session could not reach since this one began.
 	RefusedHosts() []string
 }
 

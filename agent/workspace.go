@@ -24,12 +24,6 @@ func (s *Session) readable(path string) bool {
 	return len(f.Special) == 0 && f.Rule <= approval.Allow
 }
 
-// outside reports whether path is outside of the roots, either as written or with its symbolic links resolved, as in real. The
-// empty path is not outside.
-func outside(ws, realRoots *Workspace, path, real string) bool {
-	return path != "" && !(ws.Contains(path) && realRoots.Contains(real))
-}
-
 // real returns the roots with all symbolic links resolved.
 func (w *Workspace) real() *Workspace {
 	if w.Real == nil {

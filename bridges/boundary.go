@@ -2,7 +2,6 @@ package bridges
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/egress"
+	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/sandbox"
 )
@@ -36,7 +36,7 @@ type boundary struct {
 	proxy *egress.Proxy
 	// reachable counts, for each entry of [egress.Domains], the programs that may reach it.
 	reachable map[string]int
-	// refused are the hosts that programs have tried to reach in vain.
+	// refused are the hosts that the proxy has not let programs reach.
 	refused []string
 	serving sync.WaitGroup
 }
@@ -176,7 +176,7 @@ func proxyEnv(address string) []string {
 func (b *boundary) open(ctx context.Context, s *sandbox.Sandbox, p *sandbox.Policy, wider []string) (*sandbox.Box, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	key, err := json.Marshal([]any{p.Write, p.Show, p.Network, wider})
+	key, err := jsonx.Marshal([]any{p.Write, p.Show, p.Network, wider})
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 // The boundary re-executes the test binary inside.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == sandbox.Command {
-		code, err := sandbox.Main(os.Args[2:], os.Environ())
+		code, err := sandbox.Main(&sandbox.Invocation{Args: os.Args[2:], Env: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
@@ -29,7 +29,7 @@ var findSandbox = sync.OnceValues(func() (*sandbox.Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sandbox.Find(self, exec.LookPath)
+	return sandbox.Find(&sandbox.Host{Self: self, Env: os.Environ(), LookPath: exec.LookPath})
 })
 
 // boundary is that of this machine.

@@ -300,7 +300,7 @@ func TestRedTeam(t *testing.T) {
 	}
 }
 
-// Inside the boundary, no command of a model that nobody has looked at changes a file outside the workspace or the programs that run
+// Inside the boundary, no command that the user has not seen changes a file outside the workspace or the programs that run
 // later, or shows a secret. Whether it asks does not matter.
 func TestRedTeam_Boundary(t *testing.T) {
 	needsBoundary(t)

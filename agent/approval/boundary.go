@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/agent/approval/shell"
 )
 
-// Boundary describes where commands run that nobody has looked at: in auto mode, and by a remembered answer or a rule.
+// Boundary describes where commands run that the user has not seen: in auto mode, and by a remembered answer or a rule.
 type Boundary struct {
 	// Use says when commands run inside.
 	Use BoundaryUse
@@ -33,11 +33,11 @@ type BoundaryUse string
 
 // The uses. The zero value is off.
 const (
-	// BoundaryAuto runs inside what nobody has looked at. Without a boundary, it asks.
+	// BoundaryAuto runs inside what the user has not seen. Without a boundary, it asks.
 	BoundaryAuto BoundaryUse = "auto"
 	// BoundaryRequire runs every command inside, and none without a boundary.
 	BoundaryRequire BoundaryUse = "require"
-	// BoundaryOff runs no command inside. What nobody has looked at asks, unless it is known to only read.
+	// BoundaryOff runs no command inside. What the user has not seen asks, unless it is known to only read.
 	BoundaryOff BoundaryUse = "off"
 )
 
@@ -70,6 +70,8 @@ type Access struct {
 	Show []string
 	// Hosts are those that it can reach.
 	Hosts []string
+	// Unknown are those of Keep whose entries have not been read.
+	Unknown []string
 	// Wider are the paths by which this access exceeds that of the session's other commands.
 	Wider []string
 	// Network opens the machine's network.
@@ -132,7 +134,7 @@ var dependencies = map[string]bool{
 func (s *scan) directory(ctx context.Context, dir string, depth int) {
 	entries, err := os.ReadDir(dir)
 	if s.seen += len(entries); s.seen > maxScanned || depth > maxScanDepth || ctx.Err() != nil || err != nil && len(entries) == 0 && !os.IsNotExist(err) {
-		s.access.Keep = append(s.access.Keep, dir)
+		s.access.Keep, s.access.Unknown = append(s.access.Keep, dir), append(s.access.Unknown, dir)
 		return
 	}
 	for _, e := range entries {

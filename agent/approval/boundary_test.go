@@ -75,7 +75,7 @@ func TestBoundary_Access(t *testing.T) {
 	if diff := cmp.Diff(want, a); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	put(t, at("home/.npmrc"), "//registry.npmjs.org/:_authToken=x")
+	put(t, at("home/.npmrc"), "//npm.example/:_authToken=x")
 	if a := accessOf(t, b, base, pathsOf(at("home"), at("w"))); !slices.Contains(a.Hide, "home/.npmrc") {
 		t.Errorf("npm's key is not hidden: %q", a.Hide)
 	}
@@ -188,13 +188,38 @@ func TestBoundary_Together(t *testing.T) {
 	base := layOut(t, "w/go.mod", "w/.git/HEAD")
 	put(t, filepath.Join(base, "w/.git/config"), "[remote \"origin\"]\n\turl = https://me@git.example.com:8443/a/b\n[remote \"ssh\"]\n\turl = git@ssh.example.com:a/b\n")
 	paths := pathsOf(filepath.Join(base, "home"), filepath.Join(base, "w"))
-	want := []string{"git.example.com", "proxy.golang.org", "storage.googleapis.com", "sum.golang.org"}
-	if got := new(Boundary).Together([]Refusal{{Host: "proxy.golang.org"}}, paths); !slices.Equal(got, want) {
+	var want []string
+	for _, r := range registries() {
+		if slices.Contains(r.files, "go.mod") {
+			want = append(want, r.hosts...)
+		}
+	}
+	proxy := want[0]
+	want = append(want, "git.example.com")
+	slices.Sort(want)
+	if got := new(Boundary).Together([]Refusal{{Host: proxy}}, paths); !slices.Equal(got, want) || len(want) < 3 {
 		t.Errorf("%q", got)
 	}
-	for _, refused := range [][]Refusal{{{Host: "evil.example"}}, {{Host: "proxy.golang.org"}, {Host: "evil.example"}}, {{Path: "/x"}}} {
+	for _, refused := range [][]Refusal{{{Host: "evil.example"}}, {{Host: proxy}, {Host: "evil.example"}}, {{Path: "/x"}}} {
 		if got := new(Boundary).Together(refused, paths); got != nil {
 			t.Errorf("%v: %q", refused, got)
 		}
+	}
+}
+
+// What nobody has looked at, because the turn was cancelled or there is too much of it, has not been made by a command.
+func TestMade_Unread(t *testing.T) {
+	root := layOut(t, "main.go")
+	var b Boundary
+	paths := pathsOf(t.TempDir(), root)
+	before := b.Access(t.Context(), paths)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	after := b.Access(ctx, paths)
+	if !slices.Contains(after.Keep, root) {
+		t.Errorf("what has not been read can be changed: kept are %q", after.Keep)
+	}
+	if made := after.Made(before); len(made) > 0 {
+		t.Errorf("the command made %q", made)
 	}
 }

@@ -15,7 +15,7 @@ type Policy struct {
 	// Home is the user's directory, Own are those with gjc's own state.
 	Home string
 	Own  []string
-	// Boundary is where commands run that nobody has looked at.
+	// Boundary is where commands run that the user has not seen.
 	Boundary Boundary
 	// Broken is why the rules could not be read: everything that has an effect asks then.
 	Broken error
@@ -34,9 +34,9 @@ type Facts struct {
 	onlyReads bool
 }
 
-// Unattended returns the verdict on an effect that v allows without a question, and whether it happens inside the boundary: a
-// command that nobody has looked at runs inside, or asks if there is no boundary and it is not known to only read.
-func (p *Policy) Unattended(v Verdict, e *Effect, f *Facts) (Verdict, bool) {
+// unattended returns the verdict on an effect that v allows without a question, and whether it happens inside the boundary: a
+// command that the user has not seen runs inside, or asks if there is no boundary and it is not known to only read.
+func (p *Policy) unattended(v Verdict, e *Effect, f *Facts) (Verdict, bool) {
 	switch {
 	case e.Action != ActionCommand || v != Allow:
 		return v, false

@@ -14,7 +14,7 @@ import (
 func (a *Access) Made(before *Access) []string {
 	var made []string
 	for _, path := range a.Keep {
-		known := slices.ContainsFunc(before.Keep, func(kept string) bool { return shell.Within(kept, path) }) ||
+		known := slices.Contains(a.Unknown, path) || slices.ContainsFunc(before.Keep, func(kept string) bool { return shell.Within(kept, path) }) ||
 			slices.ContainsFunc(before.Wider, func(wider string) bool { return shell.Within(path, wider) || shell.Within(wider, path) })
 		if !known && !usualGit(path) {
 			made = append(made, path)
@@ -35,7 +35,9 @@ func usualGit(path string) bool {
 		return err == nil && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !strings.HasSuffix(e.Name(), ".sample") })
 	case "info":
 		entries, err := os.ReadDir(path)
-		return err == nil && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() != "exclude" && e.Name() != "refs" && e.Name() != "sparse-checkout" })
+		return err == nil && !slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+			return e.Name() != "exclude" && e.Name() != "refs" && e.Name() != "sparse-checkout"
+		})
 	case "config":
 		data, err := os.ReadFile(path)
 		return err == nil && usualConfig(string(data))

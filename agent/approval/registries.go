@@ -1,13 +1,18 @@
 package approval
 
 import (
+	_ "embed"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/gajae-code/gjc/agent/approval/shell"
 )
+
+//go:embed registries.txt
+var registriesText string
 
 // registry lists the hosts from which a toolchain downloads what a file in a project names.
 type registry struct {
@@ -15,30 +20,23 @@ type registry struct {
 	hosts []string
 }
 
-var registries = []registry{
-	{[]string{"go.mod", "go.work"}, []string{"proxy.golang.org", "sum.golang.org", "storage.googleapis.com"}},
-	{[]string{"package.json", "pnpm-workspace.yaml", "deno.json"}, []string{"registry.npmjs.org", "registry.yarnpkg.com", "jsr.io", "npm.jsr.io"}},
-	{[]string{"Cargo.toml"}, []string{"index.crates.io", "static.crates.io", "crates.io"}},
-	{[]string{"pyproject.toml", "requirements.txt", "setup.py", "setup.cfg", "Pipfile", "uv.lock"}, []string{"pypi.org", "files.pythonhosted.org"}},
-	{[]string{"Gemfile"}, []string{"rubygems.org", "index.rubygems.org"}},
-	{[]string{"composer.json"}, []string{"repo.packagist.org", "packagist.org", "api.github.com", "codeload.github.com"}},
-	{[]string{"pom.xml"}, []string{"repo.maven.apache.org", "repo1.maven.org"}},
-	{[]string{"build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"}, []string{
-		"repo.maven.apache.org", "repo1.maven.org", "services.gradle.org", "plugins.gradle.org", "plugins-artifacts.gradle.org", "downloads.gradle.org", "dl.google.com",
-	}},
-	{[]string{"mix.exs"}, []string{"hex.pm", "repo.hex.pm", "builds.hex.pm"}},
-	{[]string{"pubspec.yaml"}, []string{"pub.dev", "storage.googleapis.com"}},
-	{[]string{"global.json", "nuget.config", "Directory.Packages.props"}, []string{"api.nuget.org"}},
-	{[]string{"stack.yaml", "cabal.project"}, []string{"hackage.haskell.org", "hackage-origin.haskell.org"}},
-}
+// registries returns the lines of registries.txt.
+var registries = sync.OnceValue(func() []registry {
+	var all []registry
+	for line := range strings.Lines(registriesText) {
+		if files, hosts, ok := strings.Cut(line, ":"); ok && !strings.HasPrefix(line, "#") {
+			all = append(all, registry{strings.Fields(files), strings.Fields(hosts)})
+		}
+	}
+	return all
+})
 
 // Together returns the hosts that are offered in one answer with a refused one: the registries and git remotes of the project, if that
 // one is among them. It is empty otherwise.
 func (b *Boundary) Together(refused []Refusal, paths *shell.Paths) []string {
 	var hosts []string
 	for _, root := range paths.RealRoots {
-		for i := range registries {
-			r := &registries[i]
+		for _, r := range registries() {
 			if slices.ContainsFunc(r.files, func(name string) bool { _, err := os.Lstat(filepath.Join(root, name)); return err == nil }) {
 				hosts = append(hosts, r.hosts...)
 			}

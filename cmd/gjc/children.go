@@ -44,7 +44,7 @@ func findSandbox() (*sandbox.Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sandbox.Find(self, exec.LookPath)
+	return sandbox.Find(&sandbox.Host{Self: self, Env: os.Environ(), LookPath: exec.LookPath})
 }
 
 // becomes reports whether the command line is one with which gjc starts itself: for [sandbox.Main] or as the guard.
@@ -54,7 +54,7 @@ func becomes(h *host) (bool, int) {
 	}
 	switch h.args[0] {
 	case sandbox.Command:
-		code, err := sandbox.Main(h.args[1:], h.env)
+		code, err := sandbox.Main(&sandbox.Invocation{Args: h.args[1:], Env: h.env, Stdin: h.stdin, Stdout: h.stdout, Stderr: h.stderr})
 		if err != nil {
 			fmt.Fprintf(h.stderr, "gjc: sandbox: %v\n", err)
 		}

@@ -1,4 +1,4 @@
-// Package egress is the way out of a boundary: a proxy for HTTP and SOCKS5 that connects to the hosts that it is told to allow, and to
+// Package egress is the way out of a boundary: a proxy for HTTP and SOCKS5 that connects to the hosts that its owner allows, and to
 // no address of this machine or of a private network.
 package egress
 
@@ -212,29 +212,29 @@ func (p *Proxy) join(in, out net.Conn) {
 	<-ended
 }
 
-// closeWrite tells the other side that nothing follows, but that an answer is still read.
+// closeWrite ends what is sent to the other side; its answer is still read.
 func closeWrite(c net.Conn) {
 	if half, ok := c.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()
 	}
 }
 
-// RefusedError reports a host that programs may not reach.
-type RefusedError struct {
+// refusedError reports a host that programs may not reach.
+type refusedError struct {
 	Host string
 	Err  error
 }
 
-func (e *RefusedError) Error() string {
+func (e *refusedError) Error() string {
 	return fmt.Sprintf("gjc does not let this command reach %s: %v", e.Host, e.Err)
 }
 
-func (e *RefusedError) Unwrap() error { return e.Err }
+func (e *refusedError) Unwrap() error { return e.Err }
 
 // refuse answers a request with an error.
 func refuse(w http.ResponseWriter, err error) {
 	code := http.StatusBadGateway
-	if _, ok := errors.AsType[*RefusedError](err); ok {
+	if _, ok := errors.AsType[*refusedError](err); ok {
 		code = http.StatusForbidden
 	}
 	http.Error(w, err.Error(), code)
@@ -247,7 +247,7 @@ func (p *Proxy) allow(address, port string) error {
 		return err
 	}
 	if err := p.opts.Allow(host, number); err != nil {
-		return &RefusedError{host, err}
+		return &refusedError{host, err}
 	}
 	return nil
 }
@@ -291,7 +291,7 @@ func (p *Proxy) dial(ctx context.Context, network, address string) (net.Conn, er
 func (p *Proxy) direct(ctx context.Context, network, host, address string) (net.Conn, error) {
 	c, err := p.opts.Dial(ctx, network, address)
 	if errors.Is(err, netaddr.ErrPrivate) {
-		return nil, &RefusedError{host, netaddr.ErrPrivate}
+		return nil, &refusedError{host, netaddr.ErrPrivate}
 	}
 	return c, err
 }

@@ -48,7 +48,7 @@ func (p *Proxy) socks(c *buffered) {
 	out, err := p.dial(p.ctx, "tcp", address)
 	if err != nil {
 		code := byte(replyUnreachable)
-		if _, ok := errors.AsType[*RefusedError](err); ok {
+		if _, ok := errors.AsType[*refusedError](err); ok {
 			code = replyNotAllowed
 		}
 		_ = reply(c, code)

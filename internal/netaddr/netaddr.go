@@ -1,4 +1,4 @@
-// Package netaddr tells addresses of the public Internet from others.
+// Package netaddr distinguishes addresses of the public Internet from others.
 package netaddr
 
 import (

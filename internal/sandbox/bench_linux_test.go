@@ -19,7 +19,7 @@ func BenchmarkBox(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s, err := sandbox.FindKind(sandbox.Bubblewrap, self, exec.LookPath)
+	s, err := sandbox.FindKind(sandbox.Bubblewrap, &sandbox.Host{Self: self, Env: os.Environ(), LookPath: exec.LookPath})
 	if err != nil {
 		testenv.Skip(b, "%v", err)
 	}

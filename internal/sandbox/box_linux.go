@@ -26,7 +26,7 @@ type Box struct {
 // Open starts a box. Its process belongs to children.
 func (s *Sandbox) Open(ctx context.Context, children *proc.Group, p *Policy) (_ *Box, err error) {
 	if s.Kind != Bubblewrap {
-		return nil, fmt.Errorf("%w: %s has no boxes", ErrUnavailable, s.Kind)
+		return nil, fmt.Errorf("%w: %s has no boxes", errUnavailable, s.Kind)
 	}
 	state, err := os.MkdirTemp("", "gjc-box-")
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Sandbox) Open(ctx context.Context, children *proc.Group, p *Policy) (_ 
 		listeners = append(listeners, l)
 	}
 	inside := *p
-	inside.Hide = append(machineSockets(os.Environ(), p.Write), p.Hide...)
+	inside.Hide = append(machineSockets(s.env, p.Write), p.Hide...)
 	args, err := bubblewrapArgs(&inside, state, s.self)
 	if err != nil {
 		return nil, err

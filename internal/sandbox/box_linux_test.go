@@ -26,7 +26,7 @@ func boxes(t testing.TB) *sandbox.Sandbox {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := sandbox.FindKind(sandbox.Bubblewrap, self, exec.LookPath)
+	s, err := sandbox.FindKind(sandbox.Bubblewrap, &sandbox.Host{Self: self, Env: os.Environ(), LookPath: exec.LookPath})
 	if err != nil {
 		testenv.Skip(t, "%v", err)
 	}

@@ -22,13 +22,13 @@ var kept = []string{"booted-system", "current-system", "opengl-driver", "opengl-
 // maxMounts bounds the mounts of a box: bubblewrap takes 9,000 arguments, and reads the list of mounts for each.
 const maxMounts = 1000
 
-// mount is what a box has at a path.
+// mount says how a box shows a path.
 type mount struct {
 	path string
 	as   access
 }
 
-// access is what programs may do with a path. Of two for the same path, the greater counts.
+// access says what programs may do with a path. Of two for the same path, the greater counts.
 type access int
 
 const (

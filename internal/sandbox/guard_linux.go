@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A box's first process guards its mounts. A mount on a file is gone once somebody outside replaces the file, and files to be kept or
+// A box's first process guards its mounts. A mount on a file is gone once a program outside replaces the file, and files to be kept or
 // hidden can appear later; the guard mounts them again. It alone has the capability for that, in a mount namespace of its own thread
 // that the keeper and all programs share. No program of the box can reach it: its socket is not visible inside, and a process with
 // fewer capabilities cannot trace it.
@@ -29,12 +29,12 @@ type mountRequest struct {
 	Hide []string `json:"hide"`
 }
 
-// guard starts the keeper and serves mount requests. It returns when the keeper has ended.
-func guard() error {
+// guard is the first process of a box. It starts the keeper and serves mount requests. It returns when the keeper has ended.
+func guard(in *Invocation) error {
 	runtime.LockOSThread() // namespaces and capabilities are those of a thread
 	unshared := unix.Unshare(unix.CLONE_NEWNS)
 	keeper := &exec.Cmd{
-		Path: boxSelf, Args: []string{boxSelf, Command, "keep"}, Env: os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr,
+		Path: boxSelf, Args: []string{boxSelf, Command, "keep"}, Env: in.Env, Stdout: in.Stdout, Stderr: in.Stderr,
 		ExtraFiles: []*os.File{os.NewFile(keeperFD, "keeper")}, SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
 	}
 	if err := passNoCapabilities(); err != nil {

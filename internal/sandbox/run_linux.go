@@ -19,7 +19,7 @@ import (
 
 // run starts a program in the box with the given socket, as if it were this process: with its standard files, signals, directory
 // and exit status. A terminal is replaced by one of the box's own, so that nothing inside can type into the user's.
-func run(socket, dir string, command, env []string) (code int, err error) {
+func run(socket, dir string, command []string, in *Invocation) (code int, err error) {
 	conn, err := net.Dial("unix", socket)
 	if err != nil {
 		return Failed, fmt.Errorf("the session's box has ended: %w", err)
@@ -33,9 +33,9 @@ func run(socket, dir string, command, env []string) (code int, err error) {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2, unix.SIGCONT, unix.SIGWINCH)
 
-	r := &runRequest{Path: command[0], Args: command[1:], Env: env, Dir: dir}
+	r := &runRequest{Path: command[0], Args: command[1:], Env: in.Env, Dir: dir}
 	var files []*os.File
-	for fd, f := range []*os.File{os.Stdin, os.Stdout, os.Stderr} {
+	for fd, f := range in.files() {
 		if term.IsTerminal(int(f.Fd())) {
 			r.Terminal = append(r.Terminal, fd)
 		} else {
@@ -58,7 +58,7 @@ func run(socket, dir string, command, env []string) (code int, err error) {
 	}
 	var relayed func()
 	if len(masters) > 0 {
-		relayed = relay(masters[0], r.Terminal)
+		relayed = relay(masters[0], r.Terminal, in)
 	}
 	go func() { // ends with this process
 		for s := range signals {
@@ -83,6 +83,9 @@ func run(socket, dir string, command, env []string) (code int, err error) {
 	return a.Code, nil
 }
 
+// files returns the standard files.
+func (in *Invocation) files() []*os.File { return []*os.File{in.Stdin, in.Stdout, in.Stderr} }
+
 // size returns the size of the terminal at a descriptor.
 func size(fd int) (cols, rows uint16) {
 	w, h, err := term.GetSize(fd)
@@ -94,17 +97,17 @@ func size(fd int) (cols, rows uint16) {
 
 // relay connects the terminal of this process with that of the program. The returned function waits for the last output and
 // restores the terminal.
-func relay(master *os.File, terminal []int) func() {
+func relay(master *os.File, terminal []int, in *Invocation) func() {
 	restore := func() {}
 	if terminal[0] == 0 {
 		if state, err := term.MakeRaw(0); err == nil {
 			restore = func() { _ = term.Restore(0, state) } // it may have hung up
 		}
-		go func() { _, _ = io.Copy(master, os.Stdin) }() // ends with this process
+		go func() { _, _ = io.Copy(master, in.Stdin) }() // ends with this process
 	}
-	out := os.Stdout
+	out := in.Stdout
 	if terminal[len(terminal)-1] == 2 && len(terminal) == 1 {
-		out = os.Stderr
+		out = in.Stderr
 	}
 	copied := make(chan struct{})
 	if f, err := deadlines(master); err == nil {

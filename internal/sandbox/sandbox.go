@@ -10,6 +10,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"os"
 )
 
 // Policy says what programs inside the boundary may do in addition to reading and running what their user can. All paths are
@@ -29,8 +30,8 @@ type Policy struct {
 	Network bool
 }
 
-// ErrUnavailable is wrapped by the errors of [Find] and [FindKind] on a machine without the boundary that was asked for.
-var ErrUnavailable = errors.New("there is no sandbox")
+// errUnavailable is wrapped by the errors of [Find] and [FindKind] on a machine without the boundary that was asked for.
+var errUnavailable = errors.New("there is no sandbox")
 
 // Kind is the mechanism of a boundary.
 type Kind string
@@ -44,20 +45,30 @@ const (
 // Sandbox is a boundary that this machine supports.
 type Sandbox struct {
 	Kind Kind
-	// self is the path of this program, which passes the arguments after [Command] to [Main].
+	// self is [Host.Self], and env is [Host.Env].
 	self string
+	env  []string
 	// bwrap is the path of bubblewrap.
 	bwrap string
 }
 
-// Find returns the strongest boundary that this machine supports. self is the path of a program that passes its arguments to [Main]
-// if the first one is [Command]; lookPath finds bwrap. The error says what each kind lacks.
-func Find(self string, lookPath func(string) (string, error)) (*Sandbox, error) {
-	s, err := FindKind(Bubblewrap, self, lookPath)
+// Host holds the surroundings of this program.
+type Host struct {
+	// Self is the path of a program that calls [Main] with the arguments after the first one, if that is [Command].
+	Self string
+	// Env is the environment. The sockets that it names are hidden from programs.
+	Env []string
+	// LookPath finds bwrap.
+	LookPath func(string) (string, error)
+}
+
+// Find returns the strongest boundary that this machine supports. The error says what each kind lacks.
+func Find(h *Host) (*Sandbox, error) {
+	s, err := FindKind(Bubblewrap, h)
 	if err == nil {
 		return s, nil
 	}
-	s, lerr := FindKind(Landlock, self, lookPath)
+	s, lerr := FindKind(Landlock, h)
 	if lerr == nil {
 		return s, nil
 	}
@@ -65,10 +76,10 @@ func Find(self string, lookPath func(string) (string, error)) (*Sandbox, error) 
 }
 
 // FindKind returns the boundary of a kind.
-func FindKind(kind Kind, self string, lookPath func(string) (string, error)) (*Sandbox, error) {
-	s := &Sandbox{Kind: kind, self: self}
-	if err := s.check(lookPath); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrUnavailable, kind, err)
+func FindKind(kind Kind, h *Host) (*Sandbox, error) {
+	s := &Sandbox{Kind: kind, self: h.Self, env: h.Env}
+	if err := s.check(h.LookPath); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", errUnavailable, kind, err)
 	}
 	return s, nil
 }
@@ -97,13 +108,19 @@ func (s *Sandbox) Confine(p *Policy, path string, args []string) (program string
 
 var errInvocation = errors.New("invalid invocation")
 
-// Main is the program that the arguments after [Command] name, with the environment env. It returns the exit code, with an error if
-// that is [Failed].
-func Main(args, env []string) (code int, err error) {
-	if len(args) == 0 {
+// Invocation is how this program was started to call [Main].
+type Invocation struct {
+	Args                  []string // those after [Command]
+	Env                   []string
+	Stdin, Stdout, Stderr *os.File
+}
+
+// Main is the program that the arguments name. It returns the exit code, with an error if that is [Failed].
+func Main(in *Invocation) (code int, err error) {
+	if len(in.Args) == 0 {
 		return Failed, errInvocation
 	}
-	switch name, args := args[0], args[1:]; {
+	switch name, args := in.Args[0], in.Args[1:]; {
 	case name == "confine":
 		p := new(Policy)
 		for len(args) > 0 {
@@ -115,17 +132,17 @@ func Main(args, env []string) (code int, err error) {
 			case args[0] == "-k" && len(args) > 1:
 				p.Keep, args = append(p.Keep, args[1]), args[2:]
 			case args[0] == "--" && len(args) > 1:
-				return Failed, confine(p, args[1:], env)
+				return Failed, confine(p, args[1:], in.Env)
 			default:
 				return Failed, errInvocation
 			}
 		}
 	case name == "guard" && len(args) == 0:
-		return Failed, guard()
+		return Failed, guard(in)
 	case name == "keep" && len(args) == 0:
 		return Failed, keep()
 	case name == "run" && len(args) >= 3:
-		return run(args[0], args[1], args[2:], env)
+		return run(args[0], args[1], args[2:], in)
 	}
 	return Failed, errInvocation
 }

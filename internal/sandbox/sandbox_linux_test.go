@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == sandbox.Command {
-		code, err := sandbox.Main(os.Args[2:], os.Environ())
+		code, err := sandbox.Main(&sandbox.Invocation{Args: os.Args[2:], Env: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
@@ -34,10 +34,10 @@ func kinds(t *testing.T, suite func(t *testing.T, s *sandbox.Sandbox)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, _ := sandbox.Find(self, exec.LookPath) // if there is none, FindKind reports why for each kind
+	found, _ := sandbox.Find(&sandbox.Host{Self: self, Env: os.Environ(), LookPath: exec.LookPath}) // if there is none, FindKind reports why for each kind
 	for _, kind := range []sandbox.Kind{sandbox.Landlock, sandbox.Bubblewrap} {
 		t.Run(string(kind), func(t *testing.T) {
-			s, err := sandbox.FindKind(kind, self, exec.LookPath)
+			s, err := sandbox.FindKind(kind, &sandbox.Host{Self: self, Env: os.Environ(), LookPath: exec.LookPath})
 			if err == nil {
 				_, err = probe(t, s, new(sandbox.Policy), "true")
 			}
@@ -218,7 +218,7 @@ func TestSandbox_Transparent(t *testing.T) {
 
 func TestMain_WrongCall(t *testing.T) {
 	for _, args := range [][]string{nil, {"x"}, {"keep", "x"}, {"run"}, {"run", "/s"}, {"confine"}, {"confine", "--"}, {"confine", "-w"}, {"confine", "-x"}} {
-		if code, err := sandbox.Main(args, nil); err == nil || code != sandbox.Failed {
+		if code, err := sandbox.Main(&sandbox.Invocation{Args: args}); err == nil || code != sandbox.Failed {
 			t.Errorf("Main(%q) = %d, %v", args, code, err)
 		}
 	}

@@ -17,11 +17,11 @@ func (s *Sandbox) check(func(string) (string, error)) error { return errOther }
 
 func confine(*Policy, []string, []string) error { return errOther }
 
-func guard() error { return errOther }
+func guard(*Invocation) error { return errOther }
 
 func keep() error { return errOther }
 
-func run(string, string, []string, []string) (int, error) { return Failed, errOther }
+func run(string, string, []string, *Invocation) (int, error) { return Failed, errOther }
 
 // Box is a set of namespaces that programs share. Only Linux has them.
 type Box struct{}

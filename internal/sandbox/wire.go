@@ -2,11 +2,12 @@ package sandbox
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
 // Programs inside a box are started by its keeper, to which the starters connect by a Unix socket. A message on such a connection is
@@ -38,7 +39,7 @@ type signalMessage struct {
 	Signal int `json:"signal"`
 }
 
-// answer is what the keeper says: the first one of a connection reports the start, for a program a second one its end.
+// answer comes from the keeper: the first one of a connection reports the start, for a program a second one its end.
 type answer struct {
 	Error   string `json:"error,omitzero"`
 	Address string `json:"address,omitzero"`
@@ -54,7 +55,7 @@ var errMessage = errors.New("the message to the box is too long")
 
 // encode returns a message with its length.
 func encode(v any) ([]byte, error) {
-	data, err := json.Marshal(v)
+	data, err := jsonx.Marshal(v)
 	if err != nil {
 		return nil, err
 	}
@@ -78,5 +79,5 @@ func decode(r io.Reader, v any) error {
 	if _, err := io.ReadFull(r, data); err != nil {
 		return fmt.Errorf("the message ends early: %w", err)
 	}
-	return json.Unmarshal(data, v)
+	return jsonx.Unmarshal(data, v)
 }

@@ -1,6 +1,7 @@
 package shell_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/gajae-code/gjc/agent/approval/shell"
@@ -30,5 +31,24 @@ func TestPaths(t *testing.T) {
 	below := &shell.Paths{Roots: []string{"/x/.git/worktree"}}
 	if below.Protected("/x/.git/worktree/a.go") != "" || below.Protected("/x/.git/worktree/.git/a") == "" {
 		t.Error("a workspace below a directory .git")
+	}
+}
+
+// A link inside a root that leads out of it does not make its target a part of the root.
+func TestOutside_FollowsLinks(t *testing.T) {
+	real := func(p string) string {
+		if rest, ok := strings.CutPrefix(p, "/w/p"); ok {
+			p = "/mnt/p" + rest // the root itself may be reached through a link
+		}
+		if rest, ok := strings.CutPrefix(p, "/mnt/p/link"); ok {
+			p = "/etc" + rest
+		}
+		return p
+	}
+	paths := &shell.Paths{Roots: []string{"/w/p"}, RealRoots: []string{"/mnt/p"}, Real: real}
+	for path, want := range map[string]bool{"/w/p/a.go": false, "/w/p/link/passwd": true, "/mnt/p/a.go": true, "/etc/passwd": true} {
+		if got := paths.Outside(path); got != want {
+			t.Errorf("%s: outside = %v, want %v", path, got, want)
+		}
 	}
 }

@@ -232,13 +232,13 @@ type bashRun struct {
 	call    *agent.Call
 	command *bashCommand
 	name    string
-	// inside is what the command may do inside the boundary; nil if it runs outside.
+	// inside lists what the command may do inside the boundary; nil if it runs outside.
 	inside *approval.Access
 	// shown is the content that the editor shows above the output.
 	shown []agent.Content
 	live  *toolkit.LiveOutput
 	exec  agent.Execution
-	// refused is what the boundary has refused to the command.
+	// refused lists what the boundary has refused to the command.
 	refused []approval.Refusal
 	// state is the file to which the shell writes its state when it ends.
 	state string
@@ -417,7 +417,7 @@ func (r *bashRun) result(out toolkit.BashOutput, last string, raw bashRaw) *agen
 		notes = append(notes, cut)
 	}
 	text = toolkit.JoinNotes(text, notes)
-	if note := r.sandboxNote(last != ""); note != "" {
+	if note := r.sandboxNote(out.Text, last != ""); note != "" {
 		note = "[" + note + "]"
 		text += "\n" + note
 		content = append(content, agent.TextContent{Text: note})
@@ -454,8 +454,8 @@ const killedCode = 137
 // maxAsked bounds what the user is asked to add to one command.
 const maxAsked = 20
 
-// sandboxNote explains why a command in the sandbox may have failed. It is empty if that is no question.
-func (r *bashRun) sandboxNote(failed bool) string {
+// sandboxNote says what the boundary has refused to a command, or that it may have: its output looks so, and nothing more is known.
+func (r *bashRun) sandboxNote(output string, failed bool) string {
 	if len(r.refused) > 0 {
 		var needs []string
 		for _, refusal := range r.refused {
@@ -463,7 +463,7 @@ func (r *bashRun) sandboxNote(failed bool) string {
 		}
 		return "The sandbox did not let the command " + strings.Join(needs, ", or ") + "."
 	}
-	if r.inside == nil || !failed {
+	if r.inside == nil || !failed || !denied().MatchString(output) && !unreachable().MatchString(output) {
 		return ""
 	}
 	return "The command ran in a sandbox: it can change files only in the workspace and the temporary directory, and reach only hosts that the user allows. If that made it fail, tell the user."

@@ -12,13 +12,16 @@ import (
 // denied matches a line on which a program says that the system has refused something.
 var denied = lazyregexp.New(`(?i)read-only file system|permission denied|operation not permitted|device or resource busy|\b(EROFS|EACCES|EPERM|EBUSY)\b`)
 
+// unreachable matches what programs say if there is no way to a host.
+var unreachable = lazyregexp.New(`(?i)could not resolve|name resolution|no such host|network is unreachable|no route to host|\b(ENOTFOUND|EAI_AGAIN|ENETUNREACH|EHOSTUNREACH)\b`)
+
 // Limits of a search for what was refused.
 const (
 	maxDeniedLines = 50
 	maxRefusals    = 5
 )
 
-// refusals returns what the boundary has refused to a command that failed, as far as its output and the proxy tell.
+// refusals returns what the boundary has refused to a command that failed, as far as its output and the proxy show.
 func (r *bashRun) refusals(output string) []approval.Refusal {
 	if r.inside == nil {
 		return nil
@@ -76,7 +79,6 @@ func pathsIn(line string) []string {
 	}
 	return paths
 }
-
 
 // egressRefusal begins the page that the proxy shows for a host that it refuses; a program may take it for a success.
 const egressRefusal = "gjc does not let this command reach "

@@ -1,0 +1,128 @@
+package approval
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gajae-code/gjc/agent/approval/shell"
+)
+
+// Gate decides on the effects of a session's calls: by the mode, the user's rules, the boundary, and earlier answers.
+type Gate struct {
+	Policy *Policy
+	Grants *Grants
+	Files  Files
+	// OS is the operating system: what [runtime.GOOS] is.
+	OS    string
+	Paths *shell.Paths
+}
+
+// Inquiry is an effect of a call and what is known about it.
+type Inquiry struct {
+	gate  *Gate
+	parts []part
+}
+
+// part is an effect on one path, or one command.
+type part struct {
+	effect Effect
+	scope  Scope
+	facts  Facts
+}
+
+// Inquire finds out what is to be known about an effect of a tool, now. display shortens a real path for people.
+func (g *Gate) Inquire(ctx context.Context, tool string, e *Effect, display func(path string) string) *Inquiry {
+	q := &Inquiry{gate: g}
+	for _, e := range e.Each() {
+		p := part{effect: e, scope: ScopeOf(ctx, tool, &e, g.Files, g.OS, g.Paths)}
+		p.scope.Outside = e.Path != "" && g.Paths.Outside(e.Path)
+		p.scope.Given = e.Path
+		p.facts = FactsOf(g.Policy, g.OS, tool, &e, &p.scope, g.Paths)
+		p.scope.Special = len(p.facts.Special) > 0
+		p.scope.Name = p.scope.Label(display)
+		q.parts = append(q.parts, p)
+	}
+	return q
+}
+
+// Permit adds the effect to a permit.
+func (q *Inquiry) Permit(l *Permit) {
+	for i := range q.parts {
+		l.Give(q.gate.Files, q.gate.Paths, &q.parts[i].effect, q.parts[i].scope.Path)
+	}
+}
+
+// Real returns where the effect's paths lead, behind all symbolic links.
+func (q *Inquiry) Real() []string {
+	paths := make([]string, len(q.parts))
+	for i := range q.parts {
+		paths[i] = q.parts[i].scope.Path
+	}
+	return paths
+}
+
+// Judgment is what becomes of an effect.
+type Judgment struct {
+	// Verdict is [Allow], [Ask] or [Deny].
+	Verdict Verdict
+	// Reason is why it is denied, for the model.
+	Reason string
+	// Inside says that the effect is to happen inside the boundary.
+	Inside bool
+	// Open are the parts that the user must decide on, and Special the reasons why they ask whatever the mode is.
+	Open    []*Scope
+	Special []string
+}
+
+// Judge decides on the effect. answered says that the user has allowed it.
+func (q *Inquiry) Judge(mode Mode, answered bool) Judgment {
+	j := Judgment{Verdict: Allow}
+	for i := range q.parts {
+		p := &q.parts[i]
+		v, why, inside := q.gate.judge(mode, p)
+		if v == Ask && answered {
+			v = Allow
+		}
+		j.Inside = j.Inside || inside
+		switch v {
+		case Deny:
+			return Judgment{Verdict: Deny, Reason: why}
+		case Ask:
+			j.Verdict = Ask
+			j.Open = append(j.Open, &p.scope)
+			j.Special = append(j.Special, p.facts.Special...)
+		default:
+		}
+	}
+	return j
+}
+
+// judge decides on one part by what is known before the user is asked.
+func (g *Gate) judge(mode Mode, p *part) (v Verdict, why string, inside bool) {
+	v, why = g.Policy.Judge(mode, &p.effect, &p.facts)
+	v, inside = g.Policy.unattended(v, &p.effect, &p.facts)
+	if v != Ask {
+		return v, why, inside
+	}
+	allowed, known := g.Grants.Lookup(&p.scope)
+	switch {
+	case !known:
+		return Ask, "", false
+	case !allowed:
+		return Deny, fmt.Sprintf("rejected by the user (always, for %s)", p.scope.Name), false
+	default:
+		v, inside = g.Policy.unattended(Allow, &p.effect, &p.facts)
+		return v, "", inside
+	}
+}
+
+// Answered reports whether an effect that the user has just allowed is to happen inside the boundary; always says that the answer
+// is remembered.
+func (q *Inquiry) Answered(always bool) (inside bool) {
+	p := q.gate.Policy
+	if len(q.parts) == 0 || !always && p.Boundary.Use != BoundaryRequire {
+		return false
+	}
+	_, inside = p.unattended(Allow, &q.parts[0].effect, new(Facts))
+	return inside
+}

@@ -1,0 +1,122 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent/approval"
+)
+
+// enclose makes the call's commands run inside the boundary, with what earlier answers have added.
+func (r *toolRun) enclose(ctx context.Context) {
+	s := r.turn.session
+	access := s.opts.Policy.Boundary.Access(ctx, s.paths())
+	r.permit.Enclose(s.grants.Wider(access, r.commandKey()))
+}
+
+// commandKey identifies the call's command in the user's answers: its line, and the directory that it runs in.
+func (r *toolRun) commandKey() approval.CommandKey {
+	for _, e := range r.plan.Effects {
+		if e.Action == approval.ActionCommand {
+			return approval.CommandKey{Line: e.Command, Dir: cmp.Or(e.Dir, r.turn.session.opts.Workspace.Cwd)}
+		}
+	}
+	return approval.CommandKey{}
+}
+
+// widen implements [Call.Widen].
+func (r *toolRun) widen(ctx context.Context, refused []approval.Refusal) (bool, error) {
+	s, access := r.turn.session, r.permit.Inside()
+	if access == nil || len(refused) == 0 || s.opts.Approver == nil {
+		return false, nil
+	}
+	var needs []string
+	for _, refusal := range refused {
+		needs = append(needs, refusal.Describe(s.opts.Workspace.Display))
+	}
+	always := "this command may " + strings.Join(needs, ", ")
+	together := s.opts.Policy.Boundary.Together(refused, s.paths())
+	if len(together) > 0 {
+		always = "commands in this workspace may reach " + strings.Join(together, ", ")
+	}
+	decision, err := r.consent(ctx, Consent{
+		Title: r.plan.Title, Text: "The sandbox refused it. It needs to " + strings.Join(needs, ", and to ") + ". Run it again with that?", Always: always,
+	})
+	if errors.Is(err, ErrCancelled) || err != nil {
+		return false, err
+	}
+	switch decision {
+	case AllowAlways:
+		if len(together) > 0 {
+			s.grants.Open(together)
+			for _, host := range together {
+				refused = append(refused, approval.Refusal{Host: host})
+			}
+		} else {
+			s.grants.Widen(r.commandKey(), refused)
+		}
+	case AllowOnce:
+	default:
+		return false, nil
+	}
+	r.permit.Enclose(access.Extend(refused))
+	return true, nil
+}
+
+// settle asks about files that the call's command has made inside the boundary and that programs run by themselves or believe. Those
+// that exist before a command are kept as they are; a new one cannot be prevented by its name. If the user does not want to keep them,
+// they get another name, under which no program looks for them. It returns a note for the model, or "".
+func (r *toolRun) settle(ctx context.Context) (note string, err error) {
+	s, before := r.turn.session, r.permit.Inside()
+	if before == nil {
+		return "", nil
+	}
+	now := s.opts.Policy.Boundary.Access(context.WithoutCancel(ctx), s.paths()) // also of a command that has been stopped
+	made := now.Made(before)
+	if len(made) == 0 || s.grants.Keeps(r.commandKey()) {
+		return "", nil
+	}
+	var names []string
+	for _, path := range made {
+		names = append(names, s.opts.Workspace.Display(path))
+	}
+	list := strings.Join(names, ", ")
+	decision := RejectOnce
+	if s.opts.Approver != nil {
+		decision, err = r.consent(ctx, Consent{
+			Title: "Keep " + list, Text: fmt.Sprintf("The command made %s. Programs run or follow what is there by themselves. Keep it?", list), Always: "what this command makes",
+		})
+	}
+	switch {
+	case decision == AllowAlways:
+		s.grants.Keep(r.commandKey())
+		return "", nil
+	case decision == AllowOnce:
+		return "", nil
+	case err != nil && !errors.Is(err, ErrCancelled):
+		return "", err
+	}
+	for i, path := range made {
+		aside, failed := setAside(path)
+		if failed != nil {
+			return fmt.Sprintf("[The command made %s, which the user does not want to keep; it could not be renamed: %v]", list, failed), err
+		}
+		names[i] += " is now " + s.opts.Workspace.Display(aside)
+	}
+	return fmt.Sprintf("[The command made files that programs run or follow by themselves. The user did not want to keep them: %s.]", strings.Join(names, ", ")), err
+}
+
+// setAside gives what a command has made a name that no program looks for. It removes nothing: the user may have made it meanwhile.
+func setAside(path string) (aside string, err error) {
+	for i := 1; ; i++ {
+		aside = fmt.Sprintf("%s.rejected-%d", path, i)
+		if _, err := os.Lstat(aside); errors.Is(err, fs.ErrNotExist) {
+			return aside, os.Rename(path, aside)
+		}
+	}
+}
