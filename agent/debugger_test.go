@@ -38,7 +38,7 @@ func TestApproval_Debugger(t *testing.T) {
 			"always is for the subject", approval.ModeDefault,
 			agent.Tools{debug("a", "app"), debug("b", "app"), debug("c", "other"), command},
 			[]agent.Decision{agent.AllowAlways, agent.RejectOnce, agent.RejectOnce},
-			[]string{"launches of app", "launches of other", "this exact command here"},
+			[]string{"launches of app", "launches of other", "app commands here"},
 			"a b",
 		},
 		{
@@ -59,7 +59,7 @@ func TestApproval_Debugger(t *testing.T) {
 			"a command's answer is no debugger's", approval.ModeDefault,
 			agent.Tools{command, debug("a", "app")},
 			[]agent.Decision{agent.AllowAlways, agent.RejectOnce},
-			[]string{"this exact command here", "launches of app"},
+			[]string{"app commands here", "launches of app"},
 			"cmd",
 		},
 	} {

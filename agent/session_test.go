@@ -381,7 +381,7 @@ func TestApproval(t *testing.T) {
 		{"allow once", agent.AllowOnce, nil, 2, 2, agent.StopEndTurn, "ran"},
 		{"allow always", agent.AllowAlways, nil, 2, 1, agent.StopEndTurn, "ran"},
 		{"reject once", agent.RejectOnce, nil, 0, 2, agent.StopEndTurn, "rejected by the user: cmd"},
-		{"reject always", agent.RejectAlways, nil, 0, 1, agent.StopEndTurn, "rejected by the user (always, for git status commands)"},
+		{"reject always", agent.RejectAlways, nil, 0, 1, agent.StopEndTurn, "rejected by the user (always, for git status commands here)"},
 		{"cancelled", agent.Cancelled, nil, 0, 1, agent.StopCancelled, "cancelled by the user"},
 		{"failed", agent.AllowOnce, errors.New("no answer"), 0, 2, agent.StopEndTurn, "asking for permission: no answer; the call did not run"},
 	}
@@ -396,7 +396,7 @@ func TestApproval(t *testing.T) {
 				if all := strings.Join(w.story(), "\n"); !strings.Contains(all, tt.text) {
 					t.Errorf("no %q in\n%s", tt.text, all)
 				}
-				if q := w.asked[0]; q.ToolCallID != "c1" || q.Always != "git status commands" || string(q.Input) != "{}" {
+				if q := w.asked[0]; q.ToolCallID != "c1" || q.Always != "git status commands here" || string(q.Input) != "{}" {
 					t.Errorf("question %+v", q)
 				}
 			}, twice...)

@@ -252,6 +252,10 @@ func (s *scan) home(home string) {
 	if home == "" {
 		return
 	}
+	// It is seen where a boundary has a directory of its own, such as /tmp, around it.
+	if real, err := filepath.EvalSymlinks(home); err == nil && innermost(real, s.access.Write) == 0 {
+		s.access.Keep = append(s.access.Keep, real)
+	}
 	for _, name := range homeSecrets {
 		s.add(&s.access.Hide, filepath.Join(home, name))
 	}

@@ -69,7 +69,7 @@ func TestBoundary_Access(t *testing.T) {
 	a := accessOf(t, b, base, pathsOf(at("home"), at("w")))
 	want := &Access{
 		Write: []string{"cache", "w", "w/.git"},
-		Keep:  []string{"w/.envrc", "w/.git/config", "w/.git/hooks", "w/.git/modules/a/b/config", "w/sub/.vscode/tasks.json"},
+		Keep:  []string{"home", "w/.envrc", "w/.git/config", "w/.git/hooks", "w/.git/modules/a/b/config", "w/sub/.vscode/tasks.json"},
 		Hide:  []string{"home/.bash_history", "home/.gjc", "home/.ssh", "w/.env", "w/.envrc", "w/sub/key.pem"},
 	}
 	if diff := cmp.Diff(want, a); diff != "" {

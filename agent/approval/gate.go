@@ -34,7 +34,7 @@ type part struct {
 func (g *Gate) Inquire(ctx context.Context, tool string, e *Effect, display func(path string) string) *Inquiry {
 	q := &Inquiry{gate: g}
 	for _, e := range e.Each() {
-		p := part{effect: e, scope: ScopeOf(ctx, tool, &e, g.Files, g.OS, g.Paths)}
+		p := part{effect: e, scope: ScopeOf(ctx, tool, &e, g.Files, g.OS, g.Paths, e.Action == ActionCommand && g.Policy.Boundary.holds())}
 		p.scope.Outside = e.Path != "" && g.Paths.Outside(e.Path)
 		p.scope.Given = e.Path
 		p.facts = FactsOf(g.Policy, g.OS, tool, &e, &p.scope, g.Paths)
@@ -100,7 +100,11 @@ func (q *Inquiry) Judge(mode Mode, answered bool) Judgment {
 // judge decides on one part by what is known before the user is asked.
 func (g *Gate) judge(mode Mode, p *part) (v Verdict, why string, inside bool) {
 	v, why = g.Policy.Judge(mode, &p.effect, &p.facts)
-	v, inside = g.Policy.unattended(v, &p.effect, &p.facts)
+	by := byMode
+	if p.facts.Rule == Allow {
+		by = byRule
+	}
+	v, inside = g.Policy.unattended(v, &p.effect, &p.facts, by)
 	if v != Ask {
 		return v, why, inside
 	}
@@ -111,7 +115,7 @@ func (g *Gate) judge(mode Mode, p *part) (v Verdict, why string, inside bool) {
 	case !allowed:
 		return Deny, fmt.Sprintf("rejected by the user (always, for %s)", p.scope.Name), false
 	default:
-		v, inside = g.Policy.unattended(Allow, &p.effect, &p.facts)
+		v, inside = g.Policy.unattended(Allow, &p.effect, &p.facts, byAnswer)
 		return v, "", inside
 	}
 }
@@ -123,6 +127,6 @@ func (q *Inquiry) Answered(always bool) (inside bool) {
 	if len(q.parts) == 0 || !always && p.Boundary.Use != BoundaryRequire {
 		return false
 	}
-	_, inside = p.unattended(Allow, &q.parts[0].effect, new(Facts))
+	_, inside = p.unattended(Allow, &q.parts[0].effect, new(Facts), byAnswer)
 	return inside
 }

@@ -17,8 +17,8 @@ import (
 type Scope struct {
 	action   Action
 	commands []commandScope
-	// command is what is known of the line.
-	command *shell.Command
+	// line is what is known of a command line.
+	line *shell.Line
 	// Special says that the effect asks whatever the mode is. An answer covers this one file, or this exact line.
 	Special bool
 	// subject and covers are the effect's, for [ActionDebug]; subject also for tools.
@@ -39,19 +39,17 @@ type Scope struct {
 }
 
 // ScopeOf returns the scope of one effect of a tool. Lines for the shell of the operating system called "windows" are
-// not taken apart: it does not read them as POSIX shells do.
-func ScopeOf(ctx context.Context, tool string, e *Effect, files Files, system string, paths *shell.Paths) Scope {
+// not taken apart: it does not read them as POSIX shells do. inside says that commands run inside the boundary.
+func ScopeOf(ctx context.Context, tool string, e *Effect, files Files, system string, paths *shell.Paths, inside bool) Scope {
 	s := Scope{action: e.Action, tool: tool, host: strings.TrimSuffix(strings.ToLower(e.Host), "."), subject: e.Subject, covers: e.Covers}
 	switch {
-	case e.Action == ActionCommand && system == "windows":
-		s.commands = wholeLine(e.Command)
 	case e.Action == ActionCommand:
 		dir := cmp.Or(e.Dir, paths.Roots[0])
 		s.dir = files.RealPath(dir)
-		s.command = shell.Analyze(e.Command, dir, paths)
-		if s.commands = commandScopes(e.Command); len(s.command.Risks) > 0 {
-			s.commands = wholeLine(e.Command)
+		if system != "windows" {
+			s.line = shell.Read(e.Command, dir, paths)
 		}
+		s.commands = commandScopes(e.Command, s.line, inside, func(name string) string { return remoteAddress(s.dir, paths, name) })
 	case e.Path != "":
 		s.Path = files.RealPath(e.Path)
 		s.dir = filepath.Dir(s.Path)
@@ -94,7 +92,7 @@ func (s *Scope) Label(display func(path string) string) string {
 			}
 			names = append(names, c.text)
 		}
-		return strings.Join(names, ", ") + " commands"
+		return strings.Join(names, ", ") + " commands here"
 	case s.action == ActionDebug && s.covers != "":
 		return s.covers
 	case s.action == ActionDebug:
@@ -143,12 +141,10 @@ type Grants struct {
 	forgotten int
 }
 
-// commandGrant is for a command. A yes to an exact line is for the directory in which it runs, and, if special is not set, for as long
-// as it does not ask whatever the mode is.
+// commandGrant is for a command. A yes holds in the directory in which the command ran, and, if it is not for an exact line, below.
 type commandGrant struct {
 	commandScope
 	dir     string
-	special bool
 	allowed bool
 }
 
@@ -201,7 +197,7 @@ func (g *Grants) lookupCommands(s *Scope) (allowed, known bool) {
 	for _, want := range line {
 		for i := len(g.commands) - 1; i >= 0; i-- {
 			have := g.commands[i]
-			if have.commandScope != want || have.allowed && want.whole && (have.dir != s.dir || s.Special && !have.special) {
+			if have.commandScope != want || have.allowed && have.dir != s.dir && (want.whole || !shell.Within(have.dir, s.dir)) {
 				continue
 			}
 			if !have.allowed {
@@ -288,7 +284,7 @@ func (g *Grants) Remember(s *Scope, allowed bool, asked int) {
 	switch {
 	case s.action == ActionCommand:
 		for _, c := range s.commands {
-			g.commands = append(g.commands, commandGrant{c, s.dir, s.Special, allowed})
+			g.commands = append(g.commands, commandGrant{c, s.dir, allowed})
 		}
 	case s.action == ActionDebug:
 		if g.subjects == nil {

@@ -34,9 +34,19 @@ type Facts struct {
 	onlyReads bool
 }
 
+// allower is what has allowed an effect without a question.
+type allower int
+
+const (
+	byMode allower = iota
+	byRule
+	byAnswer
+)
+
 // unattended returns the verdict on an effect that v allows without a question, and whether it happens inside the boundary: a
-// command that the user has not seen runs inside, or asks if there is no boundary and it is not known to only read.
-func (p *Policy) unattended(v Verdict, e *Effect, f *Facts) (Verdict, bool) {
+// command that the user has not seen runs inside. Without a boundary, one that is not known to only read needs a rule, or, if the user
+// wants no boundary, an earlier answer.
+func (p *Policy) unattended(v Verdict, e *Effect, f *Facts, by allower) (Verdict, bool) {
 	switch {
 	case e.Action != ActionCommand || v != Allow:
 		return v, false
@@ -44,7 +54,7 @@ func (p *Policy) unattended(v Verdict, e *Effect, f *Facts) (Verdict, bool) {
 		return Allow, true
 	case p.Boundary.Use == BoundaryRequire:
 		return Deny, false
-	case f.onlyReads:
+	case f.onlyReads || by == byRule || by == byAnswer && p.Boundary.Use != BoundaryAuto:
 		return Allow, false
 	default:
 		return Ask, false
@@ -116,10 +126,10 @@ func FactsOf(p *Policy, system, tool string, e *Effect, sc *Scope, paths *shell.
 			step.Action = "mcp" // its server says that it only reads
 		}
 	case e.Action == ActionCommand:
-		step.Line = e.Command
+		step.Line, step.Inside = e.Command, p.Boundary.holds()
 		if system != "windows" {
-			step.Command = sc.command
-			f.Special = sc.command.Risks
+			step.Command = sc.line
+			f.Special, f.onlyReads = sc.line.Notes, sc.line.Reads
 		}
 	case e.Path != "":
 		step.Path, step.Real = e.Path, sc.Path

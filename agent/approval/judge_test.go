@@ -54,151 +54,66 @@ func TestJudge(t *testing.T) {
 }
 
 func TestCommandScopes(t *testing.T) {
-	tests := []struct {
-		line string
-		want []string // "=" in front marks a whole line
-	}{
-		{"ls -la", []string{"ls"}},
-		{"git status --short", []string{"git status"}},
-		{"go test ./... 2>&1 | tail -5", []string{"go test", "tail"}},
-		{"go build && go vet ./... && go build .", []string{"go build", "go vet"}},
-		{"grep -rn 'a b' . > /dev/null", []string{"grep"}},
-		{"echo hi; pwd", []string{"echo", "pwd"}},
-		{"echo $HOME", []string{"echo"}},
-		{"sleep 1 &", []string{"sleep"}},
-		{"git -c alias.x='!sh' x", []string{"=git -c alias.x='!sh' x"}},
-		{"git", []string{"=git"}},
-		{"echo hi > file", []string{"=echo hi > file"}},
-		{"echo $(rm -rf /)", []string{"=echo $(rm -rf /)"}},
-		{"echo `id`", []string{"=echo `id`"}},
-		{"cat <(id)", []string{"=cat <(id)"}},
-		{"FOO=1 make", []string{"=FOO=1 make"}},
-		{"bash -c 'rm x'", []string{"=bash -c 'rm x'"}},
-		{"/bin/sh x", []string{"=/bin/sh x"}},
-		{"$CMD x", []string{"=$CMD x"}},
-		{"sudo ls", []string{"=sudo ls"}},
-		{"(ls)", []string{"=(ls)"}},
-		{"if true; then ls; fi", []string{"=if true; then ls; fi"}},
-		{"f() { ls; }; f", []string{"=f() { ls; }; f"}},
-		{"ls 'unclosed", []string{"=ls 'unclosed"}},
-		{"cat <<E\nx\nE", []string{"=cat <<E\nx\nE"}},
-		{"", []string{"="}},
-		// bash writes a file here; it only looks like the joining of two streams.
-		{"echo key >&keys", []string{"=echo key >&keys"}},
-		{"ls 2>&-", []string{"ls"}},
-		// dash ends the quote at its second mark and runs rm.
-		{`echo $'\' ; rm x #'`, []string{`=echo $'\' ; rm x #'`}},
-		{`echo $"a"`, []string{`=echo $"a"`}},
-		// zsh runs code in a glob's qualifiers.
-		{"ls *(e:id:)", []string{"=ls *(e:id:)"}},
-		{"echo ${HOME} $1 $?", []string{"echo"}},
-		{"echo ${x:-y}", []string{"=echo ${x:-y}"}},
-		{"echo ${x@P}", []string{"=echo ${x@P}"}},
-		{"echo ${x[1]}", []string{"=echo ${x[1]}"}},
-		// A name that the shell reads differently from how it stands there.
-		{`\sh -c id`, []string{`=\sh -c id`}},
-		{`s\h -c id`, []string{`=s\h -c id`}},
-		{"{sh,-c,id}", []string{"={sh,-c,id}"}},
-		{"/bin/s? -c id", []string{"=/bin/s? -c id"}},
-		{`git pu\sh`, []string{"git push"}},
-		{"git {push,x}", []string{"=git {push,x}"}},
-		{"./run.sh x", []string{"=./run.sh x"}},
-		{"~/bin/tool x", []string{"=~/bin/tool x"}},
-		// Programs that run others, by any name.
-		{"/usr/bin/git push", []string{"/usr/bin/git push"}},
-		{"/usr/bin/git -c alias.x='!sh' x", []string{"=/usr/bin/git -c alias.x='!sh' x"}},
-		{"python3.12 -c x", []string{"=python3.12 -c x"}},
-		{"/bin/SH -c id", []string{"=/bin/SH -c id"}},
-		{"sed s/a/b/e x", []string{"=sed s/a/b/e x"}},
-		{"fd -x rm", []string{"=fd -x rm"}},
-		{"alias ls=rm", []string{"=alias ls=rm"}},
-		{"noglob rm x", []string{"=noglob rm x"}},
-		{"uv run rm x", []string{"=uv run rm x"}},
-		{"npm exec rm", []string{"=npm exec rm"}},
-		{"npm run build", []string{"npm run build"}},
-		{"docker exec c rm x", []string{"=docker exec c rm x"}},
-		{"git rebase -x id", []string{"=git rebase -x id"}},
-		{"go run ./cmd/x", []string{"=go run ./cmd/x"}},
-		// What is asked for all day keeps a scope of some use.
-		{"go test ./... -run 'TestA|TestB' -count=1 -v", []string{"go test"}},
-		{"go build ./... && go vet ./agent/...", []string{"go build", "go vet"}},
-		{"git -C sub --no-pager log --oneline -5 --stat", []string{"git log"}},
-		{"git diff HEAD~1 -- a.go | head -50", []string{"git diff", "head"}},
-		{"git add -A && git commit -m 'a; b'", []string{"git add", "git commit"}},
-		{"npm test", []string{"npm test"}},
-		{"make -k all", []string{"make all"}},
-		{"cargo test --workspace", []string{"cargo test"}},
-		{"rg -n 'a.*b' src -g '*.go'", []string{"rg"}},
-		{"find . -name '*.go' -type f", []string{"find"}},
-		{"sed -n '1,20p' a.go", []string{"sed"}},
-		{"awk '{print $1}' a.txt", []string{"awk"}},
-		{"wc -l *.go", []string{"wc"}},
-		{"sort -rn -k2 src/*.txt | uniq -c", []string{"sort", "uniq"}},
-		{"NO_COLOR=1 go test .", []string{"go test"}},
-		// Options that run or write, in all spellings.
-		{"git log --output F", []string{"=git log --output F"}},
-		{"git log --outpu=F", []string{"=git log --outpu=F"}},
-		{"git push --force", []string{"=git push --force"}},
-		{"git push -uf origin main", []string{"=git push -uf origin main"}},
-		{"git push origin :main", []string{"=git push origin :main"}},
-		{"git push -u origin main", []string{"git push"}},
-		{"git push ./evil main", []string{"=git push ./evil main"}},
-		{"git fetch --upload-pac=./x origin", []string{"=git fetch --upload-pac=./x origin"}},
-		{"git branch -D x", []string{"=git branch -D x"}},
-		{"git config core.pager ./x", []string{"=git config core.pager ./x"}},
-		{"git remote add x y", []string{"=git remote add x y"}},
-		{"test -v 'a[$(id)]'", []string{"=test -v 'a[$(id)]'"}},
-		{"[ 'a[$(id)]' -eq 0 ]", []string{"=[ 'a[$(id)]' -eq 0 ]"}},
-		{"printf -v 'a[$(id)]' x", []string{"=printf -v 'a[$(id)]' x"}},
-		{"printf '%d' 'a[$(id)]'", []string{"=printf '%d' 'a[$(id)]'"}},
-		{"rg --pre ./x y", []string{"=rg --pre ./x y"}},
-		{"sort --compress-program=./x a", []string{"=sort --compress-program=./x a"}},
-		{"sort -uoOUT a", []string{"=sort -uoOUT a"}},
-		{"sort --outp=OUT a", []string{"=sort --outp=OUT a"}},
-		{"sort *", []string{"=sort *"}}, // a file may be called -oOUT
-		{"sort {-o,OUT}", []string{"=sort {-o,OUT}"}},
-		{"sort $X", []string{"=sort $X"}},
-		{"uniq a OUT", []string{"=uniq a OUT"}},
-		{"uniq a*", []string{"=uniq a*"}},
-		{"curl -soF file:///x", []string{"=curl -soF file:///x"}},
-		{"go vet -vettool=./x .", []string{"=go vet -vettool=./x ."}},
-		{"go vet --vettool ./x .", []string{"=go vet --vettool ./x ."}},
-		{"go test -exec ./x .", []string{"=go test -exec ./x ."}},
-		{"go test -coverprofile=F .", []string{"=go test -coverprofile=F ."}},
-		{"go test . -args -test.cpuprofile=F", []string{"=go test . -args -test.cpuprofile=F"}},
-		{"go build -o F .", []string{"=go build -o F ."}},
-		{"go env -w A=b", []string{"=go env -w A=b"}},
-		{"npm test --script-shell=./x", []string{"=npm test --script-shell=./x"}},
-		{"make SHELL=./x", []string{"=make SHELL=./x"}},
-		{"make -f x", []string{"=make -f x"}},
-		{"kubectl get --kubeconfig=x pods", []string{"=kubectl get --kubeconfig=x pods"}},
-		{"xxd -r a F", []string{"=xxd -r a F"}},
-		{"xxd a F", []string{"=xxd a F"}},
-		{"find . -fprint F", []string{"=find . -fprint F"}},
-		{"find . -delete", []string{"=find . -delete"}},
-		{"sed -n '1!e id' a", []string{"=sed -n '1!e id' a"}},
-		{"sed 's/a/b/w F' a", []string{"=sed 's/a/b/w F' a"}},
-		{"awk '{print > $1}' a", []string{"=awk '{print > $1}' a"}},
-		{"awk 'BEGIN{c=\"id\";c|getline}'", []string{"=awk 'BEGIN{c=\"id\";c|getline}'"}},
-		{"tree -o F", []string{"=tree -o F"}},
-		{"cp --target=D a", []string{"=cp --target=D a"}},
-		{"PATH=1 ls", []string{"=PATH=1 ls"}},
-		{"MAKEFILES=x make", []string{"=MAKEFILES=x make"}},
-		{"XDG_CONFIG_HOME=. git status", []string{"=XDG_CONFIG_HOME=. git status"}},
-		{"./ls", []string{"=./ls"}},
-		{"ls; [[ 'a[$(id)]' -eq 0 ]]", []string{"=ls; [[ 'a[$(id)]' -eq 0 ]]"}},
-		{"ls $x['b[$(id)]']", []string{"=ls $x['b[$(id)]']"}},
-	}
-	for _, tt := range tests {
+	remote := func(name string) string { return map[string]string{"origin": "https://git.example.com/a"}[name] }
+	for line, want := range map[string][]string{ // "=" in front marks a whole line
+		"ls -la":                               {"ls"},
+		"git status --short":                   {"git status"},
+		"go test ./... 2>&1 | tail -5":         {"go test", "tail"},
+		"go build && go vet ./... && go build": {"go build", "go vet"},
+		"npm run build -- --prod":              {"npm run build"},
+		"npm test":                             {"npm test"},
+		"make -k all":                          {"make"},
+		"./run.sh x":                           {"./run.sh"},
+		"NO_COLOR=1 go test .":                 {"go test"},
+		"bash -c 'rm x'":                       {"bash", "rm"},
+		"git push -u origin main":              {"git push origin (https://git.example.com/a)"},
+		"git fetch origin":                     {"git fetch origin (https://git.example.com/a)"},
+		// What goes elsewhere, or has the first words of a command not say what it does.
+		"git push":                           {"="},
+		"git push vendor HEAD:x":             {"="},
+		"git push ./evil main":               {"="},
+		"git push --force origin main":       {"="},
+		"git push origin :main":              {"="},
+		"git push origin +main":              {"="},
+		"git push --receive-pack=./x origin": {"="},
+		"git -C sub status":                  {"="},
+		"git":                                {"="},
+		"echo hi > file":                     {"="},
+		"echo $(rm -rf /)":                   {"="},
+		"cat <(id)":                          {"="},
+		"LD_PRELOAD=./x make":                {"="},
+		"$CMD x":                             {"="},
+		"rm -rf $B":                          {"="},
+		"wc -l *.go":                         {"wc"},
+		"(ls)":                               {"="},
+		"if true; then ls; fi":               {"="},
+		"f() { ls; }; f":                     {"="},
+		"ls 'unclosed":                       {"="},
+		"":                                   {"="},
+		"echo key >&keys":                    {"="},
+		`echo $'\' ; rm x #'`:                {"="},
+		"ls *(e:id:)":                        {"="},
+		`\sh -c id`:                          {"="},
+		"{sh,-c,id}":                         {"="},
+		"/bin/s? -c id":                      {"="},
+	} {
+		if want[0] == "=" {
+			want = []string{"=" + line}
+		}
+		known := shell.Read(line, "/w", testPaths)
 		var got []string
-		for _, s := range commandScopes(tt.line) {
+		for _, s := range commandScopes(line, known, true, remote) {
 			if s.whole {
 				s.text = "=" + s.text
 			}
 			got = append(got, s.text)
 		}
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", tt.line, diff)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", line, diff)
+		}
+		// Outside of the boundary an answer is for the line alone.
+		if got := commandScopes(line, known, false, remote); len(got) != 1 || !got[0].whole || got[0].text != line {
+			t.Errorf("%q outside: %v", line, got)
 		}
 	}
 }
@@ -207,7 +122,7 @@ func TestGrants(t *testing.T) {
 	var g Grants
 	command := func(line string) *Effect { return &Effect{Action: ActionCommand, Command: line} }
 	scoped := func(tool string, e *Effect) *Scope {
-		s := ScopeOf(t.Context(), tool, e, links{}, "linux", testPaths)
+		s := ScopeOf(t.Context(), tool, e, links{}, "linux", testPaths, true)
 		return &s
 	}
 	check := func(e *Effect, want string) {
@@ -224,8 +139,8 @@ func TestGrants(t *testing.T) {
 	check(command("git status && git push"), "false false")
 	check(command("git statusx"), "false false")
 	check(command("git status; $(git push)"), "false false")
-	g.Remember(scoped("bash", command("git push origin")), false, 0)
-	check(command("git status && git push"), "false true")
+	g.Remember(scoped("bash", command("git commit -m x")), false, 0)
+	check(command("git status && git commit"), "false true")
 	g.Remember(scoped("bash", command("cat > out")), true, 0)
 	check(command("cat > out"), "true true")
 	check(command("cat > other"), "false false")
@@ -268,7 +183,7 @@ func (l links) RealPath(path string) string {
 func TestGrants_Places(t *testing.T) {
 	files := links{"/lib/": "", "/other/link": "/secret", "/w/p/note": "/etc/note"}
 	scoped := func(a Action, path string) *Scope {
-		s := ScopeOf(t.Context(), "read", &Effect{Action: a, Path: path}, files, "linux", testPaths)
+		s := ScopeOf(t.Context(), "read", &Effect{Action: a, Path: path}, files, "linux", testPaths, true)
 		return &s
 	}
 	display := func(path string) string { return path }
@@ -302,7 +217,7 @@ func TestGrants_Places(t *testing.T) {
 // cmd.exe knows no single quotes: what a POSIX shell takes for one word are three commands there.
 func TestScope_Windows(t *testing.T) {
 	e := &Effect{Action: ActionCommand, Command: "git status '& del x &'"}
-	s := ScopeOf(t.Context(), "bash", e, links{}, "windows", testPaths)
+	s := ScopeOf(t.Context(), "bash", e, links{}, "windows", testPaths, true)
 	if got := s.Label(func(path string) string { return path }); got != "this exact command here" {
 		t.Errorf("an answer to %q covers %s", e.Command, got)
 	}

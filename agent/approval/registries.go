@@ -54,6 +54,36 @@ func (b *Boundary) Together(refused []Refusal, paths *shell.Paths) []string {
 
 // remotes returns the hosts of a repository's remotes that are reached by HTTP.
 func remotes(root string) []string {
+	var hosts []string
+	for _, address := range remoteAddresses(root) {
+		_, rest, ok := strings.Cut(address, "://")
+		if !ok {
+			continue
+		}
+		rest, _, _ = strings.Cut(rest, "/")
+		rest = rest[strings.LastIndexByte(rest, '@')+1:]
+		if host, _, _ := strings.Cut(rest, ":"); host != "" {
+			hosts = append(hosts, strings.ToLower(host))
+		}
+	}
+	return hosts
+}
+
+// remoteAddress returns the address of a remote of the repository that a directory of a root is in; empty if there is none, or if
+// that is not the root's own.
+func remoteAddress(dir string, paths *shell.Paths, name string) string {
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return remoteAddresses(dir)[name]
+		}
+		if dir == filepath.Dir(dir) || slices.Contains(paths.RealRoots, dir) {
+			return ""
+		}
+	}
+}
+
+// remoteAddresses returns the addresses of a repository's remotes, by name: the last one that its own configuration has.
+func remoteAddresses(root string) map[string]string {
 	dir, common := gitDirectories(filepath.Join(root, ".git"))
 	if common != "" {
 		dir = common
@@ -62,22 +92,21 @@ func remotes(root string) []string {
 	if dir == "" || err != nil {
 		return nil
 	}
-	var hosts []string
+	addresses := make(map[string]string)
+	remote := ""
 	for line := range strings.Lines(string(data)) {
-		name, address, ok := strings.Cut(strings.TrimSpace(line), "=")
-		if !ok || strings.TrimSpace(name) != "url" {
+		line = strings.TrimSpace(line)
+		if section, ok := strings.CutPrefix(line, "["); ok {
+			name, _ := strings.CutPrefix(section, `remote "`)
+			if remote, ok = strings.CutSuffix(name, `"]`); !ok || name == section {
+				remote = ""
+			}
 			continue
 		}
-		_, rest, ok := strings.Cut(strings.TrimSpace(address), "://")
-		if !ok {
-			continue
-		}
-		rest, _, _ = strings.Cut(rest, "/")
-		rest = rest[strings.LastIndexByte(rest, '@')+1:]
-		host, _, _ := strings.Cut(rest, ":")
-		if host != "" {
-			hosts = append(hosts, strings.ToLower(host))
+		key, value, ok := strings.Cut(line, "=")
+		if key = strings.ToLower(strings.TrimSpace(key)); ok && remote != "" && (key == "url" || key == "pushurl") {
+			addresses[remote] = strings.TrimSpace(value)
 		}
 	}
-	return hosts
+	return addresses
 }

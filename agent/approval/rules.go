@@ -3,6 +3,7 @@ package approval
 import (
 	"errors"
 	"fmt"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -88,9 +89,10 @@ type Step struct {
 	Tool, Action string
 	// Path is absolute, of a step on a file; Real is the same behind its links.
 	Path, Real string
-	// Line is the command line, Command what is known of it.
+	// Line is the command line, and Command what is known of it. Inside says that it runs inside the boundary.
 	Line    string
-	Command *shell.Command
+	Command *shell.Line
+	Inside  bool
 	// Host is where a step on the network goes.
 	Host string
 	// Special says that the step asks whatever the mode is. A rule that allows a kind of steps does not cover it; one that names
@@ -112,11 +114,9 @@ func (rules Rules) Judge(s *Step, paths *shell.Paths) (Verdict, string) {
 			verdict, by = v, text
 		}
 	}
-	left := -1
-	var covered []bool
+	var covered []bool // the commands of a line for which a rule allows
 	if s.Command != nil {
-		covered = make([]bool, len(s.Command.Calls))
-		left = len(covered)
+		covered = make([]bool, len(s.Command.Commands))
 	}
 	for i := range rules {
 		r := &rules[i]
@@ -134,19 +134,20 @@ func (rules Rules) Judge(s *Step, paths *shell.Paths) (Verdict, string) {
 		case s.Line != "" && sameLine(r.about, s.Line):
 			take(r.Verdict, r.Text)
 		case s.Command != nil && r.Verdict != Allow:
-			for _, words := range s.Command.Runs {
-				if reaches(words, r.about) {
+			for _, c := range s.Command.Commands {
+				switch reaches(c.Words, r.about) {
+				case surely:
 					take(r.Verdict, r.Text)
+				case perhaps:
+					take(Ask, r.Text)
+				default:
 				}
 			}
 		case s.Command != nil:
-			for j, args := range s.Command.Calls {
-				if !covered[j] && r.covers(args) {
-					covered[j] = true
-					left--
-				}
+			for j, c := range s.Command.Commands {
+				covered[j] = covered[j] || r.covers(c.Words, s)
 			}
-			if left == 0 && len(covered) > 0 && !s.Special && s.Command.Plain {
+			if s.Command.Flat && len(covered) > 0 && !slices.Contains(covered, false) && (s.Inside || !s.Special && !s.Command.Assigns) {
 				take(Allow, r.Text)
 			}
 		case s.Host != "":
@@ -176,12 +177,13 @@ func (r *Rule) names(s *Step) bool {
 	return ok
 }
 
-// forbidsChange reports whether a rule that does not allow is about the changes of files that a command line is known to make.
+// forbidsChange reports whether a rule that does not allow is about files that a command line is seen to change. Inside the boundary the
+// rule holds for all others, too: see [Access].
 func (r *Rule) forbidsChange(s *Step, paths *shell.Paths) bool {
 	if r.Verdict == Allow || s.Command == nil || r.name != "edit" {
 		return false
 	}
-	for _, path := range s.Command.Changed {
+	for _, path := range s.Command.Written(paths) {
 		if r.about == "" || r.matchPath(path, paths) || r.matchPath(paths.Resolve(path), paths) {
 			return true
 		}
@@ -198,60 +200,88 @@ func sameLine(about, line string) bool {
 	return slices.Equal(strings.Fields(about), strings.Fields(line))
 }
 
-// covers reports whether a rule that allows is for a command: it begins with the rule's words, and what comes behind them neither
-// runs nor writes anything else, as far as the program is known.
-func (r *Rule) covers(args []shell.Arg) bool {
-	given := args
-	for {
-		words := make([]string, len(args))
-		for i, arg := range args {
-			if arg.Known {
-				words[i] = arg.Text
-			}
-		}
-		if beginsWith(words, r.about) {
-			o, named, ok := shell.SafeCommand(args)
-			if !ok {
-				return true // what the user says of a program that nothing is known of, holds
-			}
-			from := named
-			for i, w := range patternWords(r.about) {
-				if i == from && w == words[i] {
-					from++ // the rule has it itself
-				}
-			}
-			return o.Allow(args[from:])
-		}
-		if args = shell.GitGlobal(given); len(args) == len(given) {
+// covers reports whether a rule that allows is for a command: it begins with the rule's words. Outside the boundary no option and no other
+// command may follow, because they can do anything, unless the rule ends with "*", names a program by its path, or the line is known to
+// only read.
+func (r *Rule) covers(words []shell.Word, s *Step) bool {
+	want := patternWords(r.about)
+	if len(want) > len(words) {
+		return false
+	}
+	for i, w := range want {
+		if !words[i].Static || !matchWord(w, words[i].Text) {
 			return false
 		}
-		given = args
 	}
+	if s.Inside || s.Command.Reads || strings.Contains(want[0], "/") || strings.HasSuffix(r.about, " *") || strings.HasSuffix(r.about, ":*") {
+		return true
+	}
+	if len(words) > len(want) && shell.Launches(words[0].Text) {
+		return false
+	}
+	return !slices.ContainsFunc(words[len(want):], func(w shell.Word) bool {
+		return !w.Static || strings.HasPrefix(w.Text, "-") || strings.Contains(w.Text, "=")
+	})
 }
 
-// reaches reports whether a rule that does not allow is for a command. Options may stand between the words of it, with their
-// values.
-func reaches(words []string, pattern string) bool {
-	return beginsWith(words, pattern) || reachesWords(words, patternWords(pattern), 0)
+// certainty says whether a rule that does not allow is for a command.
+type certainty int
+
+const (
+	never certainty = iota
+	perhaps
+	surely
+)
+
+// reaches reports whether a rule that does not allow is for a command, or for one that the command runs: env, xargs and the like have it
+// among their words. Options may stand between the words of it, with their values; a word may be shorter than the rule's, because programs
+// take abbreviations.
+func reaches(words []shell.Word, pattern string) certainty {
+	want := patternWords(pattern)
+	found := never
+	for i := range words {
+		if i == 1 && shell.Quotes(words[0].Text) {
+			break // the rest is text
+		}
+		found = max(found, reachesFrom(words[i:], want, 0))
+	}
+	return found
 }
 
-func reachesWords(words, want []string, at int) bool {
+func reachesFrom(words []shell.Word, want []string, at int) certainty {
 	switch {
 	case len(want) == 0:
-		return at > 0
+		return surely
 	case len(words) == 0:
-		return false
-	case matchWord(want[0], words[0]) && reachesWords(words[1:], want[1:], at+1):
-		return true
-	case at == 0: // the program
-		return false
-	case strings.HasPrefix(want[0], "-"):
-		return reachesWords(words[1:], want, at)
-	case !strings.HasPrefix(words[0], "-"):
-		return false
-	default:
-		return reachesWords(words[1:], want, at) || len(words) > 1 && reachesWords(words[2:], want, at)
+		return never
 	}
+	found, word := never, words[0]
+	switch {
+	case !word.Static:
+		if at > 0 || word.Text == "" || strings.HasPrefix(want[0], path.Base(word.Text)) {
+			found = min(perhaps, reachesFrom(words[1:], want[1:], at+1))
+		}
+	case at == 0 && matchWord(want[0], path.Base(word.Text)), at > 0 && (matchWord(want[0], word.Text) || abbreviates(word.Text, want[0])):
+		found = reachesFrom(words[1:], want[1:], at+1)
+	}
+	if at == 0 || found == surely {
+		return found
+	}
+	if strings.HasPrefix(want[0], "-") {
+		return max(found, reachesFrom(words[1:], want, at))
+	}
+	if strings.HasPrefix(word.Text, "-") {
+		found = max(found, reachesFrom(words[1:], want, at))
+		if len(words) > 1 {
+			found = max(found, reachesFrom(words[2:], want, at))
+		}
+	}
+	return found
+}
+
+// abbreviates reports whether a program may take a word for a longer one.
+func abbreviates(word, long string) bool {
+	return len(word) >= 3 && strings.HasPrefix(long, word)
 }
 
 func matchWord(want, word string) bool {
@@ -264,21 +294,6 @@ func patternWords(pattern string) []string {
 		want = want[:len(want)-1]
 	}
 	return want
-}
-
-// beginsWith reports whether the words of a command begin with those of a pattern. "*" stands for any part of a word; at the end
-// of a pattern, alone, for any further words, which is so anyway.
-func beginsWith(words []string, pattern string) bool {
-	want := patternWords(pattern)
-	if len(want) > len(words) {
-		return false
-	}
-	for i, w := range want {
-		if !matchWord(w, words[i]) {
-			return false
-		}
-	}
-	return true
 }
 
 // glob matches "*" with any characters.

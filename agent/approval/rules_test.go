@@ -12,8 +12,13 @@ import (
 func TestRules_Judge(t *testing.T) {
 	paths := &shell.Paths{Roots: []string{"/w", "/more"}, Home: "/home/u", Own: []string{"/home/u/.gjc/agent"}}
 	command := func(line string) approval.Step {
-		c := shell.Analyze(line, "/w", paths)
-		return approval.Step{Tool: "bash", Action: "bash", Line: line, Command: c, Special: len(c.Risks) > 0}
+		c := shell.Read(line, "/w", paths)
+		return approval.Step{Tool: "bash", Action: "bash", Line: line, Command: c, Special: len(c.Notes) > 0}
+	}
+	inside := func(line string) approval.Step {
+		step := command(line)
+		step.Inside = true
+		return step
 	}
 	file := func(tool, action, path string) approval.Step {
 		special := paths.Protected(path) != ""
@@ -46,8 +51,17 @@ func TestRules_Judge(t *testing.T) {
 		{"bash(sudo make)", "", "", command("sudo  make"), allow},
 		{"bash(npm run test*)", "", "", command("npm run test:unit"), allow},
 		{"bash(git statusx)", "", "", command("git status"), un},
+		// Inside the boundary, the first words are enough.
+		{"bash(go test)", "", "", inside("go test -run X -exec ./x ./..."), allow},
+		{"bash(sudo)", "", "", inside("sudo make"), allow},
+		{"bash(go test)", "", "", inside("go test > a"), un},
+		{"bash(go test)", "", "", inside("go test; $(make)"), un},
+		{"bash(go test)", "", "", command("go test -exec ./x"), un},
+		{"bash(go test)", "", "", command("go test ./..."), allow},
+		{"bash(go test *)", "", "", command("go test -run X ./..."), allow},
 		// A rule that allows is for what provably runs just that.
-		{"bash(ls)", "", "", command("ls -la *.go"), allow},
+		{"bash(ls)", "", "", command("ls -la *.go"), un},
+		{"bash(ls *)", "", "", command("ls -la *.go"), allow},
 		{"bash(ls)", "", "", command("ls; [[ 'a[$(touch x)]' -eq 0 ]]"), un},
 		{"bash(ls)", "", "", command("ls; [[ a -eq 0 ]]"), un},
 		{"bash(ls)", "", "", command("x='a[$(touch x)]'; ls $((x))"), un},
@@ -69,14 +83,18 @@ func TestRules_Judge(t *testing.T) {
 		{"bash(rg)", "", "", command("rg --pre ./x y"), un},
 		{"bash(sort -o out.txt)", "", "", command("sort -o out.txt a"), allow},
 		{"bash(git log)", "", "", command("git log --output F"), un},
-		{"bash(git log)", "", "", command("git -C sub --no-pager log -5"), allow},
+		{"bash(git log)", "", "", command("git -C sub --no-pager log -5"), un},
+		{"bash(git log)", "", "", command("git log -5"), allow},
 		{"bash(git status)", "", "", command("GIT_TRACE=/w/F git status"), un},
 		{"bash(xargs)", "", "", command("ls | xargs rm"), un},
-		{"bash(xargs) bash(ls) bash(wc)", "", "", command("ls | xargs wc -l"), allow},
+		{"bash(xargs) bash(ls)", "", "", command("ls | xargs rm"), un},
+		{"bash(xargs) bash(ls)", "", "", inside("ls | xargs wc -l"), allow},
 		{"bash(xargs) bash(ls)", "", "", command("echo x | xargs ./ls"), un},
-		{"bash(bash) bash(ls)", "", "", command("bash -c 'ls'"), allow},
+		{"bash(bash) bash(ls)", "", "", command("bash -c 'ls'"), un},
+		{"bash(bash) bash(ls *)", "", "", inside("bash -c 'ls -l'"), allow},
+		{"bash(bash) bash(ls)", "", "", inside("bash -c 'make -k'"), un},
 		{"bash(bash) bash(ls)", "", "", command("bash -c 'ls > x'"), un},
-		{"bash(env) bash(ls)", "", "", command("env CI=1 ls"), allow},
+		{"bash(env) bash(ls)", "", "", command("env CI=1 ls"), un},
 		{"bash(env) bash(make)", "", "", command("env NOT_KNOWN=1 make"), un},
 		{"bash(./run.sh)", "", "", command("./run.sh --anything"), allow},
 		{"bash(sudo -n ls)", "", "", command("sudo   -n ls"), allow},

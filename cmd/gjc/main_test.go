@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
+	"github.com/gajae-code/gjc/internal/sandbox"
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 		runFakeLanguageServer(os.Args[2])
 		return
 	}
-	if len(os.Args) == 2 && os.Args[1] == guardCommand {
+	if len(os.Args) == 2 && os.Args[1] == guardCommand || len(os.Args) > 1 && os.Args[1] == sandbox.Command {
 		os.Exit(run())
 	}
 	if os.Getenv(asGJC) != "" {

@@ -400,16 +400,16 @@ func TestBashPlan_JudgesTheLine(t *testing.T) {
 		"! rm -rf /elsewhere": true, "export PATH=./x; ls": true, "coproc sudo ls": true, "sudo ls": true,
 	} {
 		e := toolstest.MustPlan(t, w, "bash", toolstest.Input{"command": line, "env": map[string]string{"CI": "1"}}).Effects[0]
-		c := shell.Analyze(e.Command, w.Dir, &shell.Paths{Roots: []string{w.Dir}, Home: "/home/u"})
-		if (len(c.Risks) > 0) != risky {
-			t.Errorf("%s: %q", line, c.Risks)
+		c := shell.Read(e.Command, w.Dir, &shell.Paths{Roots: []string{w.Dir}, Home: "/home/u"})
+		if (len(c.Notes) > 0) != risky {
+			t.Errorf("%s: %q", line, c.Notes)
 		}
 	}
 	for name, risky := range map[string]bool{"CI": false, "LD_PRELOAD": true, "PATH": true} {
 		e := toolstest.MustPlan(t, w, "bash", toolstest.Input{"command": "ls", "env": map[string]string{name: "1"}}).Effects[0]
-		c := shell.Analyze(e.Command, w.Dir, &shell.Paths{Roots: []string{w.Dir}, Home: "/home/u"})
-		if (len(c.Risks) > 0) != risky {
-			t.Errorf("%s: %q", name, c.Risks)
+		c := shell.Read(e.Command, w.Dir, &shell.Paths{Roots: []string{w.Dir}, Home: "/home/u"})
+		if (len(c.Notes) > 0) != risky {
+			t.Errorf("%s: %q", name, c.Notes)
 		}
 	}
 }
