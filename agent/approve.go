@@ -125,6 +125,11 @@ func (r *toolRun) approveEffect(ctx context.Context, e *approval.Effect, answere
 	}
 }
 
+// answer returns how a decision is remembered.
+func (s *Session) answer(d Decision, asked int) approval.Answer {
+	return approval.Answer{Allowed: d != RejectAlways, Workspace: d == AllowWorkspace, When: s.opts.Clock(), Asked: asked}
+}
+
 // ask waits until the session may ask the user a question, because some editors hang on two questions at once. The caller must call
 // done.
 func (s *Session) ask(ctx context.Context) (done func(), err error) {
@@ -169,7 +174,7 @@ func (r *toolRun) question(ctx context.Context, e *approval.Effect, j *approval.
 	decision, err := s.opts.Approver.Approve(ctx, Question{
 		// The user must see the whole action: only the unchanged text around a change is cut.
 		ToolCallID: r.call.ID, Title: text.VisibleLine(shown), Kind: kind, Input: r.call.Input,
-		Content: content, Locations: r.plan.Locations, Always: always,
+		Content: content, Locations: r.plan.Locations, Always: always, Once: s.opts.Policy.Once(e), Workspace: s.grants.Keeper != nil,
 	})
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
@@ -177,14 +182,16 @@ func (r *toolRun) question(ctx context.Context, e *approval.Effect, j *approval.
 	if err != nil {
 		return false, fmt.Errorf("asking for permission: %w; the call did not run", err)
 	}
-	if decision == AllowAlways || decision == RejectAlways {
+	if decision == AllowAlways || decision == AllowWorkspace || decision == RejectAlways {
 		for _, sc := range j.Open {
-			s.grants.Remember(sc, decision == AllowAlways, asked)
+			if err := s.grants.Remember(ctx, sc, s.answer(decision, asked)); err != nil {
+				return false, fmt.Errorf("keeping the answer: %w; the call did not run", err)
+			}
 		}
 	}
 	switch decision {
-	case AllowOnce, AllowAlways:
-		return decision == AllowAlways, nil
+	case AllowOnce, AllowAlways, AllowWorkspace:
+		return decision != AllowOnce, nil
 	case Cancelled:
 		r.turn.Cancel()
 		return false, ErrCancelled
@@ -201,6 +208,8 @@ type Consent struct {
 	Text string
 	// Always says what an "always" answer covers.
 	Always string
+	// Workspace offers to keep such an answer for the workspace.
+	Workspace bool
 	// Needed is called after the previous questions are answered, because their answers may have settled this one. Optional.
 	Needed func() bool
 }
@@ -219,7 +228,7 @@ func (r *toolRun) consent(ctx context.Context, c Consent) (Decision, error) {
 	hide := s.opts.Secrets.Hide
 	decision, err := s.opts.Approver.Approve(ctx, Question{
 		ToolCallID: r.call.ID, Title: hide(c.Title), Kind: r.tool.Spec().Kind, Input: r.call.Input,
-		Content: []Content{TextContent{hide(c.Text)}}, Always: hide(c.Always),
+		Content: []Content{TextContent{hide(c.Text)}}, Always: hide(c.Always), Workspace: c.Workspace && s.grants.Keeper != nil,
 	})
 	switch {
 	case ctx.Err() != nil:

@@ -45,20 +45,23 @@ func (r *toolRun) widen(ctx context.Context, refused []approval.Refusal) (bool, 
 		always = "commands in this workspace may reach " + strings.Join(together, ", ")
 	}
 	decision, err := r.consent(ctx, Consent{
-		Title: r.plan.Title, Text: "The sandbox refused it. It needs to " + strings.Join(needs, ", and to ") + ". Run it again with that?", Always: always,
+		Title: r.plan.Title, Text: "The sandbox refused it. It needs to " + strings.Join(needs, ", and to ") + ". Run it again with that?", Always: always, Workspace: true,
 	})
 	if errors.Is(err, ErrCancelled) || err != nil {
 		return false, err
 	}
 	switch decision {
-	case AllowAlways:
+	case AllowAlways, AllowWorkspace:
+		answer := s.answer(decision, 0)
 		if len(together) > 0 {
-			s.grants.Open(together)
+			if err := s.grants.Open(ctx, together, always, answer); err != nil {
+				return false, err
+			}
 			for _, host := range together {
 				refused = append(refused, approval.Refusal{Host: host})
 			}
-		} else {
-			s.grants.Widen(r.commandKey(), refused)
+		} else if err := s.grants.Widen(ctx, r.commandKey(), refused, always, answer); err != nil {
+			return false, err
 		}
 	case AllowOnce:
 	default:
@@ -89,13 +92,12 @@ func (r *toolRun) settle(ctx context.Context) (note string, err error) {
 	decision := RejectOnce
 	if s.opts.Approver != nil {
 		decision, err = r.consent(ctx, Consent{
-			Title: "Keep " + list, Text: fmt.Sprintf("The command made %s. Programs run or follow what is there by themselves. Keep it?", list), Always: "what this command makes",
+			Title: "Keep " + list, Text: fmt.Sprintf("The command made %s. Programs run or follow what is there by themselves. Keep it?", list), Always: "what this command makes", Workspace: true,
 		})
 	}
 	switch {
-	case decision == AllowAlways:
-		s.grants.Keep(r.commandKey())
-		return "", nil
+	case decision == AllowAlways || decision == AllowWorkspace:
+		return "", s.grants.Keep(ctx, r.commandKey(), s.answer(decision, 0))
 	case decision == AllowOnce:
 		return "", nil
 	case err != nil && !errors.Is(err, ErrCancelled):

@@ -226,8 +226,12 @@ type Question struct {
 	Input     jsonx.Raw
 	Content   []Content
 	Locations []Location
-	// Always describes what an "always" answer covers, for the option's label: "git status commands".
+	// Always describes what an "always" answer covers, for the option's label: "git status commands here". Once says that the
+	// user can allow it for this once only.
 	Always string
+	Once   bool
+	// Workspace offers an "always" answer that is kept for the workspace.
+	Workspace bool
 }
 
 // Decision is a user's answer to a [Question].
@@ -239,6 +243,8 @@ const (
 	RejectAlways
 	AllowOnce
 	AllowAlways
+	// AllowWorkspace is [AllowAlways], also for later sessions in the workspace.
+	AllowWorkspace
 	Cancelled
 	// Unasked is the outcome of a [Consent] that was no longer needed. It is never a user's answer.
 	Unasked

@@ -271,7 +271,7 @@ func New(opts Options) *Session {
 		opts.learn()
 	}
 	s := &Session{
-		opts: opts, box: newMailbox(), done: make(chan struct{}), asking: make(chan struct{}, 1), grants: new(approval.Grants), hooked: new(hookState),
+		opts: opts, box: newMailbox(), done: make(chan struct{}), asking: make(chan struct{}, 1), grants: &approval.Grants{Keeper: opts.Policy.Keeper}, hooked: new(hookState),
 	}
 	st := &state{
 		session: s,
@@ -528,6 +528,14 @@ func (st *state) emitInfo() {
 // name can change its meaning, for example with the tools of an MCP server. The answer to an open question counts only for its
 // call. drop must not call the session.
 func (s *Session) ForgetGrants(drop func(tool string) bool) { s.grants.Forget(drop) }
+
+// Permissions returns the remembered answers: those for the workspace and those of the session, the oldest first.
+func (s *Session) Permissions() (workspace, session []approval.Grant) { return s.grants.List() }
+
+// RevokePermissions removes the remembered answers that drop reports. It reports whether there was one.
+func (s *Session) RevokePermissions(ctx context.Context, drop func(*approval.Grant) bool) (was bool, err error) {
+	return s.grants.Revoke(ctx, drop)
+}
 
 // mailbox is the queue of a session's actor. It has no limit, because the connection's dispatcher and running turns
 // must not block when they post. Turns wait for their functions, which bounds the queue.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/content"
@@ -28,10 +29,6 @@ const maxTitle = 80
 
 // Approve implements [agent.Approver]. It fails closed: any answer that is not clearly a yes is a no.
 func (a *clientApprover) Approve(ctx context.Context, q agent.Question) (agent.Decision, error) {
-	always := ""
-	if q.Always != "" {
-		always = " (" + q.Always + ")"
-	}
 	call := acp.ToolCallUpdate{
 		ToolCallID: acp.ToolCallID(q.ToolCallID),
 		Title:      acp.Value(text.Truncate(q.Title, maxTitle)),
@@ -47,12 +44,7 @@ func (a *clientApprover) Approve(ctx context.Context, q agent.Question) (agent.D
 	}
 	resp, err := acp.MethodSessionRequestPermission.Call(ctx, a.client, &acp.RequestPermissionRequest{
 		SessionID: a.session, ToolCall: call,
-		Options: []acp.PermissionOption{
-			{OptionID: "allow_once", Name: "Allow once", Kind: acp.PermissionOptionKindAllowOnce},
-			{OptionID: "allow_always", Name: "Always allow" + always, Kind: acp.PermissionOptionKindAllowAlways},
-			{OptionID: "reject_once", Name: "Reject", Kind: acp.PermissionOptionKindRejectOnce},
-			{OptionID: "reject_always", Name: "Always reject" + always, Kind: acp.PermissionOptionKindRejectAlways},
-		},
+		Options: options(&q),
 	})
 	if err != nil {
 		if ctx.Err() != nil {
@@ -70,7 +62,8 @@ func (a *clientApprover) Approve(ctx context.Context, q agent.Question) (agent.D
 	case *acp.CancelledPermissionOutcome:
 		return agent.Cancelled, nil
 	case *acp.SelectedPermissionOutcome:
-		if d, ok := decisions[o.OptionID]; ok {
+		offered := slices.ContainsFunc(options(&q), func(p acp.PermissionOption) bool { return p.OptionID == o.OptionID })
+		if d, ok := decisions[o.OptionID]; ok && offered {
 			return d, nil
 		}
 		return agent.RejectOnce, fmt.Errorf("the editor chose the option %q, which was not offered", o.OptionID)
@@ -79,7 +72,26 @@ func (a *clientApprover) Approve(ctx context.Context, q agent.Question) (agent.D
 	}
 }
 
+// options returns the answers that a question offers.
+func options(q *agent.Question) []acp.PermissionOption {
+	always := ""
+	if q.Always != "" {
+		always = " (" + q.Always + ")"
+	}
+	all := []acp.PermissionOption{{OptionID: "allow_once", Name: "Allow once", Kind: acp.PermissionOptionKindAllowOnce}}
+	if !q.Once {
+		all = append(all, acp.PermissionOption{OptionID: "allow_always", Name: "Always allow" + always, Kind: acp.PermissionOptionKindAllowAlways})
+		if q.Workspace {
+			all = append(all, acp.PermissionOption{OptionID: "allow_workspace", Name: "Always allow in this workspace" + always, Kind: acp.PermissionOptionKindAllowAlways})
+		}
+	}
+	return append(
+		all, acp.PermissionOption{OptionID: "reject_once", Name: "Reject", Kind: acp.PermissionOptionKindRejectOnce},
+		acp.PermissionOption{OptionID: "reject_always", Name: "Always reject" + always, Kind: acp.PermissionOptionKindRejectAlways},
+	)
+}
+
 var decisions = map[acp.PermissionOptionID]agent.Decision{
-	"allow_once": agent.AllowOnce, "allow_always": agent.AllowAlways,
+	"allow_once": agent.AllowOnce, "allow_always": agent.AllowAlways, "allow_workspace": agent.AllowWorkspace,
 	"reject_once": agent.RejectOnce, "reject_always": agent.RejectAlways,
 }

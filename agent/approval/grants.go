@@ -1,272 +1,308 @@
 package approval
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gajae-code/gjc/agent/approval/shell"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
-// Scope describes the reach of an "always" answer to an effect: the commands of a line, a directory, what is debugged, or a tool.
-type Scope struct {
-	action   Action
-	commands []commandScope
-	// line is what is known of a command line.
-	line *shell.Line
-	// Special says that the effect asks whatever the mode is. An answer covers this one file, or this exact line.
-	Special bool
-	// subject and covers are the effect's, for [ActionDebug]; subject also for tools.
-	subject, covers string
-	// Path is the path of the effect with all symbolic links resolved: a link must not lead a grant to another place. dir is the
-	// directory that it is in, or path itself if that is one. Both are empty for what is not about a file. Of a command dir is
-	// where it runs.
-	Path, dir string
-	// Given is the effect's path as it stands there.
-	Given string
-	// Outside says that path is not in the roots.
-	Outside bool
-	tool    string
-	// host is where a step on the network goes.
-	host string
-	// Name describes it to the user.
-	Name string
+// Grant is an answer of the user's that is remembered: in a session, or for a workspace.
+type Grant struct {
+	Kind GrantKind `json:"kind"`
+	// Subject is what it is about: the kind of commands or the exact line, the action on files, the host, the tool, the step.
+	Subject string `json:"subject,omitzero"`
+	// Dir is where it holds: for commands the directory in which the command ran, for files the directory or the file.
+	Dir string `json:"dir,omitzero"`
+	// State is what a tool was described as; a yes ends when that changes.
+	State string `json:"state,omitzero"`
+	// More lists what commands may do in addition, for [GrantMore] and [GrantHosts].
+	More    []Refusal `json:"more,omitzero"`
+	Allowed bool      `json:"allowed"`
+	// Label is the wording of the answer.
+	Label string    `json:"label"`
+	When  time.Time `json:"when"`
 }
 
-// ScopeOf returns the scope of one effect of a tool. Lines for the shell of the operating system called "windows" are
-// not taken apart: it does not read them as POSIX shells do. inside says that commands run inside the boundary.
-func ScopeOf(ctx context.Context, tool string, e *Effect, files Files, system string, paths *shell.Paths, inside bool) Scope {
-	s := Scope{action: e.Action, tool: tool, host: strings.TrimSuffix(strings.ToLower(e.Host), "."), subject: e.Subject, covers: e.Covers}
-	switch {
-	case e.Action == ActionCommand:
-		dir := cmp.Or(e.Dir, paths.Roots[0])
-		s.dir = files.RealPath(dir)
-		if system != "windows" {
-			s.line = shell.Read(e.Command, dir, paths)
-		}
-		s.commands = commandScopes(e.Command, s.line, inside, func(name string) string { return remoteAddress(s.dir, paths, name) })
-	case e.Path != "":
-		s.Path = files.RealPath(e.Path)
-		s.dir = filepath.Dir(s.Path)
-		if info, err := files.Stat(ctx, s.Path); err == nil && info.IsDir() {
-			s.dir = s.Path
-		}
-	}
-	return s
+// GrantKind says what a [Grant] is for.
+type GrantKind string
+
+// The kinds.
+const (
+	GrantCommands GrantKind = "commands" // commands of a kind: "go test"
+	GrantLine     GrantKind = "line"     // an exact line
+	GrantFiles    GrantKind = "files"    // an action on the files of a directory
+	GrantFile     GrantKind = "file"     // an action on one file that asks whatever the mode is
+	GrantHost     GrantKind = "host"     // a step of a tool to a host
+	GrantTool     GrantKind = "tool"
+	GrantStep     GrantKind = "step"  // a step of a debugger
+	GrantMore     GrantKind = "more"  // what a line may do in addition inside the boundary
+	GrantHosts    GrantKind = "hosts" // hosts that all commands may reach
+	GrantMade     GrantKind = "made"  // what a line makes is kept, although programs run it
+)
+
+// Keeper keeps the answers for a workspace. It is safe for concurrent use.
+type Keeper interface {
+	// Grants returns those that are kept, the oldest first. Without a readable file there are none.
+	Grants() []Grant
+	// Keep adds one.
+	Keep(ctx context.Context, g Grant) error
+	// Revoke removes those that drop reports.
+	Revoke(ctx context.Context, drop func(*Grant) bool) error
 }
 
-// maxNamed bounds the directories that the option of an "always" answer names.
-const maxNamed = 5
-
-// LabelAll describes all scopes of one question; display shortens a real path.
-func LabelAll(scopes []*Scope, display func(path string) string) string {
-	if len(scopes) == 1 {
-		return scopes[0].Name
-	}
-	var dirs []string
-	for _, s := range scopes {
-		if dir := display(s.dir); !slices.Contains(dirs, dir) {
-			dirs = append(dirs, dir)
-		}
-	}
-	label := actionVerb(scopes[0].action) + " in " + strings.Join(dirs[:min(len(dirs), maxNamed)], ", ")
-	if more := len(dirs) - maxNamed; more > 0 {
-		label += fmt.Sprintf(" and %d more directories of these files", more)
-	}
-	return label
-}
-
-// Label describes the scope, for the option of an "always" answer; display shortens a real path.
-func (s *Scope) Label(display func(path string) string) string {
-	switch {
-	case s.action == ActionCommand:
-		var names []string
-		for _, c := range s.commands {
-			if c.whole {
-				return "this exact command here"
-			}
-			names = append(names, c.text)
-		}
-		return strings.Join(names, ", ") + " commands here"
-	case s.action == ActionDebug && s.covers != "":
-		return s.covers
-	case s.action == ActionDebug:
-		return "this exact step"
-	case s.Special && s.Path != "":
-		return fmt.Sprintf("%s %s", actionVerb(s.action), display(s.Path))
-	case s.host != "":
-		return "fetching from " + s.host
-	case s.dir != "":
-		return fmt.Sprintf("%s in %s", actionVerb(s.action), display(s.dir))
-	default:
-		return s.tool
-	}
-}
-
-func actionVerb(a Action) string {
-	switch a {
-	case ActionRead:
-		return "reading"
-	case ActionEdit:
-		return "edits"
-	case ActionDelete:
-		return "deleting"
-	case ActionMove:
-		return "moving"
-	default:
-		return "this"
-	}
-}
-
-// Grants are the answers that a user gave with "always", for one session and its children.
+// Grants are the remembered answers of one session and its children. The zero value is ready.
 type Grants struct {
-	mu       sync.Mutex // guards the fields below
-	commands []commandGrant
-	places   []placeGrant
-	tools    map[string]toolGrant // by the tool's name
-	hosts    map[string]bool      // host → allowed
-	subjects map[string]bool      // subject of [ActionDebug] → allowed
-	// widened is what commands may do in addition to other commands.
-	widened map[CommandKey][]Refusal
-	// makers are the commands whose files are kept, although programs run them.
-	makers map[CommandKey]bool
-	// reachable are hosts that all commands may reach.
-	reachable []string
-	// forgotten counts calls of forget: an answer to a question from before one is good for that question alone.
+	// Keeper has the answers for the workspace. Optional; set it before use.
+	Keeper Keeper
+
+	mu  sync.Mutex // guards the fields below
+	own []Grant    // those of the session, the oldest first
+	// forgotten counts calls of Forget: an answer to a question from before one is good for that question alone.
 	forgotten int
 }
 
-// commandGrant is for a command. A yes holds in the directory in which the command ran, and, if it is not for an exact line, below.
-type commandGrant struct {
-	commandScope
-	dir     string
-	allowed bool
-}
-
-// toolGrant is for a tool as it was then: a yes does not hold for what has another subject now.
-type toolGrant struct {
-	subject string
-	allowed bool
-}
-
-type placeGrant struct {
-	action Action
-	dir    string
-	// special grants are for one file that asks whatever the mode is; no other covers that.
-	special bool
-	allowed bool
-}
-
-// Lookup returns the remembered answer for what s covers, if there is one.
-func (g *Grants) Lookup(s *Scope) (allowed, known bool) {
+// List returns all answers, the oldest first: those for the workspace, and then those of the session.
+func (g *Grants) List() (kept, own []Grant) {
+	if g.Keeper != nil {
+		kept = g.Keeper.Grants()
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	switch {
-	case s.action == ActionCommand:
-		return g.lookupCommands(s)
-	case s.action == ActionDebug:
-		allowed, known = g.subjects[s.subject]
-		return allowed, known && s.subject != ""
-	case s.Path != "":
-		for i := len(g.places) - 1; i >= 0; i-- {
-			p := g.places[i]
-			if p.action != s.action || !shell.Within(p.dir, s.Path) || p.allowed && p.special != s.Special {
-				continue
-			}
-			return p.allowed, true
-		}
-	case s.host != "":
-		allowed, known = g.hosts[s.host]
-	default:
-		var have toolGrant
-		have, known = g.tools[s.tool]
-		return have.allowed, known && (!have.allowed || have.subject == s.subject)
-	}
-	return allowed, known
+	return kept, slices.Clone(g.own)
 }
 
-// lookupCommands allows a line when every command in it is allowed, and denies it when any is denied.
-func (g *Grants) lookupCommands(s *Scope) (allowed, known bool) {
-	line := s.commands
-	left := len(line)
-	for _, want := range line {
-		for i := len(g.commands) - 1; i >= 0; i-- {
-			have := g.commands[i]
-			if have.commandScope != want || have.allowed && have.dir != s.dir && (want.whole || !shell.Within(have.dir, s.dir)) {
-				continue
+// newest calls fn for each answer, the newest first, until it returns false. Those of the session come before those for the workspace.
+func (g *Grants) newest(fn func(*Grant) bool) {
+	kept, own := g.List()
+	for _, list := range [][]Grant{own, kept} {
+		for i := len(list) - 1; i >= 0; i-- {
+			if !fn(&list[i]) {
+				return
 			}
-			if !have.allowed {
-				return false, true
-			}
-			left--
-			break
 		}
 	}
-	return true, left == 0 && len(line) > 0
+}
+
+// Lookup returns the remembered answer for what s covers, if there is one. A line is allowed if each of its commands is, and rejected if
+// one is.
+func (g *Grants) Lookup(s *Scope) (allowed, known bool) {
+	wanted := s.grants()
+	left := len(wanted)
+	for i := range wanted {
+		g.newest(func(have *Grant) bool {
+			if !have.covers(&wanted[i]) {
+				return true
+			}
+			allowed = have.Allowed
+			left--
+			return false
+		})
+		if left == len(wanted)-i {
+			return false, false // this one is open
+		}
+		if !allowed {
+			return false, true
+		}
+	}
+	return allowed, left == 0 && len(wanted) > 0
+}
+
+// covers reports whether an answer is one to another question.
+func (g *Grant) covers(want *Grant) bool {
+	if g.Kind != want.Kind || g.Subject != want.Subject {
+		return false
+	}
+	switch g.Kind {
+	case GrantCommands: // a yes holds in its directory and below
+		return !g.Allowed || shell.Within(g.Dir, want.Dir)
+	case GrantLine:
+		return !g.Allowed || g.Dir == want.Dir
+	case GrantFiles:
+		return shell.Within(g.Dir, want.Dir)
+	case GrantFile, GrantMore, GrantMade:
+		return g.Dir == want.Dir
+	case GrantTool:
+		return !g.Allowed || g.State == want.State
+	default:
+		return g.Subject != ""
+	}
+}
+
+// grants returns the answers that cover the scope.
+func (s *Scope) grants() []Grant {
+	switch {
+	case s.action == ActionCommand:
+		var all []Grant
+		for _, c := range s.commands {
+			kind := GrantCommands
+			if c.whole {
+				kind = GrantLine
+			}
+			all = append(all, Grant{Kind: kind, Subject: c.text, Dir: s.dir})
+		}
+		return all
+	case s.action == ActionDebug:
+		return []Grant{{Kind: GrantStep, Subject: s.subject}}
+	case s.Path != "" && s.Special:
+		return []Grant{{Kind: GrantFile, Subject: actionNames[s.action], Dir: s.Path}}
+	case s.Path != "":
+		return []Grant{{Kind: GrantFiles, Subject: actionNames[s.action], Dir: s.Path}}
+	case s.host != "":
+		return []Grant{{Kind: GrantHost, Subject: s.host}}
+	default:
+		return []Grant{{Kind: GrantTool, Subject: s.tool, State: s.subject}}
+	}
+}
+
+// Answer is how an answer is remembered.
+type Answer struct {
+	Allowed bool
+	// Workspace keeps it for the workspace; otherwise it ends with the session.
+	Workspace bool
+	When      time.Time
+	// Asked is the generation in which the question was put: see [Grants.Generation].
+	Asked int
+}
+
+// Remember keeps an answer for what s covers.
+func (g *Grants) Remember(ctx context.Context, s *Scope, a Answer) error {
+	for _, grant := range s.grants() {
+		if grant.Kind == GrantFiles {
+			grant.Dir = s.dir
+		}
+		if grant.Kind == GrantTool && a.Asked != g.Generation() || grant.Subject == "" {
+			continue
+		}
+		grant.Label = s.Name
+		if err := g.add(ctx, grant, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *Grants) add(ctx context.Context, grant Grant, a Answer) error {
+	grant.Allowed, grant.When = a.Allowed, a.When
+	if a.Workspace && g.Keeper != nil {
+		return g.Keeper.Keep(ctx, grant)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.own = append(slices.DeleteFunc(g.own, func(have Grant) bool { return have.same(&grant) }), grant)
+	return nil
+}
+
+// same reports whether an answer is to the same question as another.
+func (g *Grant) same(other *Grant) bool {
+	return g.Kind == other.Kind && g.Subject == other.Subject && g.Dir == other.Dir && (g.Kind != GrantHosts || slices.Equal(g.More, other.More))
+}
+
+// Describe returns the answer on one line: what it allows or rejects, where, and when it was given.
+func (g *Grant) Describe() string {
+	verdict := "Rejected"
+	if g.Allowed {
+		verdict = "Allowed"
+	}
+	line := verdict + ": " + g.Label
+	switch g.Kind {
+	case GrantLine, GrantMore, GrantMade:
+		line += fmt.Sprintf(": %s", g.Subject)
+	default:
+	}
+	if g.Dir != "" {
+		line += ", in " + g.Dir
+	}
+	return text.VisibleLine(text.Truncate(line, 500)) + " (" + g.When.Format("2006-01-02 15:04") + ")"
+}
+
+// Replaces reports whether an answer is a newer one to the same question as another.
+func (g *Grant) Replaces(other *Grant) bool { return g.same(other) }
+
+// Revoke removes answers of the session and for the workspace. It reports whether there was one.
+func (g *Grants) Revoke(ctx context.Context, drop func(*Grant) bool) (was bool, err error) {
+	seen := func(grant *Grant) bool {
+		hit := drop(grant)
+		was = was || hit
+		return hit
+	}
+	g.mu.Lock()
+	g.own = slices.DeleteFunc(g.own, func(grant Grant) bool { return seen(&grant) })
+	g.mu.Unlock()
+	if g.Keeper != nil {
+		err = g.Keeper.Revoke(ctx, seen)
+	}
+	return was, err
 }
 
 // CommandKey identifies a command in answers: the exact line, in the directory that it runs in.
 type CommandKey struct{ Line, Dir string }
 
 // Keep remembers that what a command makes is kept.
-func (g *Grants) Keep(key CommandKey) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.makers == nil {
-		g.makers = make(map[CommandKey]bool)
-	}
-	g.makers[key] = true
+func (g *Grants) Keep(ctx context.Context, key CommandKey, a Answer) error {
+	return g.add(ctx, Grant{Kind: GrantMade, Subject: key.Line, Dir: key.Dir, Label: "what this command makes"}, a)
 }
 
 // Keeps reports whether what a command makes is kept without a question.
 func (g *Grants) Keeps(key CommandKey) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.makers[key]
+	keeps := false
+	g.newest(func(have *Grant) bool {
+		keeps = have.covers(&Grant{Kind: GrantMade, Subject: key.Line, Dir: key.Dir})
+		return !keeps
+	})
+	return keeps
 }
 
 // Widen lets a command do more inside the boundary, from now on.
-func (g *Grants) Widen(key CommandKey, more []Refusal) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.widened == nil {
-		g.widened = make(map[CommandKey][]Refusal)
+func (g *Grants) Widen(ctx context.Context, key CommandKey, more []Refusal, label string, a Answer) error {
+	for _, have := range g.added(key) {
+		if !slices.Contains(more, have) {
+			more = append(more[:len(more):len(more)], have)
+		}
 	}
-	g.widened[key] = append(g.widened[key], more...)
+	return g.add(ctx, Grant{Kind: GrantMore, Subject: key.Line, Dir: key.Dir, More: more, Label: label}, a)
 }
 
 // Open lets all commands reach hosts.
-func (g *Grants) Open(hosts []string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.reachable = append(g.reachable, hosts...)
+func (g *Grants) Open(ctx context.Context, hosts []string, label string, a Answer) error {
+	var more []Refusal
+	for _, host := range hosts {
+		more = append(more, Refusal{Host: host})
+	}
+	return g.add(ctx, Grant{Kind: GrantHosts, Subject: strings.Join(hosts, " "), More: more, Label: label}, a)
+}
+
+// added returns what answers have added to the access of a command.
+func (g *Grants) added(key CommandKey) []Refusal {
+	var more []Refusal
+	g.newest(func(have *Grant) bool {
+		if have.Kind == GrantHosts || have.covers(&Grant{Kind: GrantMore, Subject: key.Line, Dir: key.Dir}) {
+			more = append(more, have.More...)
+		}
+		return true
+	})
+	return more
 }
 
 // Wider returns the access of a command with what answers have added to it.
 func (g *Grants) Wider(a *Access, key CommandKey) *Access {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	more := slices.Clone(g.widened[key])
-	for _, host := range g.reachable {
-		more = append(more, Refusal{Host: host})
+	if more := g.added(key); len(more) > 0 {
+		return a.Extend(more)
 	}
-	if len(more) == 0 {
-		return a
-	}
-	return a.Extend(more)
+	return a
 }
 
-// Forget removes the grants of the tools that drop reports, and begins a new generation.
+// Forget removes the answers of the session for the tools that drop reports, and begins a new generation.
 func (g *Grants) Forget(drop func(tool string) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.forgotten++
-	maps.DeleteFunc(g.tools, func(tool string, _ toolGrant) bool { return drop(tool) })
+	g.own = slices.DeleteFunc(g.own, func(grant Grant) bool { return grant.Kind == GrantTool && drop(grant.Subject) })
 }
 
 // Generation returns how often Forget was called. A caller reads it before it asks the user and passes it to [Grants.Remember], so
@@ -275,39 +311,4 @@ func (g *Grants) Generation() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.forgotten
-}
-
-// Remember keeps an "always" answer for what s covers, to a question that was put in the generation asked.
-func (g *Grants) Remember(s *Scope, allowed bool, asked int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	switch {
-	case s.action == ActionCommand:
-		for _, c := range s.commands {
-			g.commands = append(g.commands, commandGrant{c, s.dir, allowed})
-		}
-	case s.action == ActionDebug:
-		if g.subjects == nil {
-			g.subjects = make(map[string]bool)
-		}
-		g.subjects[s.subject] = allowed
-	case s.Path != "":
-		p := placeGrant{s.action, s.dir, s.Special, allowed}
-		if s.Special {
-			p.dir = s.Path
-		}
-		if len(g.places) == 0 || g.places[len(g.places)-1] != p {
-			g.places = append(g.places, p)
-		}
-	case s.host != "":
-		if g.hosts == nil {
-			g.hosts = make(map[string]bool)
-		}
-		g.hosts[s.host] = allowed
-	case asked == g.forgotten:
-		if g.tools == nil {
-			g.tools = make(map[string]toolGrant)
-		}
-		g.tools[s.tool] = toolGrant{s.subject, allowed}
-	}
 }

@@ -17,6 +17,8 @@ type Policy struct {
 	Own  []string
 	// Boundary is where commands run that the user has not seen.
 	Boundary Boundary
+	// Keeper has the answers for the workspace. Optional.
+	Keeper Keeper
 	// Broken is why the rules could not be read: everything that has an effect asks then.
 	Broken error
 }

@@ -118,6 +118,13 @@ func TestCommandScopes(t *testing.T) {
 	}
 }
 
+func remember(t *testing.T, g *Grants, s *Scope, allowed bool) {
+	t.Helper()
+	if err := g.Remember(t.Context(), s, Answer{Allowed: allowed}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestGrants(t *testing.T) {
 	var g Grants
 	command := func(line string) *Effect { return &Effect{Action: ActionCommand, Command: line} }
@@ -133,28 +140,28 @@ func TestGrants(t *testing.T) {
 		}
 	}
 	check(command("git status"), "false false")
-	g.Remember(scoped("bash", command("git status")), true, 0)
+	remember(t, &g, scoped("bash", command("git status")), true)
 	check(command("git status -s"), "true true")
 	check(command("git push"), "false false")
 	check(command("git status && git push"), "false false")
 	check(command("git statusx"), "false false")
 	check(command("git status; $(git push)"), "false false")
-	g.Remember(scoped("bash", command("git commit -m x")), false, 0)
+	remember(t, &g, scoped("bash", command("git commit -m x")), false)
 	check(command("git status && git commit"), "false true")
-	g.Remember(scoped("bash", command("cat > out")), true, 0)
+	remember(t, &g, scoped("bash", command("cat > out")), true)
 	check(command("cat > out"), "true true")
 	check(command("cat > other"), "false false")
 
 	outside := &Effect{Action: ActionEdit, Path: "/other/dir/a.go"}
-	g.Remember(scoped("edit", outside), true, 0)
+	remember(t, &g, scoped("edit", outside), true)
 	check(&Effect{Action: ActionEdit, Path: "/other/dir/sub/b.go"}, "true true")
 	check(&Effect{Action: ActionEdit, Path: "/other/b.go"}, "false false")
 	check(&Effect{Action: ActionEdit, Path: "/other/dir-2/b.go"}, "false false")
 	check(&Effect{Action: ActionDelete, Path: "/other/dir/a.go"}, "false false")
-	g.Remember(scoped("edit", &Effect{Action: ActionEdit, Path: "/other/dir/keys/k"}), false, 0)
+	remember(t, &g, scoped("edit", &Effect{Action: ActionEdit, Path: "/other/dir/keys/k"}), false)
 	check(&Effect{Action: ActionEdit, Path: "/other/dir/keys/k2"}, "false true")
 
-	g.Remember(scoped("mcp__a_b", &Effect{Action: ActionMCP}), true, 0)
+	remember(t, &g, scoped("mcp__a_b", &Effect{Action: ActionMCP}), true)
 	if _, known := g.Lookup(scoped("mcp__a_c", &Effect{Action: ActionMCP})); known {
 		t.Error("a grant for one tool covers another")
 	}
@@ -200,7 +207,7 @@ func TestGrants_Places(t *testing.T) {
 		if got := s.Label(display); got != tt.label {
 			t.Errorf("%s: the answer covers %q, want %q", tt.path, got, tt.label)
 		}
-		g.Remember(s, true, 0)
+		remember(t, &g, s, true)
 		for _, path := range tt.in {
 			if allowed, known := g.Lookup(scoped(ActionRead, path)); !allowed || !known {
 				t.Errorf("%s does not cover %s", tt.path, path)

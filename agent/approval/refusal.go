@@ -11,9 +11,9 @@ import (
 
 // Refusal is something that the boundary has refused to a command: to reach Host, or to read or change Path.
 type Refusal struct {
-	Host   string
-	Path   string // absolute, without symbolic links
-	Change bool
+	Host   string `json:"host,omitzero"`
+	Path   string `json:"path,omitzero"` // absolute, without symbolic links
+	Change bool   `json:"change,omitzero"`
 }
 
 // Describe names the refusal as something that the command needs; display shortens a path.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/permissions"
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/agent/tools/files"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/gitconfig"
@@ -336,7 +337,7 @@ func (h *host) policy(agentDir string, opts *options) func(cwd string) approval.
 	}
 	return func(cwd string) approval.Policy {
 		cfg := readConfig(agentDir, opts.configs, cwd)
-		p := approval.Policy{Home: home, Own: own, Rules: cfg.permissions, Boundary: cfg.boundary}
+		p := approval.Policy{Home: home, Own: own, Rules: cfg.permissions, Boundary: cfg.boundary, Keeper: permissions.Open(agentDir).Keeper(cwd)}
 		for i, dir := range p.Boundary.Write {
 			if rest, ok := strings.CutPrefix(dir, "~/"); ok {
 				p.Boundary.Write[i] = filepath.Join(home, rest)

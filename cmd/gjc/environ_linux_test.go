@@ -25,12 +25,17 @@ func TestEnviron_IsHiddenFromCommands(t *testing.T) {
 	}
 	p := startPeer(t, peerOptions{env: []string{"GJC_TEST_API_KEY=sk-planted"}, attr: attr})
 	p.initialize(nil)
-	id := p.session("auto")
-	if output := p.does(id, "bash", object{"command": `id -u; readlink /proc/$$/exe; head -n 1 /proc/$PPID/status`}); !strings.Contains(output, `1000\n/`) || !strings.Contains(output, "Name:") {
+	id := p.session("default") // what the user has seen runs outside of the sandbox
+	does := func(command string) string {
+		prompt := p.prompt(id, "!bash "+command)
+		p.reply(p.called("session/request_permission"), `{"outcome":{"outcome":"selected","optionId":"allow_once"}}`)
+		_, before := p.answer(prompt)
+		return strings.Join(lines(before), "\n")
+	}
+	if output := does(`id -u; readlink /proc/$$/exe; head -n 1 /proc/$PPID/status`); !strings.Contains(output, `1000\n/`) || !strings.Contains(output, "Name:") {
 		t.Errorf("the test is not what it should be: %s", output)
 	}
-	// Its plain name would ask a question.
-	if output := p.does(id, "bash", object{"command": `name=environ; cat "/proc/$PPID/$name"`}); !strings.Contains(output, "Permission denied") || strings.Contains(output, "sk-planted") {
+	if output := does(`cat /proc/$PPID/environ`); !strings.Contains(output, "Permission denied") || strings.Contains(output, "sk-planted") {
 		t.Errorf("gjc's: %s", output)
 	}
 	p.stop()

@@ -16,7 +16,7 @@ func TestStdout_IsTheProtocolsAlone(t *testing.T) {
 	t.Parallel()
 	p := startPeer(t, peerOptions{})
 	p.initialize(nil)
-	id := p.session("auto")
+	id := p.session("default") // what the user has seen runs outside of the sandbox
 	for _, command := range []string{
 		`echo '{"jsonrpc":"2.0","method":"noise: child"}'`,
 		`echo 'noise: child on stderr' >&2`,
@@ -24,9 +24,7 @@ func TestStdout_IsTheProtocolsAlone(t *testing.T) {
 	} {
 		// p.read fails the test on any line that is not part of the protocol, and the rules fail it on one that is out of order.
 		prompt := p.prompt(id, "!bash "+command)
-		if strings.Contains(command, "/proc/$PPID") { // commands that only the shell can parse need approval, in auto mode too
-			p.reply(p.called("session/request_permission"), `{"outcome":{"outcome":"selected","optionId":"allow_once"}}`)
-		}
+		p.reply(p.called("session/request_permission"), `{"outcome":{"outcome":"selected","optionId":"allow_once"}}`)
 		m, _ := p.answer(prompt)
 		if m.Error != nil {
 			t.Errorf("%s: %s", command, m.line)

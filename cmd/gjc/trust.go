@@ -132,7 +132,7 @@ func newTrustRevoke(h *host, opts *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "revoke directory",
 		Short: "Forget the answer for a workspace",
-		Long:  "revoke forgets the answer for a workspace, yes or no, or with --all every answer. gjc asks again when it next needs an answer. Running programs continue until their session ends.",
+		Long:  "revoke forgets the answer for a workspace, yes or no, or with --all every answer. The answers about permissions for the workspace are forgotten, too. gjc asks again when it next needs an answer. Running programs continue until their session ends.",
 		Args:  usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
@@ -144,7 +144,7 @@ func newTrustRevoke(h *host, opts *options) *cobra.Command {
 			}
 			if all {
 				n, err := store.RevokeAll(cmd.Context())
-				if err != nil {
+				if err = cmp.Or(err, h.revokePermissions(cmd, opts, "")); err != nil {
 					return err
 				}
 				_, err = fmt.Fprintf(h.stdout, "Answers forgotten: %d.\n", n)
@@ -154,7 +154,8 @@ func newTrustRevoke(h *host, opts *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			switch was, err := store.Revoke(cmd.Context(), dir); {
+			was, err := store.Revoke(cmd.Context(), dir)
+			switch err = cmp.Or(err, h.revokePermissions(cmd, opts, dir)); {
 			case err != nil:
 				return err
 			case !was:

@@ -4,17 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/lockedfile"
 )
 
 // FileError reports an invalid trust file. Nothing is trusted in that case, and the file is not modified.
@@ -28,11 +25,11 @@ func (e *FileError) Error() string {
 
 // Store stores answers in a file, which other processes may write too. It is safe for concurrent use and caches nothing.
 type Store struct {
-	path string
+	file *lockedfile.File
 }
 
 // Open returns the store for a file, which need not exist. It does no I/O.
-func Open(path string) *Store { return &Store{path: path} }
+func Open(path string) *Store { return &Store{lockedfile.New(path)} }
 
 // fileVersion is the version of the format.
 const fileVersion = 1
@@ -66,16 +63,21 @@ func decode(data []byte) ([]Entry, error) {
 }
 
 func (s *Store) read() ([]Entry, error) {
-	data, err := os.ReadFile(s.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	data, err := s.file.Read()
 	if err != nil {
 		return nil, fmt.Errorf("reading which workspaces are trusted: %w", err)
 	}
+	return s.entries(data)
+}
+
+// entries decodes the file's content; nil if there is none.
+func (s *Store) entries(data []byte) ([]Entry, error) {
+	if data == nil {
+		return nil, nil
+	}
 	list, err := decode(data)
 	if err != nil {
-		return nil, &FileError{Path: s.path, Reason: err.Error()}
+		return nil, &FileError{Path: s.file.Path(), Reason: err.Error()}
 	}
 	return list, nil
 }
@@ -148,73 +150,24 @@ func (s *Store) RevokeAll(ctx context.Context) (n int, err error) {
 }
 
 // Stamp returns a value that changes with the file. It only reads the file's metadata.
-func (s *Store) Stamp() string {
-	info, err := os.Stat(s.path)
-	if err != nil {
-		return "none"
-	}
-	return fmt.Sprintf("%d %d", info.ModTime().UnixNano(), info.Size())
-}
+func (s *Store) Stamp() string { return s.file.Stamp() }
 
-// lockWait bounds the wait for the lock, which is held for milliseconds.
-const lockWait = 5 * time.Second
-
-// change replaces the file atomically under the lock. fn reports whether it has changed anything.
+// change replaces the file. fn reports whether it has changed anything.
 func (s *Store) change(ctx context.Context, fn func([]Entry) ([]Entry, bool)) error {
-	dir := filepath.Dir(s.path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("saving which workspaces are trusted: %w", err)
-	}
-	unlock, err := s.lock(ctx)
-	if err != nil {
-		return fmt.Errorf("saving which workspaces are trusted: %w", err)
-	}
-	defer unlock()
-	list, err := s.read()
-	if err != nil {
+	err := s.file.Change(ctx, func(data []byte) ([]byte, error) {
+		list, err := s.entries(data)
+		if err != nil {
+			return nil, err
+		}
+		list, changed := fn(list)
+		if !changed {
+			return nil, nil
+		}
+		data, err = jsonx.Marshal(storedFile{Version: fileVersion, Workspaces: list})
+		return append(data, '\n'), err
+	})
+	if _, bad := errors.AsType[*FileError](err); bad || err == nil {
 		return err
 	}
-	list, changed := fn(list)
-	if !changed {
-		return nil
-	}
-	if err := s.write(list); err != nil {
-		return fmt.Errorf("saving which workspaces are trusted: %w", err)
-	}
-	return nil
-}
-
-// lock acquires an advisory lock on a file next to the store. The lock file is never removed, because removing it would be a race.
-func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
-	f := flock.New(s.path+".lock", flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
-	ctx, cancel := context.WithTimeoutCause(ctx, lockWait, errors.New("timed out waiting for the lock of another process"))
-	defer cancel()
-	switch _, err := f.TryLockContext(ctx, 5*time.Millisecond); {
-	case err == nil:
-		return func() { _ = f.Close() }, nil
-	case errors.Is(err, errors.ErrUnsupported):
-		return func() {}, nil // a file system without locks
-	case ctx.Err() != nil:
-		return nil, fmt.Errorf("locking %s.lock: %w", s.path, context.Cause(ctx))
-	default:
-		return nil, err
-	}
-}
-
-func (s *Store) write(list []Entry) error {
-	data, err := jsonx.Marshal(storedFile{Version: fileVersion, Workspaces: list})
-	if err != nil {
-		return err
-	}
-	// CreateTemp creates the file with mode 0600.
-	tmp, err := os.CreateTemp(filepath.Dir(s.path), ".trust-*.json")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(tmp.Name()) }() // fails after a successful rename
-	_, err = tmp.Write(append(data, '\n'))
-	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), s.path)
+	return fmt.Errorf("saving which workspaces are trusted: %w", err)
 }

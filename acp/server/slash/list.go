@@ -24,6 +24,7 @@ func builtins() []builtin {
 		{name: "model", description: "Show or change the model", hint: "[provider/id[:level]]", run: changeModel},
 		{name: "mode", description: "Show or change the mode", hint: "[default|strict|plan|auto]", run: changeMode},
 		{name: "thinking", description: "Show or change the thinking level", hint: "[level]", run: changeThinking},
+		{name: "permissions", description: "Show the answers that are remembered, or forget some", hint: "[revoke <number…> | revoke all]", run: permissions},
 		{name: "plan", description: "Switch to plan mode, where nothing is changed", hint: "[what to plan]", prompt: planPrompt},
 		{name: "compact", description: "Replace the conversation with a summary, to make room", hint: "[what to keep]", run: compact},
 		{name: "clear", description: "Start the conversation over, in the same session", run: clearContext},

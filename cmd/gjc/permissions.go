@@ -1,0 +1,128 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gajae-code/gjc/agent/permissions"
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/trust"
+)
+
+func newPermissions(h *host, opts *options) *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "permissions",
+		Short: "List the answers that you have given for workspaces",
+		Long:  "permissions lists the answers \"Always allow in this workspace\", with their numbers. /permissions lists those of a session, too. Rules of the configuration are in permissions of config.yml.",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			store, err := h.permissionStore(opts)
+			if err != nil {
+				return err
+			}
+			all, err := store.List()
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				text, err := jsonx.Marshal(all)
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(h.stdout, "%s\n", text)
+				return err
+			}
+			if len(all) == 0 {
+				_, err := fmt.Fprintln(h.stdout, "There are no answers for workspaces yet.")
+				return err
+			}
+			for _, w := range all {
+				fmt.Fprintln(h.stdout, trust.Printable(w.Path))
+				for i, g := range w.Grants {
+					fmt.Fprintf(h.stdout, "  %d. %s\n", i+1, g.Describe())
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.AddCommand(newPermissionsRevoke(h, opts))
+	return cmd
+}
+
+func (h *host) permissionStore(opts *options) (*permissions.Store, error) {
+	agentDir, err := h.agentDir(opts.agentDir)
+	if err != nil {
+		return nil, err
+	}
+	return permissions.Open(agentDir), nil
+}
+
+func newPermissionsRevoke(h *host, opts *options) *cobra.Command {
+	all := false
+	cmd := &cobra.Command{
+		Use:   "revoke directory [number...]",
+		Short: "Forget answers for a workspace",
+		Long:  "revoke forgets the answers with the given numbers for a workspace, or all of them. Sessions that are open ask again, too. With --all it forgets the answers for every workspace.",
+		Args:  usageArgs(cobra.ArbitraryArgs),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if all == (len(args) > 0) {
+				return fmt.Errorf("%w: name a directory, or use --all", errUsage)
+			}
+			store, err := h.permissionStore(opts)
+			if err != nil {
+				return err
+			}
+			if all {
+				n, err := store.RevokeAll(cmd.Context())
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(h.stdout, "Answers forgotten: %d.\n", n)
+				return err
+			}
+			dir, err := filepath.Abs(args[0])
+			if err != nil {
+				return err
+			}
+			numbers := make(map[int]bool)
+			for _, arg := range args[1:] {
+				n, err := strconv.Atoi(arg)
+				if err != nil || n < 1 {
+					return fmt.Errorf("%w: %q is not the number of an answer", errUsage, arg)
+				}
+				numbers[n] = true
+			}
+			n, err := store.Revoke(cmd.Context(), dir, numbers)
+			switch {
+			case err != nil:
+				return err
+			case n == 0:
+				return errors.New("there is no such answer for " + trust.Printable(dir) + `; "gjc permissions" lists them`)
+			}
+			_, err = fmt.Fprintf(h.stdout, "Answers forgotten: %d.\n", n)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "forget all answers")
+	return cmd
+}
+
+// revokePermissions forgets the answers for a workspace that is trusted no longer; dir is empty for all workspaces.
+func (h *host) revokePermissions(cmd *cobra.Command, opts *options, dir string) error {
+	store, err := h.permissionStore(opts)
+	if err != nil {
+		return err
+	}
+	if dir == "" {
+		_, err = store.RevokeAll(cmd.Context())
+	} else {
+		_, err = store.Revoke(cmd.Context(), dir, nil)
+	}
+	return err
+}
