@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/text"
@@ -68,8 +69,9 @@ type answer struct {
 	paths  []string
 }
 
-// gate returns what decides on the session's calls.
-func (s *Session) gate() *approval.Gate {
+// gate returns what decides on the call.
+func (r *toolRun) gate() *approval.Gate {
+	s := r.turn.session
 	return &approval.Gate{Policy: &s.opts.Policy, Grants: s.grants, Files: s.opts.FS, OS: s.opts.OS, Paths: s.paths()}
 }
 
@@ -77,7 +79,7 @@ func (s *Session) gate() *approval.Gate {
 func (r *toolRun) approveEffect(ctx context.Context, e *approval.Effect, answered *answer) error {
 	s := r.turn.session
 	display := s.opts.Workspace.real().Display
-	inquiry := s.gate().Inquire(ctx, r.call.Name, e, display)
+	inquiry := r.gate().Inquire(ctx, r.call.Name, e, display)
 	inquiry.Permit(&r.permit)
 	if answered.yes && !slices.Equal(inquiry.Real(), answered.paths) {
 		return fmt.Errorf("%s: %w", cutTitle(r.plan.Title), approval.ErrMoved)
@@ -125,9 +127,9 @@ func (r *toolRun) approveEffect(ctx context.Context, e *approval.Effect, answere
 	}
 }
 
-// answer returns how a decision is remembered.
-func (s *Session) answer(d Decision, asked int) approval.Answer {
-	return approval.Answer{Allowed: d != RejectAlways, Workspace: d == AllowWorkspace, When: s.opts.Clock(), Asked: asked}
+// remembered returns how a decision is remembered.
+func remembered(d Decision, when time.Time, asked int) approval.Answer {
+	return approval.Answer{Allowed: d != RejectAlways, Workspace: d == AllowWorkspace, When: when, Asked: asked}
 }
 
 // ask waits until the session may ask the user a question, because some editors hang on two questions at once. The caller must call
@@ -143,7 +145,7 @@ func (s *Session) ask(ctx context.Context) (done func(), err error) {
 
 // question asks the user about one effect, on which j leaves the decision open. always describes what an "always" answer covers. It
 // reports whether the user gave one.
-func (r *toolRun) question(ctx context.Context, e *approval.Effect, j *approval.Judgment, always string) (remembered bool, err error) {
+func (r *toolRun) question(ctx context.Context, e *approval.Effect, j *approval.Judgment, always string) (kept bool, err error) {
 	s := r.turn.session
 	// The model receives the title unchanged; the user sees placeholders.
 	title, shown := cmp.Or(e.Title, cutTitle(r.plan.Title)), cmp.Or(s.opts.Secrets.Hide(e.Title), r.title(r.plan.Title))
@@ -184,7 +186,7 @@ func (r *toolRun) question(ctx context.Context, e *approval.Effect, j *approval.
 	}
 	if decision == AllowAlways || decision == AllowWorkspace || decision == RejectAlways {
 		for _, sc := range j.Open {
-			if err := s.grants.Remember(ctx, sc, s.answer(decision, asked)); err != nil {
+			if err := s.grants.Remember(ctx, sc, remembered(decision, s.opts.Clock(), asked)); err != nil {
 				return false, fmt.Errorf("keeping the answer: %w; the call did not run", err)
 			}
 		}

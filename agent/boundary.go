@@ -52,7 +52,7 @@ func (r *toolRun) widen(ctx context.Context, refused []approval.Refusal) (bool, 
 	}
 	switch decision {
 	case AllowAlways, AllowWorkspace:
-		answer := s.answer(decision, 0)
+		answer := remembered(decision, s.opts.Clock(), 0)
 		if len(together) > 0 {
 			if err := s.grants.Open(ctx, together, always, answer); err != nil {
 				return false, err
@@ -97,7 +97,7 @@ func (r *toolRun) settle(ctx context.Context) (note string, err error) {
 	}
 	switch {
 	case decision == AllowAlways || decision == AllowWorkspace:
-		return "", s.grants.Keep(ctx, r.commandKey(), s.answer(decision, 0))
+		return "", s.grants.Keep(ctx, r.commandKey(), remembered(decision, s.opts.Clock(), 0))
 	case decision == AllowOnce:
 		return "", nil
 	case err != nil && !errors.Is(err, ErrCancelled):

@@ -71,7 +71,7 @@ func TestMode_ChangesWhileAQuestionIsOpen(t *testing.T) {
 }
 
 // Grants can be forgotten by tool name; others stay. An answer to a question asked earlier counts only once.
-func TestForgetGrants(t *testing.T) {
+func TestGrants_Forget(t *testing.T) {
 	tool := func(name string) agent.Tool {
 		effects := []approval.Effect{{Action: approval.ActionMCP, Title: name}}
 		return testTool(name, true, effects, func(context.Context, *input) (*agent.Result, error) { return &agent.Result{Text: "ok"}, nil })
@@ -81,7 +81,7 @@ func TestForgetGrants(t *testing.T) {
 			w.script.Add(providertest.Step{providertest.Call("1", "mcp__a", `{}`), providertest.Call("2", "mcp__b", `{}`)}, providertest.Step{providertest.Text("ok")})
 			w.prompt("go")
 		}
-		forget := func() { w.session.ForgetGrants(func(tool string) bool { return tool == "mcp__a" }) }
+		forget := func() { w.session.Grants().Forget(func(tool string) bool { return tool == "mcp__a" }) }
 		w.answer = func(context.Context, agent.Question) (agent.Decision, error) { return agent.AllowAlways, nil }
 		both()
 		both()

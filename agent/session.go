@@ -524,18 +524,8 @@ func (st *state) emitInfo() {
 	st.emit(InfoChanged{Title: st.title, UpdatedAt: st.updated})
 }
 
-// ForgetGrants forgets the "always" answers for the tools for which drop returns true, in the session and its children. A tool's
-// name can change its meaning, for example with the tools of an MCP server. The answer to an open question counts only for its
-// call. drop must not call the session.
-func (s *Session) ForgetGrants(drop func(tool string) bool) { s.grants.Forget(drop) }
-
-// Permissions returns the remembered answers: those for the workspace and those of the session, the oldest first.
-func (s *Session) Permissions() (workspace, session []approval.Grant) { return s.grants.List() }
-
-// RevokePermissions removes the remembered answers that drop reports. It reports whether there was one.
-func (s *Session) RevokePermissions(ctx context.Context, drop func(*approval.Grant) bool) (was bool, err error) {
-	return s.grants.Revoke(ctx, drop)
-}
+// Grants returns the remembered answers, which the session shares with its children.
+func (s *Session) Grants() *approval.Grants { return s.grants }
 
 // mailbox is the queue of a session's actor. It has no limit, because the connection's dispatcher and running turns
 // must not block when they post. Turns wait for their functions, which bounds the queue.

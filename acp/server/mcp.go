@@ -188,7 +188,7 @@ func (c *mcpConnector) connect(s *session, o *opened, params *sessionParams) fun
 		if list == 0 {
 			return
 		}
-		o.ForgetGrants(mcptools.IsMCP) // they were for the former servers
+		o.Grants().Forget(mcptools.IsMCP) // they were for the former servers
 		if len(servers) == 0 && c.configured == nil {
 			o.tools.put(list, nil)
 			return

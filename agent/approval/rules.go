@@ -109,64 +109,82 @@ type Rules []Rule
 // line is allowed if each is, and denied if one is.
 func (rules Rules) Judge(s *Step, paths *shell.Paths) (Verdict, string) {
 	verdict, by := Unruled, ""
-	take := func(v Verdict, text string) {
-		if v > verdict {
-			verdict, by = v, text
-		}
-	}
-	var covered []bool // the commands of a line for which a rule allows
+	var covered []bool // the commands of the line that a rule allows
 	if s.Command != nil {
 		covered = make([]bool, len(s.Command.Commands))
 	}
 	for i := range rules {
 		r := &rules[i]
+		v := Unruled
+		if r.names(s) {
+			v = r.verdict(s, paths, covered)
+		}
 		if r.forbidsChange(s, paths) {
-			take(r.Verdict, r.Text)
+			v = max(v, r.Verdict)
 		}
-		if !r.names(s) {
-			continue
-		}
-		switch {
-		case r.about == "":
-			if r.Verdict != Allow || !s.Special && !s.Outside {
-				take(r.Verdict, r.Text)
-			}
-		case s.Line != "" && sameLine(r.about, s.Line):
-			take(r.Verdict, r.Text)
-		case s.Command != nil && r.Verdict != Allow:
-			for _, c := range s.Command.Commands {
-				switch reaches(c.Words, r.about) {
-				case surely:
-					take(r.Verdict, r.Text)
-				case perhaps:
-					take(Ask, r.Text)
-				default:
-				}
-			}
-		case s.Command != nil:
-			for j, c := range s.Command.Commands {
-				covered[j] = covered[j] || r.covers(c.Words, s)
-			}
-			if s.Command.Flat && len(covered) > 0 && !slices.Contains(covered, false) && (s.Inside || !s.Special && !s.Command.Assigns) {
-				take(Allow, r.Text)
-			}
-		case s.Host != "":
-			// "example.com." is example.com.
-			if ok, _ := doublestar.Match(strings.ToLower(r.about), strings.TrimSuffix(strings.ToLower(s.Host), ".")); ok && (r.Verdict != Allow || !s.Special || r.exact()) {
-				take(r.Verdict, r.Text)
-			}
-		case s.Path != "":
-			if r.Verdict == Allow && s.Special && !r.exact() {
-				continue
-			}
-			given, real := r.matchPath(s.Path, paths), r.matchPath(s.Real, paths)
-			// What is allowed must be so behind its links; what is not must not be reached by one.
-			if r.Verdict == Allow && real && given || r.Verdict != Allow && (given || real) {
-				take(r.Verdict, r.Text)
-			}
+		if v > verdict {
+			verdict, by = v, r.Text
 		}
 	}
 	return verdict, by
+}
+
+// verdict returns what a rule says of a step that it names. It notes the commands that it covers.
+func (r *Rule) verdict(s *Step, paths *shell.Paths, covered []bool) Verdict {
+	switch {
+	case r.about == "":
+		if r.Verdict == Allow && (s.Special || s.Outside) {
+			return Unruled
+		}
+		return r.Verdict
+	case s.Line != "" && sameLine(r.about, s.Line):
+		return r.Verdict
+	case s.Command != nil && r.Verdict != Allow:
+		return r.forbids(s.Command)
+	case s.Command != nil:
+		return r.allows(s, covered)
+	case r.Verdict == Allow && s.Special && !r.exact():
+		return Unruled
+	case s.Host != "":
+		// "example.com." is example.com.
+		if ok, _ := doublestar.Match(strings.ToLower(r.about), strings.TrimSuffix(strings.ToLower(s.Host), ".")); ok {
+			return r.Verdict
+		}
+	case s.Path != "":
+		given, real := r.matchPath(s.Path, paths), r.matchPath(s.Real, paths)
+		// What is allowed must be so behind its links; what is not must not be reached by one.
+		if r.Verdict == Allow && real && given || r.Verdict != Allow && (given || real) {
+			return r.Verdict
+		}
+	}
+	return Unruled
+}
+
+// allows returns what a rule that allows says of a line, together with those that were looked at before.
+func (r *Rule) allows(s *Step, covered []bool) Verdict {
+	for i, c := range s.Command.Commands {
+		covered[i] = covered[i] || r.covers(c.Words, s)
+	}
+	if s.Command.Flat && len(covered) > 0 && !slices.Contains(covered, false) && (s.Inside || !s.Special && !s.Command.Assigns) {
+		return Allow
+	}
+	return Unruled
+}
+
+// forbids returns what a rule that does not allow says of a line.
+func (r *Rule) forbids(line *shell.Line) Verdict {
+	found := never
+	for _, c := range line.Commands {
+		found = max(found, reaches(c.Words, r.about))
+	}
+	switch found {
+	case surely:
+		return r.Verdict
+	case perhaps:
+		return Ask
+	default:
+		return Unruled
+	}
 }
 
 func (r *Rule) names(s *Step) bool {

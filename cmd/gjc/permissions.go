@@ -21,7 +21,7 @@ func newPermissions(h *host, opts *options) *cobra.Command {
 		Long:  "permissions lists the answers \"Always allow in this workspace\", with their numbers. /permissions lists those of a session, too. Rules of the configuration are in permissions of config.yml.",
 		Args:  usageArgs(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			store, err := h.permissionStore(opts)
+			store, err := permissionStore(h, opts)
 			if err != nil {
 				return err
 			}
@@ -55,7 +55,7 @@ func newPermissions(h *host, opts *options) *cobra.Command {
 	return cmd
 }
 
-func (h *host) permissionStore(opts *options) (*permissions.Store, error) {
+func permissionStore(h *host, opts *options) (*permissions.Store, error) {
 	agentDir, err := h.agentDir(opts.agentDir)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func newPermissionsRevoke(h *host, opts *options) *cobra.Command {
 			if all == (len(args) > 0) {
 				return fmt.Errorf("%w: name a directory, or use --all", errUsage)
 			}
-			store, err := h.permissionStore(opts)
+			store, err := permissionStore(h, opts)
 			if err != nil {
 				return err
 			}
@@ -114,8 +114,8 @@ func newPermissionsRevoke(h *host, opts *options) *cobra.Command {
 }
 
 // revokePermissions forgets the answers for a workspace that is trusted no longer; dir is empty for all workspaces.
-func (h *host) revokePermissions(cmd *cobra.Command, opts *options, dir string) error {
-	store, err := h.permissionStore(opts)
+func revokePermissions(h *host, cmd *cobra.Command, opts *options, dir string) error {
+	store, err := permissionStore(h, opts)
 	if err != nil {
 		return err
 	}

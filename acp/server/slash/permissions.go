@@ -12,7 +12,7 @@ import (
 
 // permissions runs /permissions: it lists the remembered answers, or forgets some.
 func permissions(c *call) error {
-	workspace, session := c.session.Permissions()
+	workspace, session := c.session.Grants().List()
 	all := slices.Concat(workspace, session)
 	args := strings.Fields(c.args)
 	switch {
@@ -35,7 +35,7 @@ func permissions(c *call) error {
 			drop = append(drop, &all[n-1])
 		}
 	}
-	_, err := c.session.RevokePermissions(c, func(g *approval.Grant) bool {
+	_, err := c.session.Grants().Revoke(c, func(g *approval.Grant) bool {
 		return slices.ContainsFunc(drop, func(d *approval.Grant) bool { return d.Replaces(g) && d.When.Equal(g.When) })
 	})
 	if err != nil {
