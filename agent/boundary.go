@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/gajae-code/gjc/agent/approval"
@@ -15,7 +16,7 @@ import (
 // enclose makes the call's commands run inside the boundary, with what earlier answers have added.
 func (r *toolRun) enclose(ctx context.Context) {
 	s := r.turn.session
-	access := s.opts.Policy.Boundary.Access(ctx, s.paths())
+	access := s.opts.Policy.Access(ctx, s.paths())
 	r.permit.Enclose(s.grants.Wider(access, r.commandKey()))
 }
 
@@ -33,6 +34,10 @@ func (r *toolRun) commandKey() approval.CommandKey {
 func (r *toolRun) widen(ctx context.Context, refused []approval.Refusal) (bool, error) {
 	s, access := r.turn.session, r.permit.Inside()
 	if access == nil || len(refused) == 0 || s.opts.Approver == nil {
+		return false, nil
+	}
+	refused = slices.DeleteFunc(slices.Clone(refused), func(r approval.Refusal) bool { return r.Path != "" && access.Forbids(r.Path) })
+	if len(refused) == 0 {
 		return false, nil
 	}
 	var needs []string
@@ -79,7 +84,7 @@ func (r *toolRun) settle(ctx context.Context) (note string, err error) {
 	if before == nil {
 		return "", nil
 	}
-	now := s.opts.Policy.Boundary.Access(context.WithoutCancel(ctx), s.paths()) // also of a command that has been stopped
+	now := s.opts.Policy.Access(context.WithoutCancel(ctx), s.paths()) // also of a command that has been stopped
 	made := now.Made(before)
 	if len(made) == 0 || s.grants.Keeps(r.commandKey()) {
 		return "", nil
@@ -90,7 +95,7 @@ func (r *toolRun) settle(ctx context.Context) (note string, err error) {
 	}
 	list := strings.Join(names, ", ")
 	decision := RejectOnce
-	if s.opts.Approver != nil {
+	if s.opts.Approver != nil && !slices.ContainsFunc(made, now.Forbids) {
 		decision, err = r.consent(ctx, Consent{
 			Title: "Keep " + list, Text: fmt.Sprintf("The command made %s. Programs run or follow what is there by themselves. Keep it?", list), Always: "what this command makes", Workspace: true,
 		})

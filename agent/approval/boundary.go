@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bmatcuk/doublestar/v4"
+
 	"github.com/gajae-code/gjc/agent/approval/shell"
 )
 
@@ -72,23 +74,31 @@ type Access struct {
 	Hosts []string
 	// Unknown are those of Keep whose entries have not been read.
 	Unknown []string
+	// Forbidden are those of Keep and Hide that the user cannot be asked about: a rule denies them.
+	Forbidden []string
 	// Wider are the paths by which this access exceeds that of the session's other commands.
 	Wider []string
 	// Network opens the machine's network.
 	Network bool
 }
 
-// Access returns what commands of a session may do inside the boundary.
-func (b *Boundary) Access(ctx context.Context, paths *shell.Paths) *Access {
+// Access returns what commands of a session may do inside the boundary. The user's rules about files hold there, too.
+func (p *Policy) Access(ctx context.Context, paths *shell.Paths) *Access {
+	return p.Boundary.access(ctx, paths, p.Rules.onFiles())
+}
+
+func (b *Boundary) access(ctx context.Context, paths *shell.Paths, rules []*Rule) *Access {
 	a := &Access{Hosts: slices.Clone(b.Hosts), Network: b.Network}
-	s := scan{paths: paths, access: a}
+	s := scan{paths: paths, rules: rules, access: a}
 	for i, root := range paths.Roots {
 		real := paths.RealRoots[i]
 		if root == filepath.Dir(root) || real == filepath.Dir(real) {
 			continue // the whole machine is not a project
 		}
 		a.Write = append(a.Write, real)
-		s.directory(ctx, real, 0)
+		if !s.ruled(real) {
+			s.directory(ctx, real, 0)
+		}
 	}
 	write := b.Write
 	if b.Caches != nil {
@@ -105,7 +115,8 @@ func (b *Boundary) Access(ctx context.Context, paths *shell.Paths) *Access {
 		}
 	}
 	s.home(paths.Home)
-	for _, list := range []*[]string{&a.Write, &a.Keep, &a.Hide} {
+	s.elsewhere()
+	for _, list := range []*[]string{&a.Write, &a.Keep, &a.Hide, &a.Forbidden} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
@@ -114,7 +125,9 @@ func (b *Boundary) Access(ctx context.Context, paths *shell.Paths) *Access {
 
 // scan finds what is to be kept and hidden.
 type scan struct {
-	paths  *shell.Paths
+	paths *shell.Paths
+	// rules are those that do not allow to read or to change files.
+	rules  []*Rule
 	access *Access
 	seen   int
 }
@@ -139,6 +152,9 @@ func (s *scan) directory(ctx context.Context, dir string, depth int) {
 	}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
+		if s.ruled(path) {
+			continue
+		}
 		if strings.EqualFold(e.Name(), ".git") {
 			s.repository(path)
 			continue
@@ -152,6 +168,43 @@ func (s *scan) directory(ctx context.Context, dir string, depth int) {
 		}
 		if e.IsDir() && !secret && !protected && !dependencies[e.Name()] {
 			s.directory(ctx, path, depth+1)
+		}
+	}
+}
+
+// ruled keeps or hides a path about which there is a rule. It reports whether the path is hidden, with all that is in it.
+func (s *scan) ruled(path string) (hidden bool) {
+	for _, r := range s.rules {
+		if r.about != "" && !r.matchPath(path, s.paths) {
+			continue
+		}
+		list := &s.access.Keep
+		if r.name == actionNames[ActionRead] {
+			list, hidden = &s.access.Hide, true
+		}
+		s.add(list, path)
+		if r.Verdict == Deny {
+			s.add(&s.access.Forbidden, path)
+		}
+	}
+	return hidden
+}
+
+// maxElsewhere bounds the files outside the roots that rules hide.
+const maxElsewhere = 1000
+
+// elsewhere hides the files outside the roots that rules name.
+func (s *scan) elsewhere() {
+	for _, r := range s.rules {
+		if r.name != actionNames[ActionRead] || !strings.HasPrefix(r.about, "/") && !strings.HasPrefix(r.about, "~") {
+			continue
+		}
+		found, _ := doublestar.FilepathGlob(strings.TrimSuffix(s.paths.Expand(r.about, ""), "/**")) // the rule has been checked
+		for _, path := range found[:min(len(found), maxElsewhere)] {
+			s.add(&s.access.Hide, path)
+			if r.Verdict == Deny {
+				s.add(&s.access.Forbidden, path)
+			}
 		}
 	}
 }

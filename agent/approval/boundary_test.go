@@ -41,7 +41,7 @@ func put(t *testing.T, path, text string) {
 // accessOf returns the access in a root, with paths relative to base.
 func accessOf(t *testing.T, b *Boundary, base string, paths *shell.Paths) *Access {
 	t.Helper()
-	a := b.Access(context.Background(), paths)
+	a := b.access(context.Background(), paths, nil)
 	for _, list := range [][]string{a.Write, a.Keep, a.Hide} {
 		for i, path := range list {
 			rel, err := filepath.Rel(base, path)
@@ -113,7 +113,7 @@ func TestBoundary_Worktree(t *testing.T) {
 
 // The whole machine is no root to write in, and a root that cannot be read or is too deep stays as it is.
 func TestBoundary_OddRoots(t *testing.T) {
-	if a := new(Boundary).Access(t.Context(), &shell.Paths{Roots: []string{"/"}, RealRoots: []string{"/"}, Real: realPath}); len(a.Write) > 0 {
+	if a := new(Boundary).access(t.Context(), &shell.Paths{Roots: []string{"/"}, RealRoots: []string{"/"}, Real: realPath}, nil); len(a.Write) > 0 {
 		t.Errorf("writes %q", a.Write)
 	}
 	base := layOut(t, "w/"+strings.Repeat("d/", 50)+"f")
@@ -164,12 +164,12 @@ func TestAccess_Made(t *testing.T) {
 		{map[string]string{".git/HEAD": "", ".git/info/attributes": ""}, ".git/info"},
 		{map[string]string{".envrc": "", "sub/.vscode/tasks.json": ""}, ".envrc sub/.vscode/tasks.json"},
 	} {
-		before := new(Boundary).Access(t.Context(), paths)
+		before := new(Boundary).access(t.Context(), paths, nil)
 		for name, text := range tt.files {
 			put(t, filepath.Join(root, name), text)
 		}
 		var made []string
-		for _, path := range new(Boundary).Access(t.Context(), paths).Made(before) {
+		for _, path := range new(Boundary).access(t.Context(), paths, nil).Made(before) {
 			made = append(made, strings.TrimPrefix(path, root+"/"))
 		}
 		if got := strings.Join(made, " "); got != tt.want {
@@ -212,10 +212,10 @@ func TestMade_Unread(t *testing.T) {
 	root := layOut(t, "main.go")
 	var b Boundary
 	paths := pathsOf(t.TempDir(), root)
-	before := b.Access(t.Context(), paths)
+	before := b.access(t.Context(), paths, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	after := b.Access(ctx, paths)
+	after := b.access(ctx, paths, nil)
 	if !slices.Contains(after.Keep, root) {
 		t.Errorf("what has not been read can be changed: kept are %q", after.Keep)
 	}

@@ -40,6 +40,9 @@ func (a *Access) Refuses(path string) (Refusal, bool) {
 	return Refusal{Path: real, Change: true}, true
 }
 
+// Forbids reports whether a rule of the user's denies a path that has been refused, so that there is nothing to ask.
+func (a *Access) Forbids(path string) bool { return innermost(path, a.Forbidden) > 0 }
+
 // shows reports whether a command can read a path.
 func (a *Access) shows(path string) bool {
 	return innermost(path, a.Write, a.Keep, a.Show) >= innermost(path, a.Hide)
@@ -83,7 +86,7 @@ func realPath(path string) string {
 func (a *Access) Extend(more []Refusal) *Access {
 	wider := &Access{
 		Write: slices.Clone(a.Write), Keep: slices.Clone(a.Keep), Hide: slices.Clone(a.Hide), Show: slices.Clone(a.Show),
-		Hosts: slices.Clone(a.Hosts), Wider: slices.Clone(a.Wider), Network: a.Network,
+		Forbidden: a.Forbidden, Hosts: slices.Clone(a.Hosts), Wider: slices.Clone(a.Wider), Network: a.Network,
 	}
 	for _, r := range more {
 		if r.Path != "" && !slices.Contains(wider.Wider, r.Path) {

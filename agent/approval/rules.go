@@ -105,6 +105,20 @@ type Step struct {
 // Rules are all of a user's.
 type Rules []Rule
 
+// onFiles returns the rules that do not allow to read or change files.
+func (rules Rules) onFiles() []*Rule {
+	var found []*Rule
+	for i := range rules {
+		switch r := &rules[i]; r.name {
+		case "read", "edit", "delete", "move", "write":
+			if r.Verdict != Allow && (r.about != "" || r.name != "read") {
+				found = append(found, r)
+			}
+		}
+	}
+	return found
+}
+
 // Judge returns what the rules say of a step, and the rule that says it. Several commands in a line are judged one by one: the
 // line is allowed if each is, and denied if one is.
 func (rules Rules) Judge(s *Step, paths *shell.Paths) (Verdict, string) {

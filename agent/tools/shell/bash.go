@@ -459,7 +459,11 @@ func (r *bashRun) sandboxNote(output string, failed bool) string {
 	if len(r.refused) > 0 {
 		var needs []string
 		for _, refusal := range r.refused {
-			needs = append(needs, refusal.Describe(func(path string) string { return toolkit.Display(&r.call.Workspace, path) }))
+			need := refusal.Describe(func(path string) string { return toolkit.Display(&r.call.Workspace, path) })
+			if refusal.Path != "" && r.inside.Forbids(refusal.Path) {
+				need += " (a rule of the user's denies it)"
+			}
+			needs = append(needs, need)
 		}
 		return "The sandbox did not let the command " + strings.Join(needs, ", or ") + "."
 	}

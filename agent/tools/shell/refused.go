@@ -2,6 +2,7 @@ package shell
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
@@ -66,14 +67,16 @@ func (r *bashRun) refusals(output string) []approval.Refusal {
 // quotedPath matches what programs put between quotation marks: 'x', "x", ‘x’, `x'.
 var quotedPath = lazyregexp.New("['\"‘`]([^'\"’`]+)['\"’`]")
 
-// pathsIn returns the words of a line that may be paths, those in quotation marks first.
+// pathsIn returns the words of a line that may be paths: those in quotation marks first, and then the others from the end, because the
+// name of the program comes first.
 func pathsIn(line string) []string {
 	var paths []string
 	for _, m := range quotedPath().FindAllStringSubmatch(line, -1) {
 		paths = append(paths, m[1])
 	}
-	for _, word := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\r\n:,;'\"‘’`()[]<>=", r) }) {
-		if strings.ContainsRune(word, '/') || strings.HasPrefix(word, ".") && strings.Trim(word, ".") != "" {
+	words := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\r\n:,;'\"‘’`()[]<>=", r) })
+	for _, word := range slices.Backward(words) {
+		if strings.Trim(word, ".") != "" && strings.ContainsAny(word, "/.") {
 			paths = append(paths, word)
 		}
 	}
