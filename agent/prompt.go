@@ -71,6 +71,9 @@ const (
 // instructionNames lists the names of instruction files. Of each directory the first existing one is used.
 var instructionNames = [...]string{"AGENTS.md", "CLAUDE.md"}
 
+// InstructionFiles returns the names of the files from which the system prompt takes instructions, in any directory of a workspace.
+func InstructionFiles() []string { return instructionNames[:] }
+
 // instruction is one file of instructions.
 type instruction struct{ path, text string }
 

@@ -12,7 +12,18 @@ import (
 // paths returns the path resolver for the session's steps.
 func (s *Session) paths() *shell.Paths {
 	o := &s.opts
+	followed := func() []string { return nil }
+	if o.Policy.Followed != nil {
+		followed = func() []string {
+			var all []string
+			for _, root := range append([]string{o.Workspace.Cwd}, o.Workspace.Additional...) {
+				all = append(all, o.Policy.Followed(root)...)
+			}
+			return all
+		}
+	}
 	return &shell.Paths{
+		Loaded: o.Policy.Loaded, Followed: followed,
 		Roots: append([]string{o.Workspace.Cwd}, o.Workspace.Additional...), RealRoots: o.Workspace.Real, Home: o.Policy.Home, Own: o.Policy.Own, Real: o.FS.RealPath,
 	}
 }

@@ -53,6 +53,18 @@ func New(opts Options) *Loader {
 	return &Loader{opts: opts, reported: make(map[userfiles.Problem]bool)}
 }
 
+// foreignDirs are directories of other agents.
+var foreignDirs = [...]string{".claude", ".agents", ".codex", ".gemini"}
+
+// Files returns the patterns of the directories in a workspace that helper agents are read from.
+func Files() []string {
+	var all []string
+	for _, dir := range append([]string{".gjc"}, foreignDirs[:]...) {
+		all = append(all, dir+"/agents/")
+	}
+	return all
+}
+
 // Helpers returns the current sub-agents: those from files in the order of their locations, then the built-in ones. It reads the
 // files again only if one of them has changed.
 func (l *Loader) Helpers(ctx context.Context) []agent.Helper {
@@ -62,7 +74,7 @@ func (l *Loader) Helpers(ctx context.Context) []agent.Helper {
 		return slices.Clone(l.helpers)
 	}
 	r := reader{seen: make(map[string]bool)}
-	for _, p := range userfiles.Places(l.opts.ProjectDirs, l.opts.UserDir, l.opts.Home, ".claude", ".agents", ".codex", ".gemini") {
+	for _, p := range userfiles.Places(l.opts.ProjectDirs, l.opts.UserDir, l.opts.Home, foreignDirs[:]...) {
 		r.In(p, func() { r.place(ctx, p) })
 	}
 	r.builtin()

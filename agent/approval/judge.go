@@ -17,6 +17,10 @@ type Policy struct {
 	Own  []string
 	// Boundary is where commands run that the user has not seen.
 	Boundary Boundary
+	// Loaded are patterns of the files that gjc reads from a workspace; see [shell.Paths].
+	Loaded []string
+	// Followed returns the paths in a root that programs of the machine follow, which git's configuration names. Optional.
+	Followed func(root string) []string
 	// Keeper has the answers for the workspace. Optional.
 	Keeper Keeper
 	// Broken is why the rules could not be read: everything that has an effect asks then.
@@ -141,6 +145,8 @@ func FactsOf(p *Policy, system, tool string, e *Effect, sc *Scope, paths *shell.
 		case e.Action == ActionEdit || e.Action == ActionDelete || e.Action == ActionMove:
 			if why := paths.Protected(e.Path); why != "" {
 				f.Special = []string{"it always asks: " + why}
+			} else if paths.Unknown(e.Path) {
+				f.Special = []string{"gjc does not know which programs use this directory"}
 			}
 			if paths.Secret(e.Path) { // what fails tells what is there
 				f.Special = append(f.Special, secretByName)

@@ -36,13 +36,25 @@ type Options struct {
 	Home string
 }
 
+// foreignDirs are directories of other agents.
+var foreignDirs = [...]string{".claude", ".agents", ".codex"}
+
+// Files returns the patterns of the files in a workspace that commands and skills are read from, with a slash at the end of directories.
+func Files() []string {
+	var all []string
+	for _, dir := range append([]string{".gjc"}, foreignDirs[:]...) {
+		all = append(all, dir+"/commands/", dir+"/skills/")
+	}
+	return all
+}
+
 // Load reads all commands and skills. It skips invalid files and reports them as problems, and ignores missing directories. If ctx
 // ends, the set contains what was read until then.
 func Load(ctx context.Context, opts Options) (*Set, []userfiles.Problem) {
 	l := &loader{Reader: userfiles.Reader{Roots: opts.ProjectDirs}, set: &Set{byName: make(map[string]*entry)}}
 	var foreign []string
 	if opts.Foreign {
-		foreign = []string{".claude", ".agents", ".codex"}
+		foreign = foreignDirs[:]
 	}
 	for _, p := range userfiles.Places(opts.ProjectDirs, opts.UserDir, opts.Home, foreign...) {
 		l.at, l.entries, l.found = p, 0, make(map[string]bool)

@@ -137,10 +137,22 @@ func (q *Question) Answer(ctx context.Context, trusted, remember bool) error {
 	return q.trust.Answer(ctx, q.sub, state, remember)
 }
 
+// fileNames are the names of files with hooks.
+var fileNames = [...]string{"hooks.yml", "hooks.yaml", "hooks.json"}
+
+// Files returns the patterns of the files in a workspace that hooks are read from, with a slash at the end of directories.
+func Files() []string {
+	all := []string{".gjc/hooks/"}
+	for _, name := range fileNames {
+		all = append(all, ".gjc/"+name)
+	}
+	return all
+}
+
 // readPlace reads the hook files in a directory.
 func readPlace(dir, within string, project bool, seen map[string]bool) []*configfile.File {
 	var all []*configfile.File
-	names := []string{"hooks.yml", "hooks.yaml", "hooks.json"}
+	names := fileNames[:]
 	entries, err := os.ReadDir(filepath.Join(dir, "hooks")) // sorted by name
 	if err == nil {
 		for _, e := range entries {

@@ -44,6 +44,19 @@ type place struct {
 	own bool
 }
 
+// Files returns the patterns of the files in a workspace that rules are read from: names with slashes, those of directories with one at the end.
+func Files() []string {
+	var all []string
+	for _, p := range (&Options{Roots: []string{"."}}).places() {
+		name := p.at
+		if !p.file {
+			name += "/"
+		}
+		all = append(all, name)
+	}
+	return all
+}
+
 // places returns all places, in order of precedence.
 func (o *Options) places() []place {
 	roots := configfile.Upwards(o.Roots...)

@@ -337,7 +337,7 @@ func (h *host) policy(agentDir string, opts *options) func(cwd string) approval.
 	}
 	return func(cwd string) approval.Policy {
 		cfg := readConfig(agentDir, opts.configs, cwd)
-		p := approval.Policy{Home: home, Own: own, Rules: cfg.permissions, Boundary: cfg.boundary, Keeper: permissions.Open(agentDir).Keeper(cwd)}
+		p := approval.Policy{Home: home, Own: own, Rules: cfg.permissions, Boundary: cfg.boundary, Keeper: permissions.Open(agentDir).Keeper(cwd), Loaded: loadedFiles(), Followed: h.followed()}
 		for i, dir := range p.Boundary.Write {
 			if rest, ok := strings.CutPrefix(dir, "~/"); ok {
 				p.Boundary.Write[i] = filepath.Join(home, rest)

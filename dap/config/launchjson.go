@@ -12,6 +12,9 @@ import (
 	"github.com/gajae-code/gjc/internal/workspace"
 )
 
+// Files returns the names of the files in a workspace that configure debug adapters, with slashes.
+func Files() []string { return append(configfile.ProjectFiles(subject), launchFile) }
+
 // launchFile is the file with the editor's debug configurations, relative to a root.
 const launchFile = ".vscode/launch.json"
 

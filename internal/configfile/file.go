@@ -45,6 +45,17 @@ func ProjectPlaces(root string) []Place {
 	}
 }
 
+// ProjectFiles returns the names of a workspace's configuration files for a subject, with slashes.
+func ProjectFiles(subject string) []string {
+	var all []string
+	for _, p := range ProjectPlaces("") {
+		for _, name := range Names(subject) {
+			all = append(all, path.Join(p.Within, name))
+		}
+	}
+	return all
+}
+
 // File is a configuration file. Its parser sets the entries.
 type File struct {
 	Path string

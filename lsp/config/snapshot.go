@@ -28,6 +28,9 @@ type snapshot struct {
 // project is one root with its own configuration.
 type project = workspace.Project[*definition]
 
+// Files returns the names of the files in a workspace that configure language servers, with slashes.
+func Files() []string { return configfile.ProjectFiles(source.Subject) }
+
 // source says where the configuration is read from. It is never modified.
 var source = &workspace.Source[*definition]{Subject: "lsp", Schema: schema, Merge: merge}
 

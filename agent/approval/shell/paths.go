@@ -5,6 +5,7 @@ package shell
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -21,8 +22,8 @@ type Paths struct {
 	Own []string
 	// Loaded are the patterns, as in protected.txt, of the files that gjc itself reads from a workspace.
 	Loaded []string
-	// Followed are absolute paths that programs of the machine follow, such as hooks that git's configuration names.
-	Followed []string
+	// Followed returns absolute paths that programs of the machine follow, such as hooks that git's configuration names. Optional.
+	Followed func() []string
 	// Real resolves the symbolic links of an absolute path, as far as it exists. If nil, there are none.
 	Real func(path string) string
 }
@@ -97,15 +98,18 @@ func (p *Paths) Protected(path string) string {
 			return "gjc's own files are there"
 		}
 	}
-	for _, followed := range p.Followed {
-		if Within(followed, path) || Within(followed, real) {
-			return "git runs or follows what is there"
+	if p.Followed != nil {
+		for _, followed := range p.Followed() {
+			if Within(followed, path) || Within(p.Resolve(followed), real) {
+				return "git runs or follows what is there"
+			}
 		}
 	}
 	// A root's own place says nothing: a project may lie below a directory called .git, and worktrees of gjc's do.
 	for _, path := range []string{p.below(path), p.below(real)} {
 		names := Names(path)
-		for _, known := range protected() {
+		all, _ := protected()
+		for _, known := range all {
 			if known.matches(names) {
 				return known.why
 			}
@@ -117,6 +121,22 @@ func (p *Paths) Protected(path string) string {
 		}
 	}
 	return p.bare(path)
+}
+
+// Unknown reports whether a path lies in a directory whose name begins with a dot and which is not known: a program may run what is in it.
+func (p *Paths) Unknown(path string) bool {
+	names := Names(p.below(path))
+	all, harmless := protected()
+	for i, name := range names[:len(names)-1] {
+		if len(name) < 2 || name[0] != '.' || name == ".." {
+			continue
+		}
+		known := func(p pattern) bool { return len(p.names) <= i+1 && p.tree && p.matches(names[:i+1]) || matchName(p.names[0], name) }
+		if !slices.ContainsFunc(all, known) && !slices.ContainsFunc(harmless, known) {
+			return true
+		}
+	}
+	return false
 }
 
 // bare says why a change of a path may make a directory a repository of git without a .git, or change what one runs.

@@ -27,15 +27,19 @@ func newPattern(text, why string) pattern {
 	return pattern{strings.Split(strings.TrimSuffix(text, "/"), "/"), tree, why}
 }
 
-// protected returns the patterns of protected.txt.
-var protected = sync.OnceValue(func() []pattern {
-	var all []pattern
+// protected returns the patterns of protected.txt, and those of directories that are known and not protected.
+var protected = sync.OnceValues(func() (all, harmless []pattern) {
 	for line := range strings.Lines(protectedText) {
-		if text, why, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && !strings.HasPrefix(line, "#") {
+		text, why, ok := strings.Cut(strings.TrimSpace(line), ": ")
+		switch {
+		case !ok || strings.HasPrefix(line, "#"):
+		case why == "-":
+			harmless = append(harmless, newPattern(text, ""))
+		default:
 			all = append(all, newPattern(text, why))
 		}
 	}
-	return all
+	return all, harmless
 })
 
 // secretPatterns returns those of secrets.txt, and those that exempt a name.
