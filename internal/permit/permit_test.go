@@ -1,0 +1,44 @@
+package permit_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/gajae-code/gjc/internal/permit"
+)
+
+type only string
+
+func (o only) Check(e permit.Effect) error {
+	if e.Path != string(o) {
+		return errors.New("no")
+	}
+	return nil
+}
+
+func TestZero_PermitsNothing(t *testing.T) {
+	for _, action := range []permit.Action{permit.Read, permit.Change, permit.Run, permit.Reach, ""} {
+		e := permit.Effect{Action: action, Path: "/x"}
+		if err := new(permit.Permit).Check(e); !errors.Is(err, permit.ErrNone) {
+			t.Errorf("zero, %s: %v", action, err)
+		}
+		if err := permit.Check(context.Background(), e); !errors.Is(err, permit.ErrNone) {
+			t.Errorf("no permit, %s: %v", action, err)
+		}
+	}
+}
+
+// The innermost permit counts: a call has no more than its own, whatever surrounds it.
+func TestWith_Replaces(t *testing.T) {
+	ctx := permit.With(permit.With(t.Context(), permit.Own()), permit.New(only("/a")))
+	if err := permit.Check(ctx, permit.Effect{Action: permit.Read, Path: "/a"}); err != nil {
+		t.Error(err)
+	}
+	if err := permit.Check(ctx, permit.Effect{Action: permit.Read, Path: "/b"}); err == nil {
+		t.Error("a call reads what it has no leave for")
+	}
+	if err := permit.Check(permit.With(ctx, permit.Permit{}), permit.Effect{Action: permit.Read, Path: "/a"}); !errors.Is(err, permit.ErrNone) {
+		t.Errorf("without a permit again: %v", err)
+	}
+}
