@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -34,7 +35,7 @@ func (r *toolRun) start(ctx context.Context) error {
 	if len(r.plan.Effects) == 0 {
 		r.plan.Effects = []approval.Effect{{Action: approval.ActionRead}} // a rule may apply to the tool itself
 	}
-	answered := make([]answer, len(r.plan.Effects))
+	answered := r.answers()
 	var mode approval.Mode
 	if err := t.do(func(st *state) error { mode = st.mode; return nil }); err != nil {
 		return err
@@ -67,6 +68,42 @@ type answer struct {
 	// inside reports that what was answered is to happen inside the boundary.
 	inside bool
 	paths  []string
+}
+
+// knownEffect is an effect with the user's answer.
+type knownEffect struct {
+	effect approval.Effect
+	answer answer
+}
+
+// approveReads decides on the files that the call is known to read, before its plan is completed: that may read them, and its errors
+// describe them.
+func (r *toolRun) approveReads(ctx context.Context) error {
+	for i := range r.plan.Effects {
+		e := r.plan.Effects[i]
+		if e.Action != approval.ActionRead || e.Path == "" && len(e.Paths) == 0 {
+			continue
+		}
+		known := knownEffect{effect: e}
+		if err := r.approveEffect(ctx, &known.effect, &known.answer); err != nil {
+			return err
+		}
+		r.known = append(r.known, known)
+	}
+	return nil
+}
+
+// answers returns the answers so far to the plan's effects.
+func (r *toolRun) answers() []answer {
+	answered := make([]answer, len(r.plan.Effects))
+	for i := range r.plan.Effects {
+		for _, known := range r.known {
+			if reflect.DeepEqual(known.effect, r.plan.Effects[i]) {
+				answered[i] = known.answer
+			}
+		}
+	}
+	return answered
 }
 
 // gate returns what decides on the call.

@@ -104,6 +104,8 @@ type toolRun struct {
 
 	// permit holds the decisions so far.
 	permit approval.Permit
+	// known are the effects that were decided on before the plan was completed.
+	known []knownEffect
 
 	mu      sync.Mutex // guards shown, changed, and the calls in details
 	shown   []Content  // the content that the editor shows
@@ -191,6 +193,9 @@ func (r *toolRun) prepare(ctx context.Context) (*Call, error) {
 	}
 	if plan != nil && plan.Complete != nil {
 		if err := r.refused(); err != nil {
+			return nil, err
+		}
+		if err := r.approveReads(ctx); err != nil {
 			return nil, err
 		}
 		if err := plan.Complete(ctx); err != nil {

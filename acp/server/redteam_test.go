@@ -12,10 +12,12 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/acptest"
+	"github.com/gajae-code/gjc/acp/server"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/sandbox"
 	"github.com/gajae-code/gjc/internal/testenv"
+	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
@@ -80,6 +82,19 @@ func command(line string) string {
 	raw, _ := jsonx.Marshal(map[string]string{"command": line})
 	return string(raw)
 }
+
+// request returns the input of a raw request to a language server.
+func request(method, payload string) string {
+	raw, _ := jsonx.Marshal(map[string]string{"action": "request", "query": method, "payload": payload})
+	return string(raw)
+}
+
+// noServers is a catalog without language servers.
+type noServers struct{}
+
+func (noServers) For(context.Context, string) ([]lsp.Candidate, error) { return nil, nil }
+func (noServers) List(context.Context) (*lsp.Listing, error)           { return new(lsp.Listing), nil }
+func (noServers) Changed([]string)                                     {}
 
 var attempts = []attempt{
 	// Paths.
@@ -274,6 +289,19 @@ var attempts = []attempt{
 	{name: "a title that is a page long", tool: "bash", input: command(strings.Repeat("echo fine; ", 400)), want: "asks"},
 	{name: "a title of a file that fools the eye", mode: approval.ModeStrict, tool: "write", input: `{"path":"a\u202etxt.exe","content":"x"}`, want: "asks", shows: []string{`\\u202e`}},
 	{name: "a title with a line end", mode: approval.ModeStrict, tool: "write", input: `{"path":"a\nAllowed by policy","content":"x"}`, want: "asks", shows: []string{`a\\nAllowed`}},
+	// Files that a raw request to a language server names in its payload.
+	{name: "H5 a request for a file outside", tool: "lsp", input: request("textDocument/hover", `{"textDocument":{"uri":"file://{out}/x"}}`), want: "asks", shows: []string{"out/x"}},
+	{name: "H5 a request for a file outside, in plan mode", mode: approval.ModePlan, tool: "lsp", input: request("textDocument/documentSymbol", `{"textDocument":{"uri":"file://{out}/x"}}`), want: "asks"},
+	{name: "H5 a request for a file outside in another spelling", mode: approval.ModeAuto, tool: "lsp", input: request("textDocument/hover", `{"a":[{"b":"FILE://localhost{out}/%78#L1"}]}`), want: "asks"},
+	{name: "H5 a request with a path outside", mode: approval.ModeAuto, tool: "lsp", input: request("workspace/symbol", `{"rootPath":"{home}/.ssh"}`), want: "asks"},
+	{
+		name: "H5 a request for a secret file", mode: approval.ModeAuto, tool: "lsp", input: request("textDocument/hover", `{"textDocument":{"uri":"file://{dir}/.%65nv"}}`), want: "asks", shows: []string{"secrets"},
+		lay: func(t *testing.T, w *target) { w.put(t, filepath.Join(w.dir, ".env"), "KEY=1") },
+	},
+	{name: "H5 a command of a server on a file outside", mode: approval.ModeAuto, tool: "lsp", input: request("workspace/executeCommand", `{"command":"x","arguments":["file://{out}/x"]}`), want: "asks", shows: []string{"out/x"}},
+	{name: "H5 a request for a file on another host", mode: approval.ModeAuto, tool: "lsp", input: request("textDocument/hover", `{"textDocument":{"uri":"file://evil{out}/x"}}`), want: "fails"},
+	{name: "H5 a request for a file inside", tool: "lsp", input: request("textDocument/hover", `{"textDocument":{"uri":"file://{dir}/a.txt"}}`), want: "fails"}, // there is no server
+	{name: "H5 a rename in a file outside", tool: "lsp", input: `{"action":"rename","file":"{out}/x","line":1,"symbol":"zzz","new_name":"y"}`, want: "asks"},
 	{name: "a tool that there is not", mode: approval.ModeAuto, tool: "root_shell", input: `{}`, want: "fails"},
 	{name: "an input with more than there is", mode: approval.ModeAuto, tool: "write", input: `{"path":"x","content":"y","approved":true}`, want: "fails"},
 }
@@ -358,6 +386,7 @@ func (a *attempt) run(t *testing.T, boundary approval.Boundary) {
 	}
 	steps = append(steps, providertest.Step{providertest.Call("c1", a.tool, names.Replace(a.input))}, providertest.Step{providertest.Text("done")})
 	e := start(t, scripted(steps...), func(c *config) {
+		c.server.Machine.Languages = func([]string) (server.Languages, error) { return server.Languages{Catalog: noServers{}}, nil }
 		c.server.Sessions.Policy = func(string) approval.Policy {
 			return approval.Policy{Boundary: boundary, Rules: rules, Home: w.home, Own: []string{filepath.Join(w.home, ".gjc", "agent")}}
 		}

@@ -168,17 +168,21 @@ func readsOnly(method string) bool {
 	}
 }
 
-// planRequest asks the user about a method that may have effects.
-func planRequest(_ context.Context, c *lspCall, plan *agent.CallPlan) error {
+// planRequest declares the files that the parameters name, and asks the user about a method that may have effects.
+func planRequest(ctx context.Context, c *lspCall, plan *agent.CallPlan) error {
 	method := strings.TrimSpace(c.in.Query)
 	if method == "" {
 		return errors.New("Error: query parameter required: the LSP method to request")
 	}
-	if c.in.Payload != "" && !jsonx.Valid([]byte(c.in.Payload)) {
-		return payloadError(c.in.Payload)
+	effects, err := c.payloadEffects(ctx, method)
+	if err != nil {
+		return err
+	}
+	plan.Effects = append(plan.Effects, effects...)
+	if len(effects) > 0 || !readsOnly(method) {
+		plan.Content = []agent.Content{agent.TextContent{Text: "LSP request " + method + "\n\n" + c.in.Payload}}
 	}
 	if !readsOnly(method) {
-		plan.Content = []agent.Content{agent.TextContent{Text: "LSP request " + method + "\n\n" + c.in.Payload}}
 		plan.Effects = append(plan.Effects, toolkit.ServerEffect("LSP request "+method, c.in.File, method, c.in.Payload))
 	}
 	return nil
