@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -95,6 +97,26 @@ type noServers struct{}
 func (noServers) For(context.Context, string) ([]lsp.Candidate, error) { return nil, nil }
 func (noServers) List(context.Context) (*lsp.Listing, error)           { return new(lsp.Listing), nil }
 func (noServers) Changed([]string)                                     {}
+
+// layArchive makes e.zip with a secret member and another one.
+func layArchive(t *testing.T, w *target) {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for name, text := range map[string]string{".env": "KEY=1", "a.md": "harmless"} {
+		f, err := z.Create(name)
+		if err == nil {
+			_, err = f.Write([]byte(text))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.put(t, filepath.Join(w.dir, "e.zip"), b.String())
+}
 
 var attempts = []attempt{
 	// Paths.
@@ -302,6 +324,12 @@ var attempts = []attempt{
 	{name: "H5 a request for a file on another host", mode: approval.ModeAuto, tool: "lsp", input: request("textDocument/hover", `{"textDocument":{"uri":"file://evil{out}/x"}}`), want: "fails"},
 	{name: "H5 a request for a file inside", tool: "lsp", input: request("textDocument/hover", `{"textDocument":{"uri":"file://{dir}/a.txt"}}`), want: "fails"}, // there is no server
 	{name: "H5 a rename in a file outside", tool: "lsp", input: `{"action":"rename","file":"{out}/x","line":1,"symbol":"zzz","new_name":"y"}`, want: "asks"},
+	// Members of archives.
+	{name: "H6 a secret member of an archive", tool: "read", input: `{"path":"e.zip:.env"}`, want: "asks", shows: []string{"e.zip:.env", "secrets"}, lay: layArchive},
+	{name: "H6 a line of a secret member", mode: approval.ModeAuto, tool: "read", input: `{"path":"e.zip:a/../.env:1"}`, want: "asks", lay: layArchive},
+	{name: "H6 a secret member of a member", mode: approval.ModeAuto, tool: "read", input: `{"path":"e.zip:b.tar:.env"}`, want: "asks", lay: layArchive},
+	{name: "H6 a write of a secret member", mode: approval.ModeAuto, tool: "write", input: `{"path":"e.zip:.env","content":"evil"}`, want: "asks", lay: layArchive},
+	{name: "H6 a member without secrets", tool: "read", input: `{"path":"e.zip:a.md"}`, want: "runs", lay: layArchive},
 	{name: "a tool that there is not", mode: approval.ModeAuto, tool: "root_shell", input: `{}`, want: "fails"},
 	{name: "an input with more than there is", mode: approval.ModeAuto, tool: "write", input: `{"path":"x","content":"y","approved":true}`, want: "fails"},
 }

@@ -3,6 +3,10 @@ package approval
 import (
 	"context"
 	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // Effect is one thing that a call does to the world.
@@ -13,6 +17,9 @@ type Effect struct {
 	// Paths are several in the place of Path, for what the user should be asked about once. Each is judged by itself: one
 	// that may not be touched forbids all.
 	Paths []string
+	// Member names what is read or changed in the archive at Path: "docs/a.md", or "b.tar:a.md" for a member of a member. The step asks
+	// if the name is one of a file with secrets.
+	Member string
 	// Command is the shell command line, for [ActionCommand]; Dir is the directory that it runs in, empty for the working
 	// directory.
 	Command, Dir string
@@ -51,11 +58,33 @@ func (e *Effect) Each() []Effect {
 		return []Effect{*e}
 	}
 	parts := make([]Effect, len(e.Paths))
-	for i, path := range e.Paths {
+	for i, name := range e.Paths {
 		parts[i] = *e
-		parts[i].Path, parts[i].Paths = path, nil
+		parts[i].Path, parts[i].Paths = name, nil
 	}
 	return parts
+}
+
+// members returns paths by which the members that the effect names are judged, as if the archive were its directory.
+func (e *Effect) members() []string {
+	if e.Member == "" {
+		return nil
+	}
+	dir := filepath.Dir(e.Path)
+	var paths []string
+	for rest, more := e.Member, true; more; {
+		// A colon may belong to a name, or precede lines or a member of the member.
+		paths = append(paths, memberPath(dir, rest))
+		var name string
+		name, rest, more = strings.Cut(rest, ":")
+		paths = append(paths, memberPath(dir, name))
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+func memberPath(dir, name string) string {
+	return filepath.Join(dir, filepath.FromSlash(path.Clean("/"+strings.ReplaceAll(name, `\`, "/"))))
 }
 
 // Files resolves and inspects paths for the approval of effects.

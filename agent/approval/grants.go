@@ -19,7 +19,7 @@ type Grant struct {
 	Subject string `json:"subject,omitzero"`
 	// Dir is where it holds: for commands the directory in which the command ran, for files the directory or the file.
 	Dir string `json:"dir,omitzero"`
-	// State is what a tool was described as; a yes ends when that changes.
+	// State is what a tool was described as, and a yes ends when that changes; of a file that is an archive, the member.
 	State string `json:"state,omitzero"`
 	// More lists what commands may do in addition, for [GrantMore] and [GrantHosts].
 	More    []Refusal `json:"more,omitzero"`
@@ -115,8 +115,11 @@ func (g *Grants) Lookup(s *Scope) (allowed, known bool) {
 
 // covers reports whether an answer is one to another question.
 func (g *Grant) covers(want *Grant) bool {
-	if g.Kind != want.Kind || g.Subject != want.Subject {
+	if g.Subject != want.Subject {
 		return false
+	}
+	if g.Kind != want.Kind { // a no to the files of a directory is one to each of them
+		return g.Kind == GrantFiles && want.Kind == GrantFile && !g.Allowed && shell.Within(g.Dir, want.Dir)
 	}
 	switch g.Kind {
 	case GrantCommands: // a yes holds in its directory and below
@@ -125,7 +128,9 @@ func (g *Grant) covers(want *Grant) bool {
 		return !g.Allowed || g.Dir == want.Dir
 	case GrantFiles:
 		return shell.Within(g.Dir, want.Dir)
-	case GrantFile, GrantMore, GrantMade:
+	case GrantFile:
+		return g.Dir == want.Dir && (g.State == want.State || !g.Allowed && g.State == "")
+	case GrantMore, GrantMade:
 		return g.Dir == want.Dir
 	case GrantTool:
 		return !g.Allowed || g.State == want.State
@@ -150,7 +155,7 @@ func (s *Scope) grants() []Grant {
 	case s.action == ActionDebug:
 		return []Grant{{Kind: GrantStep, Subject: s.subject}}
 	case s.Path != "" && s.Special:
-		return []Grant{{Kind: GrantFile, Subject: actionNames[s.action], Dir: s.Path}}
+		return []Grant{{Kind: GrantFile, Subject: actionNames[s.action], Dir: s.Path, State: s.member}}
 	case s.Path != "":
 		return []Grant{{Kind: GrantFiles, Subject: actionNames[s.action], Dir: s.Path}}
 	case s.host != "":
@@ -200,7 +205,7 @@ func (g *Grants) add(ctx context.Context, grant Grant, a Answer) error {
 
 // same reports whether an answer is to the same question as another.
 func (g *Grant) same(other *Grant) bool {
-	return g.Kind == other.Kind && g.Subject == other.Subject && g.Dir == other.Dir && (g.Kind != GrantHosts || slices.Equal(g.More, other.More))
+	return g.Kind == other.Kind && g.Subject == other.Subject && g.Dir == other.Dir && (g.Kind != GrantFile || g.State == other.State) && (g.Kind != GrantHosts || slices.Equal(g.More, other.More))
 }
 
 // Describe returns the answer on one line: what it allows or rejects, where, and when it was given.

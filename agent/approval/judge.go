@@ -4,6 +4,7 @@ package approval
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gajae-code/gjc/agent/approval/shell"
@@ -139,19 +140,7 @@ func FactsOf(p *Policy, system, tool string, e *Effect, sc *Scope, paths *shell.
 		}
 	case e.Path != "":
 		step.Path, step.Real = e.Path, sc.Path
-		switch {
-		case e.Action == ActionRead && paths.Secret(e.Path):
-			f.Special = []string{secretByName}
-		case e.Action == ActionEdit || e.Action == ActionDelete || e.Action == ActionMove:
-			if why := paths.Protected(e.Path); why != "" {
-				f.Special = []string{"it always asks: " + why}
-			} else if paths.Unknown(e.Path) {
-				f.Special = []string{"gjc does not know which programs use this directory"}
-			}
-			if paths.Secret(e.Path) { // what fails tells what is there
-				f.Special = append(f.Special, secretByName)
-			}
-		}
+		f.Special = pathSpecial(e, paths)
 	}
 	if p.Broken != nil && e.Action != ActionResume {
 		f.Special = append(f.Special[:len(f.Special):len(f.Special)], "the rules of the configuration could not be read")
@@ -160,12 +149,47 @@ func FactsOf(p *Policy, system, tool string, e *Effect, sc *Scope, paths *shell.
 	f.Rule, f.by = p.Rules.Judge(&step, paths)
 	if e.Action == ActionEdit && e.Path != "" {
 		// An edit shows the model what is in the file: a rule against reading holds for it too.
-		step.Tool, step.Action = "read", actionNames[ActionRead]
-		if rule, by := p.Rules.Judge(&step, paths); rule > Allow && rule > f.Rule {
-			f.Rule, f.by = rule, by
+		read := step
+		read.Tool, read.Action = "read", actionNames[ActionRead]
+		f.restrict(p.Rules.Judge(&read, paths))
+	}
+	for _, path := range e.members() {
+		member := step
+		member.Path, member.Real = path, path
+		rule, by := p.Rules.Judge(&member, paths)
+		f.restrict(rule, by)
+		if f.Rule == Allow && rule != Allow && paths.Secret(path) {
+			f.Rule, f.by = Unruled, "" // the rule is for the archive
 		}
 	}
 	return f
+}
+
+// restrict applies a rule that is stricter than the present one and does not allow.
+func (f *Facts) restrict(rule Verdict, by string) {
+	if rule > Allow && rule > f.Rule {
+		f.Rule, f.by = rule, by
+	}
+}
+
+// pathSpecial returns why an effect on a path asks whatever the mode is.
+func pathSpecial(e *Effect, paths *shell.Paths) (why []string) {
+	switch e.Action {
+	case ActionRead, ActionEdit, ActionDelete, ActionMove:
+	default:
+		return nil
+	}
+	if e.Action != ActionRead {
+		if protected := paths.Protected(e.Path); protected != "" {
+			why = append(why, "it always asks: "+protected)
+		} else if paths.Unknown(e.Path) {
+			why = append(why, "gjc does not know which programs use this directory")
+		}
+	}
+	if paths.Secret(e.Path) || slices.ContainsFunc(e.members(), paths.Secret) { // what fails tells what is there
+		why = append(why, secretByName)
+	}
+	return why
 }
 
 // secretByName says why a step on a file asks.

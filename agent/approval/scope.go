@@ -25,6 +25,8 @@ type Scope struct {
 	// directory that it is in, or path itself if that is one. Both are empty for what is not about a file. Of a command dir is
 	// where it runs.
 	Path, dir string
+	// member is the effect's, of an archive at Path.
+	member string
 	// Given is the effect's path as it stands there.
 	Given string
 	// Outside says that path is not in the roots.
@@ -39,7 +41,7 @@ type Scope struct {
 // ScopeOf returns the scope of one effect of a tool. Lines for the shell of the operating system called "windows" are
 // not taken apart: it does not read them as POSIX shells do. inside says that commands run inside the boundary.
 func ScopeOf(ctx context.Context, tool string, e *Effect, files Files, system string, paths *shell.Paths, inside bool) Scope {
-	s := Scope{action: e.Action, tool: tool, host: strings.TrimSuffix(strings.ToLower(e.Host), "."), subject: e.Subject, covers: e.Covers}
+	s := Scope{action: e.Action, tool: tool, host: strings.TrimSuffix(strings.ToLower(e.Host), "."), subject: e.Subject, covers: e.Covers, member: e.Member}
 	switch {
 	case e.Action == ActionCommand:
 		dir := cmp.Or(e.Dir, paths.Roots[0])
@@ -95,6 +97,8 @@ func (s *Scope) Label(display func(path string) string) string {
 		return s.covers
 	case s.action == ActionDebug:
 		return "this exact step"
+	case s.Special && s.Path != "" && s.member != "":
+		return fmt.Sprintf("%s %s:%s", actionVerb(s.action), display(s.Path), s.member)
 	case s.Special && s.Path != "":
 		return fmt.Sprintf("%s %s", actionVerb(s.action), display(s.Path))
 	case s.host != "":

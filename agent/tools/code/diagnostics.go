@@ -122,7 +122,7 @@ func (c *lspCall) diagnosedPaths(ctx context.Context) (paths []string, note stri
 	}
 	more, match := 0, g.Matcher()
 	err = walk.New(c.call).Walk(ctx, g.Base, func(path string, d fs.DirEntry) error {
-		if d.IsDir() || !match(path) {
+		if d.IsDir() || !match(path) || c.call.Readable != nil && !c.call.Readable(path) {
 			return nil
 		}
 		if len(paths) == maxDiagnosedFiles {

@@ -155,6 +155,7 @@ func newLSPCall(call *agent.Call, in *lspInput) (*lspCall, error) {
 			return nil, fmt.Errorf("%w for lsp: %s is an address; file must be a path", agent.ErrBadInput, file)
 		}
 		c.path = call.Workspace.Resolve(file)
+		c.given = c.path
 	}
 	if action.file && c.path == "" {
 		return nil, errors.New("file parameter required; use `*` for workspace scope where supported")

@@ -16,6 +16,8 @@ import (
 // places writes the places that servers report, and collects those that an editor can follow.
 type places struct {
 	call *agent.Call
+	// given is the path of the file that the call names.
+	given string
 	// texts holds the files that were read so far; nil for one that cannot be read.
 	texts    map[string]*lsp.Text
 	followed []agent.Location
@@ -37,13 +39,14 @@ func (p *place) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.name, p.at.Line, p.at.Column)
 }
 
-// text returns a file's text as the editor shows it. It does not read files outside the roots, because the user was not asked about them.
+// text returns a file's text as the editor shows it. It does not read files outside the roots, and files with secrets, because the user
+// was not asked about them.
 func (p *places) text(ctx context.Context, path string) *lsp.Text {
 	if text, known := p.texts[path]; known {
 		return text
 	}
 	var text *lsp.Text
-	if toolkit.Inside(p.call, path) {
+	if toolkit.Inside(p.call, path) && (path == p.given || p.call.Readable == nil || p.call.Readable(path)) {
 		if file, err := edits.OpenText(ctx, p.call, path); err == nil {
 			text = lsp.NewText(file.Text)
 		}

@@ -17,6 +17,8 @@ type container struct {
 	suffixes []string
 	// queries reports that a question mark may follow the name.
 	queries bool
+	// members reports that the parts are files with names of their own.
+	members bool
 	// show returns the result. It may return errNotContainer for a file that is of another kind despite its name.
 	show func(ctx context.Context, call *agent.Call, f agent.OpenFile, name string, t *target) (*agent.Result, error)
 }
@@ -27,7 +29,7 @@ var errNotContainer = errors.New("the contents do not match the file name")
 // containers lists the kinds.
 func containers() []*container {
 	return []*container{
-		{suffixes: []string{".zip", ".tar", ".tar.gz", ".tgz"}, show: readArchive},
+		{suffixes: []string{".zip", ".tar", ".tar.gz", ".tgz"}, members: true, show: readArchive},
 		{suffixes: []string{".sqlite", ".sqlite3", ".db", ".db3"}, queries: true, show: readSQLite},
 	}
 }
@@ -46,6 +48,14 @@ func containerOf(name string) *container {
 		}
 	}
 	return nil
+}
+
+// member returns the name of the file that the target is in an archive, with its selector; empty for none.
+func (t *target) member() string {
+	if t.container == nil || !t.container.members {
+		return ""
+	}
+	return strings.TrimPrefix(t.inner, ":")
 }
 
 // inContainer returns the part of an existing container that a path names, or nil.

@@ -38,9 +38,13 @@ func Read(s *EditSettings, pages *webclient.Client) agent.Tool {
 		Name:    "read", Description: toolkit.Description(readText), Kind: agent.KindRead,
 		Plan: planRead,
 		Run: func(ctx context.Context, call *agent.Call, in *readInput) (*agent.Result, error) {
-			t, err := resolveTarget(ctx, call, in.Path)
-			if err != nil {
-				return nil, err
+			// What the path means may have changed since the target was judged.
+			t, planned := call.Prepared.(*target)
+			if !planned {
+				var err error
+				if t, err = resolveTarget(ctx, call, in.Path); err != nil {
+					return nil, err
+				}
 			}
 			if toolkit.IsWeb(t.path) {
 				return toolkit.FetchPage(ctx, call, pages, &toolkit.WebPage{Address: t.path, Sel: t.sel})
@@ -111,6 +115,7 @@ func planRead(ctx context.Context, call *agent.Call, in *readInput) (*agent.Call
 	if err != nil {
 		return nil, err
 	}
+	call.Prepared = t
 	if t.artifact() {
 		return &agent.CallPlan{Title: "Read " + t.path}, nil
 	}
@@ -124,7 +129,7 @@ func planRead(ctx context.Context, call *agent.Call, in *readInput) (*agent.Call
 	return &agent.CallPlan{
 		Title:     "Read " + toolkit.Display(&call.Workspace, t.path) + t.inner,
 		Locations: []agent.Location{loc},
-		Effects:   []approval.Effect{{Action: approval.ActionRead, Path: t.path}},
+		Effects:   []approval.Effect{{Action: approval.ActionRead, Path: t.path, Member: t.member()}},
 	}, nil
 }
 

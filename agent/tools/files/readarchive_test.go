@@ -117,7 +117,7 @@ func TestReadArchives(t *testing.T) {
 		}
 	}
 	toolstest.Same(t, "plan", toolstest.MustPlan(t, w, "read", toolstest.Input{"path": "a.zip:docs/a.md:3"}), &agent.CallPlan{
-		Title: "Read a.zip:docs/a.md:3", Locations: []agent.Location{{Path: w.Path("a.zip")}}, Effects: []approval.Effect{{Action: approval.ActionRead, Path: w.Path("a.zip")}},
+		Title: "Read a.zip:docs/a.md:3", Locations: []agent.Location{{Path: w.Path("a.zip")}}, Effects: []approval.Effect{{Action: approval.ActionRead, Path: w.Path("a.zip"), Member: "docs/a.md:3"}},
 	})
 	if len(w.FS.Reads) > 0 {
 		t.Errorf("an archive was read whole: %v", w.FS.Reads)

@@ -118,7 +118,7 @@ func (m *member) plan(ctx context.Context, call *agent.Call, content string) (*a
 	plan := &agent.CallPlan{
 		Title:     "Write " + m.label(call),
 		Locations: []agent.Location{{Path: m.path}},
-		Effects:   []approval.Effect{{Action: approval.ActionEdit, Path: m.path}},
+		Effects:   []approval.Effect{{Action: approval.ActionEdit, Path: m.path, Member: archive.Clean(m.name)}},
 	}
 	ctx, cancel := context.WithTimeout(ctx, edits.PreviewTime)
 	defer cancel()
