@@ -63,6 +63,8 @@ type Terminal interface {
 type TempTerminal interface {
 	// TempDir returns the directory. It ends with the session.
 	TempDir() (string, error)
+	// ExistingTempDir returns the directory if TempDir or a command has created it, or "".
+	ExistingTempDir() string
 }
 
 // StateEnd is the line after the variables in the files of [Command.StateDir].

@@ -260,6 +260,7 @@ func New(opts Options) *Session {
 		opts.Values = NewValues(nil)
 	}
 	opts.Workspace.resolve(opts.FS)
+	opts.setTemporary()
 	if opts.MaxRequests == 0 {
 		opts.MaxRequests = defaultMaxRequests
 	}

@@ -131,6 +131,8 @@ type Workspace struct {
 	// Real are the roots with all symbolic links resolved as of the start of the session: a root that is a link, and is changed
 	// later, does not take the session's permissions along. [New] sets it.
 	Real []string
+
+	temp *temporary // nil if commands have no directory for temporary files; [New] sets it
 }
 
 // resolve sets Real.

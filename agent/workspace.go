@@ -25,6 +25,7 @@ func (s *Session) paths() *shell.Paths {
 	return &shell.Paths{
 		Loaded: o.Policy.Loaded, Followed: followed,
 		Roots: append([]string{o.Workspace.Cwd}, o.Workspace.Additional...), RealRoots: o.Workspace.Real, Home: o.Policy.Home, Own: o.Policy.Own, Real: o.FS.RealPath,
+		Temp: o.Workspace.temp.dir(),
 	}
 }
 
@@ -56,16 +57,23 @@ func (w *Workspace) Contains(path string) bool {
 	return false
 }
 
-// Resolve makes path absolute against the working directory, and clean.
-func (w *Workspace) Resolve(path string) string {
+// Resolve returns where the file is that a tool's input names: path is relative to the working directory, and what is in /tmp is in the
+// session's own directory if its commands have that as /tmp.
+func (w *Workspace) Resolve(path string) string { return w.temp.place(w.Absolute(path)) }
+
+// Absolute makes path absolute against the working directory, and clean. It is for paths that programs outside the boundary read.
+func (w *Workspace) Absolute(path string) string {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(w.Cwd, path)
 	}
 	return filepath.Clean(path)
 }
 
-// Display returns path for people: relative to the working directory if it is inside.
+// Display returns path for people: relative to the working directory if it is inside, and in /tmp if [Workspace.Resolve] accepts it there.
 func (w *Workspace) Display(path string) string {
+	if in, ok := w.temp.shown(path); ok {
+		return in
+	}
 	if rel, err := filepath.Rel(w.Cwd, path); err == nil && shell.Within(w.Cwd, path) {
 		return rel
 	}

@@ -234,6 +234,16 @@ func (b *boundary) tempDir() (string, error) {
 	return b.temp, nil
 }
 
+// existingTempDir is like tempDir, but creates nothing.
+func (b *boundary) existingTempDir() string {
+	if b == nil {
+		return ""
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.temp
+}
+
 // close ends all boxes with their programs, and removes the temporary files.
 func (b *boundary) close(ctx context.Context) {
 	b.mu.Lock()

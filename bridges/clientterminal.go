@@ -106,6 +106,9 @@ func (c *clientTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Ex
 // TempDir implements [agent.TempTerminal].
 func (c *clientTerminal) TempDir() (string, error) { return c.boundary.tempDir() }
 
+// ExistingTempDir implements [agent.TempTerminal].
+func (c *clientTerminal) ExistingTempDir() string { return c.boundary.existingTempDir() }
+
 func (c *clientTerminal) execution(id acp.TerminalID, mark string) *clientExecution {
 	return &clientExecution{client: c.client, session: c.session, id: id, mark: mark, children: c.children}
 }

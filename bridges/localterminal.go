@@ -68,6 +68,9 @@ func (l *LocalTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Exe
 // TempDir implements [agent.TempTerminal].
 func (l *LocalTerminal) TempDir() (string, error) { return l.boundary.tempDir() }
 
+// ExistingTempDir implements [agent.TempTerminal].
+func (l *LocalTerminal) ExistingTempDir() string { return l.boundary.existingTempDir() }
+
 // partOf returns the mark of one process of a session.
 func partOf(mark string) string {
 	if mark == "" {

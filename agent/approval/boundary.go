@@ -53,6 +53,15 @@ func (b *Boundary) holds() bool {
 	return (b.Use == BoundaryAuto || b.Use == BoundaryRequire) && b.lacks() == nil
 }
 
+// PrivateTemp reports whether commands inside have the session's own directory for temporary files as /tmp.
+func (b *Boundary) PrivateTemp() bool {
+	if b.Use != BoundaryAuto && b.Use != BoundaryRequire || b.Find == nil {
+		return false
+	}
+	kind, err := b.Find()
+	return err == nil && kind == "bubblewrap"
+}
+
 var errNoBoundary = errors.New("this session has none")
 
 // lacks returns why there is no boundary, or nil if there is one.

@@ -36,6 +36,9 @@ func Missing(ctx context.Context, call *agent.Call, path string) error {
 	if real, link := LinkTarget(call, path); link {
 		return &MissingError{Text: name + " is a link to " + Display(&call.Workspace, real) + ", which does not exist"}
 	}
+	if call.Workspace.Temporary(path) {
+		return &MissingError{Text: name + " does not exist; /tmp is the session's own and has no files of the machine's /tmp; use find to look for it"}
+	}
 	near := nearest(ctx, call, path)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

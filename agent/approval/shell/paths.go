@@ -16,6 +16,8 @@ type Paths struct {
 	Roots []string
 	// RealRoots are the same behind their links; nil to look for each question.
 	RealRoots []string
+	// Temp is the session's own directory for temporary files, without symbolic links. Its files are not outside. Empty for none.
+	Temp string
 	// Home is the user's, for "~". Empty for none.
 	Home string
 	// Own are directories with gjc's own state: whatever changes them can change what is allowed.
@@ -38,11 +40,15 @@ func (p *Paths) Resolve(path string) string {
 
 // Outside reports whether an absolute path lies outside the roots, by its name or behind its links.
 func (p *Paths) Outside(path string) bool {
-	if !withinAny(p.Roots, path) {
+	if !withinAny(p.Roots, path) && !p.temporary(path) {
 		return true
 	}
-	return !withinAny(p.realRoots(), p.Resolve(path))
+	real := p.Resolve(path)
+	return !withinAny(p.realRoots(), real) && !p.temporary(real)
 }
+
+// temporary reports whether a path lies in the session's own directory for temporary files, by its name.
+func (p *Paths) temporary(path string) bool { return p.Temp != "" && Within(p.Temp, path) }
 
 func (p *Paths) realRoots() []string {
 	if p.RealRoots != nil {

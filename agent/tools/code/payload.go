@@ -33,7 +33,7 @@ func (c *lspCall) payloadEffects(ctx context.Context, method string) ([]approval
 	if err := jsonx.Unmarshal([]byte(c.in.Payload), &params); err != nil {
 		return nil, fmt.Errorf("Error: invalid JSON in payload: %w", err)
 	}
-	p := payload{resolve: c.call.Workspace.Resolve, paths: make(map[string]bool)}
+	p := payload{absolute: c.call.Workspace.Absolute, paths: make(map[string]bool)}
 	if err := p.value("", params); err != nil {
 		return nil, err
 	}
@@ -78,9 +78,10 @@ func (c *lspCall) payloadTitle(method string, paths []string) string {
 // payload collects the files that the parameters of a request name. Servers parse URIs differently; where readings differ, it
 // collects each of them.
 type payload struct {
-	resolve func(path string) string
-	paths   map[string]bool
-	depth   int // of JSON in strings
+	// absolute does not map /tmp: servers run outside the boundary.
+	absolute func(path string) string
+	paths    map[string]bool
+	depth    int // of JSON in strings
 }
 
 // value collects the files of the value of a member, which is empty for the parameters themselves. The elements of an array belong to the
@@ -243,4 +244,4 @@ func (p *payload) otherURI(rest string) {
 	}
 }
 
-func (p *payload) add(path string) { p.paths[p.resolve(path)] = true }
+func (p *payload) add(path string) { p.paths[p.absolute(path)] = true }

@@ -88,6 +88,8 @@ func findGlobs(ctx context.Context, call *agent.Call, in *findInput) ([]walk.Glo
 		switch {
 		case errors.Is(err, agent.ErrBadInput):
 			return nil, err
+		case err != nil && call.Workspace.Temporary(g.Base):
+			return nil, toolkit.Missing(ctx, call, g.Base)
 		case err != nil && g.Pattern == "":
 			return nil, fmt.Errorf("%s: %w; use a glob such as **/%s", p, toolkit.Reason(err), filepath.Base(p))
 		case err != nil:
