@@ -22,7 +22,7 @@ const maxPayloadPaths = 500
 
 // payloadEffects returns the effects of a raw request on the files that its parameters name: a server reads them itself. A method that
 // may change files may change those.
-func (c *lspCall) payloadEffects(ctx context.Context, method string) ([]approval.Effect, error) {
+func payloadEffects(ctx context.Context, c *lspCall, method string) ([]approval.Effect, error) {
 	if c.in.Payload == "" {
 		return nil, nil
 	}
@@ -52,10 +52,10 @@ func (c *lspCall) payloadEffects(ctx context.Context, method string) ([]approval
 	}
 	var effects []approval.Effect
 	if len(read) > 0 {
-		effects = append(effects, approval.Effect{Action: approval.ActionRead, Paths: read, Title: c.payloadTitle(method, read)})
+		effects = append(effects, approval.Effect{Action: approval.ActionRead, Paths: read, Title: payloadTitle(c, method, read)})
 	}
 	if len(edit) > 0 {
-		effects = append(effects, approval.Effect{Action: approval.ActionEdit, Paths: edit, Title: c.payloadTitle(method, edit)})
+		effects = append(effects, approval.Effect{Action: approval.ActionEdit, Paths: edit, Title: payloadTitle(c, method, edit)})
 	}
 	return effects, nil
 }
@@ -63,7 +63,7 @@ func (c *lspCall) payloadEffects(ctx context.Context, method string) ([]approval
 // maxTitlePaths bounds the number of files in the title of a question.
 const maxTitlePaths = 3
 
-func (c *lspCall) payloadTitle(method string, paths []string) string {
+func payloadTitle(c *lspCall, method string, paths []string) string {
 	var names []string
 	for _, path := range paths[:min(len(paths), maxTitlePaths)] {
 		names = append(names, c.name(path))

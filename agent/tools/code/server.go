@@ -174,7 +174,7 @@ func planRequest(ctx context.Context, c *lspCall, plan *agent.CallPlan) error {
 	if method == "" {
 		return errors.New("Error: query parameter required: the LSP method to request")
 	}
-	effects, err := c.payloadEffects(ctx, method)
+	effects, err := payloadEffects(ctx, c, method)
 	if err != nil {
 		return err
 	}
