@@ -57,7 +57,7 @@ func TestGrants_H6Members(t *testing.T) {
 	}
 	for _, allowed := range []bool{true, false} {
 		var g Grants
-		g.Remember(scope(".env", true), allowed, 0)
+		remember(t, &g, scope(".env", true), allowed)
 		for _, tt := range []struct {
 			scope *Scope
 			known bool
@@ -68,7 +68,7 @@ func TestGrants_H6Members(t *testing.T) {
 		}
 	}
 	var g Grants
-	g.Remember(scope("", false), true, 0)
+	remember(t, &g, scope("", false), true)
 	if _, known := g.Lookup(scope(".env", true)); known {
 		t.Error("an answer for the archive covers its secrets")
 	}
