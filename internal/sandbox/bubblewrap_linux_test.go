@@ -14,8 +14,13 @@ func TestMounts(t *testing.T) {
 		Hide:  []string{"/home/u/.gjc", "/home/u/.gjc/agent", "/home/u/w/.vscode/secret.pem", "/home/u/w/.env"},
 	}
 	want := []mount{
-		{"/home/u/.gjc", hidden}, {"/home/u/w", writable}, {"/home/u/.gjc/worktree", writable}, {"/home/u/w/.env", hidden},
-		{"/home/u/w/.vscode", readable}, {"/home/u/.gjc/worktree/.envrc", readable}, {"/home/u/w/.git/config", readable},
+		{"/home/u/.gjc", hidden},
+		{"/home/u/w", writable},
+		{"/home/u/.gjc/worktree", writable},
+		{"/home/u/w/.env", hidden},
+		{"/home/u/w/.vscode", readable},
+		{"/home/u/.gjc/worktree/.envrc", readable},
+		{"/home/u/w/.git/config", readable},
 		{"/home/u/w/.vscode/secret.pem", hidden},
 	}
 	if diff := cmp.Diff(want, mounts(p), cmp.AllowUnexported(mount{})); diff != "" {

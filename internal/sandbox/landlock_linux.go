@@ -3,10 +3,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
-	"strings"
 	"syscall"
 	"unsafe"
 
@@ -39,19 +36,12 @@ func landlockError() error {
 	return seccompError()
 }
 
-// writing is the set of access rights that allow files to be changed.
-const writing = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
-	unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG |
-	unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK |
-	unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER | unix.LANDLOCK_ACCESS_FS_TRUNCATE
-
-// onFiles is the subset of writing that a rule for a file, as opposed to a directory, may have.
-const onFiles = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
-
-// devices are always writable.
-var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts", "/dev/shm"}
-
 // confine restricts this thread and executes the program, which inherits the restrictions of the thread. It returns only on failure.
+//
+// The restrictions are those on files in [newTree], and others that Landlock brings with them: programs cannot trace a process outside,
+// so the environment, memory, descriptors, root and working directory of gjc and of other programs in /proc stay closed, and they
+// cannot change mounts. Of the capabilities of root, those that would open this again go away. Landlock before version 9 (after Linux 6.18) does not cover connections to sockets in the file system; without the
+// network, seccomp refuses sockets of that family. With [Policy.Network], programs can connect to them, hidden or not.
 func confine(p *Policy, command, env []string) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -60,6 +50,9 @@ func confine(p *Policy, command, env []string) error {
 	}
 	if err := restrict(p); err != nil {
 		return fmt.Errorf("Landlock: %w", err)
+	}
+	if err := dropCapabilities(); err != nil {
+		return fmt.Errorf("capabilities: %w", err)
 	}
 	if err := install(confinedFilter(p.Network), 0); err != nil {
 		return fmt.Errorf("seccomp: %w", err)
@@ -76,6 +69,9 @@ func restrict(p *Policy) error {
 		return errors.New("too old")
 	}
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: writing}
+	if len(p.Hide) > 0 {
+		attr.Handled_access_fs |= reading
+	}
 	if abi >= scopesABI {
 		attr.Scoped = unix.LANDLOCK_SCOPE_SIGNAL
 		if !p.Network {
@@ -86,84 +82,30 @@ func restrict(p *Policy) error {
 	if errno != 0 {
 		return errno
 	}
-	rules := int(fd)
-	defer func() { _ = unix.Close(rules) }() // the restriction does not depend on the descriptor
-	for _, path := range append(granted(p), devices...) {
-		if err := allow(rules, path); err != nil {
-			return err
-		}
+	rules := ruleset{fd: int(fd), handled: attr.Handled_access_fs}
+	defer func() { _ = unix.Close(rules.fd) }() // the restriction does not depend on the descriptor
+	if err := newTree(p).apply(&rules); err != nil {
+		return err
 	}
-	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(rules), 0, 0); errno != 0 {
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); errno != 0 {
 		return errno
 	}
 	return nil
 }
 
-// granted returns the paths of a policy that are allowed with all that is in them. Landlock has no exceptions: in the place of a
-// directory that contains something to keep stand its other entries, so that nothing new can be made in it.
-func granted(p *Policy) []string {
-	var paths []string
-	var grant func(path string)
-	grant = func(path string) {
-		switch contains(p.Keep, path) {
-		case keepsAll:
-		case keepsNone:
-			paths = append(paths, path)
-		case keepsSome:
-			entries, _ := os.ReadDir(path) // what cannot be listed is not granted
-			for _, e := range entries {
-				grant(filepath.Join(path, e.Name()))
-			}
-		}
-	}
-	for _, path := range p.Write {
-		grant(filepath.Clean(path))
-	}
-	return paths
-}
+// fileCapabilities are the capabilities that programs keep, if they have them: those to use files and processes of other users.
+const fileCapabilities = 1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FOWNER | 1<<unix.CAP_FSETID | 1<<unix.CAP_KILL |
+	1<<unix.CAP_SETGID | 1<<unix.CAP_SETUID | 1<<unix.CAP_NET_BIND_SERVICE
 
-// keeps says how much of a path stays as it is.
-type keeps int
-
-const (
-	keepsNone keeps = iota
-	keepsSome
-	keepsAll
-)
-
-func contains(keep []string, path string) keeps {
-	found := keepsNone
-	for _, k := range keep {
-		if k = filepath.Clean(k); k == path {
-			return keepsAll
-		}
-		if strings.HasPrefix(k, strings.TrimSuffix(path, "/")+"/") {
-			found = keepsSome
-		}
-	}
-	return found
-}
-
-// allow permits changes of everything below path. A path that does not exist is ignored.
-func allow(rules int, path string) error {
-	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) {
-		return nil
-	}
-	if err != nil {
-		return &os.PathError{Op: "open", Path: path, Err: err}
-	}
-	defer func() { _ = unix.Close(fd) }() // the rule does not depend on the descriptor
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
+// dropCapabilities takes the other capabilities from this thread. With CAP_PERFMON or CAP_SYS_ADMIN, the kernel shows the
+// environment of all processes without asking Landlock. PR_SET_NO_NEW_PRIVS keeps root from getting them back with the next program.
+func dropCapabilities() error {
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&head, &data[0]); err != nil {
 		return err
 	}
-	rule := unix.LandlockPathBeneathAttr{Allowed_access: writing, Parent_fd: int32(fd)}
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		rule.Allowed_access = onFiles
-	}
-	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rules), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0); errno != 0 {
-		return &os.PathError{Op: "allow", Path: path, Err: errno}
-	}
-	return nil
+	data[0] = unix.CapUserData{Effective: data[0].Effective & fileCapabilities, Permitted: data[0].Permitted & fileCapabilities}
+	data[1] = unix.CapUserData{}
+	return unix.Capset(&head, &data[0])
 }

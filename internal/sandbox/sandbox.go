@@ -20,7 +20,7 @@ type Policy struct {
 	Write []string
 	// Keep are files and directories inside of Write that stay as they are.
 	Keep []string
-	// Hide are files and directories that the programs cannot read. Only a [Box] hides them.
+	// Hide are files and directories that the programs can neither read nor change.
 	Hide []string
 	// Show are files and directories inside of Hide that the programs can read nevertheless.
 	Show []string
@@ -90,21 +90,22 @@ const Command = "__sandbox"
 // Failed is the exit code of a program that could not be started inside the boundary, as in shells.
 const Failed = 126
 
-// Confine returns a program and its arguments that run the program at path with args below Landlock. Other than in a [Box], nothing
-// new can be made in a directory that contains one of [Policy.Keep].
+// Confine returns a program and its arguments that run the program at path with args below Landlock. There are two differences to a [Box].
+// Nothing new can be made in a directory that contains one of [Policy.Keep] or [Policy.Hide], even if that does not exist. The names
+// in hidden directories can be listed.
 func (s *Sandbox) Confine(p *Policy, path string, args []string) (program string, all []string) {
 	all = []string{Command, "confine"}
-	for _, dir := range p.Write {
-		all = append(all, "-w", dir)
-	}
-	for _, dir := range p.Keep {
-		all = append(all, "-k", dir)
+	for _, m := range mounts(p) {
+		all = append(all, confineOptions[m.as], m.path)
 	}
 	if p.Network {
 		all = append(all, "-n")
 	}
 	return s.self, append(append(all, "--", path), args...)
 }
+
+// confineOptions are the options of confine for a path.
+var confineOptions = map[access]string{writable: "-w", readable: "-k", hidden: "-h", shown: "-s"}
 
 var errInvocation = errors.New("invalid invocation")
 
@@ -131,6 +132,10 @@ func Main(in *Invocation) (code int, err error) {
 				p.Write, args = append(p.Write, args[1]), args[2:]
 			case args[0] == "-k" && len(args) > 1:
 				p.Keep, args = append(p.Keep, args[1]), args[2:]
+			case args[0] == "-h" && len(args) > 1:
+				p.Hide, args = append(p.Hide, args[1]), args[2:]
+			case args[0] == "-s" && len(args) > 1:
+				p.Show, args = append(p.Show, args[1]), args[2:]
 			case args[0] == "--" && len(args) > 1:
 				return Failed, confine(p, args[1:], in.Env)
 			default:

@@ -25,6 +25,13 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(code)
 	}
+	if len(os.Args) > 1 && os.Args[1] == makeTemporary {
+		if err := temporary(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
 }
 
@@ -217,7 +224,7 @@ func TestSandbox_Transparent(t *testing.T) {
 }
 
 func TestMain_WrongCall(t *testing.T) {
-	for _, args := range [][]string{nil, {"x"}, {"keep", "x"}, {"run"}, {"run", "/s"}, {"confine"}, {"confine", "--"}, {"confine", "-w"}, {"confine", "-x"}} {
+	for _, args := range [][]string{nil, {"x"}, {"keep", "x"}, {"run"}, {"run", "/s"}, {"confine"}, {"confine", "--"}, {"confine", "-w"}, {"confine", "-h"}, {"confine", "-x"}} {
 		if code, err := sandbox.Main(&sandbox.Invocation{Args: args}); err == nil || code != sandbox.Failed {
 			t.Errorf("Main(%q) = %d, %v", args, code, err)
 		}
