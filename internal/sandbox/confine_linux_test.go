@@ -256,14 +256,7 @@ func temporary() error {
 func BenchmarkConfine(b *testing.B) {
 	s := confined(b)
 	work := b.TempDir()
-	home, err := os.MkdirTemp(".", "testdata-outside-")
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = os.RemoveAll(home) })
-	if home, err = filepath.Abs(home); err != nil {
-		b.Fatal(err)
-	}
+	home := dirOutside(b)
 	p := &sandbox.Policy{Write: []string{work}}
 	hiding := &sandbox.Policy{Write: []string{work}}
 	for i := range 50 {

@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// kinds are those of this system, the strongest first.
+var kinds = []Kind{Bubblewrap, Landlock}
+
 // check finds what a boundary of the kind needs.
 func (s *Sandbox) check(lookPath func(string) (string, error)) error {
 	if s.Kind == Landlock {

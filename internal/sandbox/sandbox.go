@@ -3,14 +3,16 @@
 //
 // On Linux with bubblewrap a [Box] has namespaces of its own, which all its programs share: they see each other's processes,
 // servers and temporary files, and nothing of those of the machine. Without bubblewrap, each program restricts itself with Landlock
-// and seccomp ([Sandbox.Confine]); it then has no network and sees the machine's processes. macOS has Seatbelt profiles. Windows
-// has no boundary.
+// and seccomp ([Sandbox.Confine]); it then has no network and sees the machine's processes. On macOS, each program has a Seatbelt profile
+// ([Sandbox.Confine]) and uses the machine's network, of which the profile opens only the port of a proxy. Windows has no boundary.
 package sandbox
 
 import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
+	"slices"
 )
 
 // Policy says what programs inside the boundary may do in addition to reading and running what their user can. All paths are
@@ -24,10 +26,13 @@ type Policy struct {
 	Hide []string
 	// Show are files and directories inside of Hide that the programs can read nevertheless.
 	Show []string
-	// Temp is the directory that the programs of a [Box] see as /tmp, and at its own path. If empty, /tmp ends with the box.
+	// Temp is the directory that the programs of a [Box] see as /tmp, and at its own path. If empty, /tmp ends with the box. With
+	// Seatbelt, it is another directory that the programs may change, and the only one in which they can use Unix sockets.
 	Temp string
 	// Network opens the network of the machine.
 	Network bool
+	// ProxyPort is the port of 127.0.0.1 that programs can connect to without Network. Only Seatbelt uses it.
+	ProxyPort int
 }
 
 // errUnavailable is wrapped by the errors of [Find] and [FindKind] on a machine without the boundary that was asked for.
@@ -40,6 +45,7 @@ type Kind string
 const (
 	Bubblewrap Kind = "bubblewrap"
 	Landlock   Kind = "Landlock"
+	Seatbelt   Kind = "Seatbelt"
 )
 
 // Sandbox is a boundary that this machine supports.
@@ -64,21 +70,31 @@ type Host struct {
 
 // Find returns the strongest boundary that this machine supports. The error says what each kind lacks.
 func Find(h *Host) (*Sandbox, error) {
-	s, err := FindKind(Bubblewrap, h)
-	if err == nil {
-		return s, nil
+	if len(kinds) == 0 {
+		return nil, fmt.Errorf("%w: %w", errUnavailable, errSystem)
 	}
-	s, lerr := FindKind(Landlock, h)
-	if lerr == nil {
-		return s, nil
+	var errs []error
+	for _, kind := range kinds {
+		s, err := FindKind(kind, h)
+		if err == nil {
+			return s, nil
+		}
+		errs = append(errs, err)
 	}
-	return nil, errors.Join(err, lerr)
+	return nil, errors.Join(errs...)
 }
+
+// errSystem is the error of boundaries that this system does not have.
+var errSystem = errors.New("there is none for " + runtime.GOOS)
 
 // FindKind returns the boundary of a kind.
 func FindKind(kind Kind, h *Host) (*Sandbox, error) {
 	s := &Sandbox{Kind: kind, self: h.Self, env: h.Env}
-	if err := s.check(h.LookPath); err != nil {
+	err := errSystem
+	if slices.Contains(kinds, kind) {
+		err = s.check(h.LookPath)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", errUnavailable, kind, err)
 	}
 	return s, nil
@@ -90,10 +106,13 @@ const Command = "__sandbox"
 // Failed is the exit code of a program that could not be started inside the boundary, as in shells.
 const Failed = 126
 
-// Confine returns a program and its arguments that run the program at path with args below Landlock. There are two differences to a [Box].
-// Nothing new can be made in a directory that contains one of [Policy.Keep] or [Policy.Hide], even if that does not exist. The names
-// in hidden directories can be listed.
+// Confine returns a program and its arguments that run the program at path with args below Landlock or Seatbelt. There are two
+// differences to a [Box]. Below Landlock, nothing new can be made in a directory that contains one of [Policy.Keep] or [Policy.Hide],
+// even if that does not exist. The names in hidden directories can be listed.
 func (s *Sandbox) Confine(p *Policy, path string, args []string) (program string, all []string) {
+	if s.Kind == Seatbelt {
+		return sandboxExec, append([]string{"-p", profile(p), path}, args...)
+	}
 	all = []string{Command, "confine"}
 	for _, m := range mounts(p) {
 		all = append(all, confineOptions[m.as], m.path)
