@@ -16,6 +16,7 @@ import (
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/agent/hooks"
+	"github.com/gajae-code/gjc/internal/permit"
 	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
@@ -299,7 +300,7 @@ func New(opts Options) *Session {
 	}
 	st.loadUses(uses)
 	st.used(st.window.Usage().Context())
-	s.ctx, s.end = context.WithCancelCause(context.Background())
+	s.ctx, s.end = context.WithCancelCause(permit.With(context.Background(), permit.Own()))
 	go func() {
 		defer close(s.done)
 		s.box.run(st)

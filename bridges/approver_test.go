@@ -26,7 +26,7 @@ func TestClientApprover_EndsWithItsContext(t *testing.T) {
 			return nil, ctx.Err()
 		}
 	})
-	ctx, cancel := context.WithCancelCause(t.Context())
+	ctx, cancel := context.WithCancelCause(own(t))
 	cause := errors.New("the turn is over")
 	cancel(cause)
 	d, err := silent.Approver.Approve(ctx, question)
@@ -42,7 +42,7 @@ func TestClientApprover_CannotAsk(t *testing.T) {
 			return nil, &acp.Error{Code: acp.ErrorCodeMethodNotFound, Message: "what?"}
 		}
 	})
-	if d, err := e.Approver.Approve(t.Context(), question); d != agent.RejectOnce || !errors.Is(err, bridges.ErrCannotAsk) {
+	if d, err := e.Approver.Approve(own(t), question); d != agent.RejectOnce || !errors.Is(err, bridges.ErrCannotAsk) {
 		t.Errorf("decision %v, %v", d, err)
 	}
 }
@@ -75,7 +75,7 @@ func TestClientApprover_Answers(t *testing.T) {
 		{"not supported", nil, &acp.Error{Code: -32601, Message: "what?"}, agent.RejectOnce, "cannot ask"},
 	} {
 		answer, fail = tt.answer, tt.fail
-		d, err := e.Approver.Approve(t.Context(), question)
+		d, err := e.Approver.Approve(own(t), question)
 		if d != tt.want || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 			t.Errorf("%s: decision %v, %v", tt.name, d, err)
 		}

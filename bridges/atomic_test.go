@@ -78,7 +78,7 @@ func TestLeftovers(t *testing.T) {
 	}
 	defer func() { _ = f.Close() }()
 	claim(f)
-	if err := (LocalFS{new(leftovers)}).WriteFile(t.Context(), filepath.Join(path, "new.txt"), []byte("text")); err != nil {
+	if err := (LocalFS{new(leftovers)}).WriteFile(own(t), filepath.Join(path, "new.txt"), []byte("text")); err != nil {
 		t.Fatal(err)
 	}
 	dir, err := os.OpenRoot(path)

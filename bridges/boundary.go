@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -32,8 +33,9 @@ type boundary struct {
 	mu    sync.Mutex // guards the fields below
 	boxes map[string]*sandbox.Box
 	temp  string // see tempDir; empty until it is needed
-	// proxy serves the boxes; nil until the first one.
-	proxy *egress.Proxy
+	// proxy serves the boxes; nil until the first one. listener is for programs without one.
+	proxy    *egress.Proxy
+	listener *net.TCPListener
 	// reachable counts, for each entry of [egress.Domains], the programs that may reach it.
 	reachable map[string]int
 	// refused are the hosts that the proxy has not let programs reach.
@@ -107,13 +109,10 @@ func (b *boundary) enclose(ctx context.Context, s *start) error {
 		return fmt.Errorf("%w: %w", ErrNoBoundary, err)
 	}
 	s.env = append(s.env[:len(s.env):len(s.env)], "TMPDIR="+temp)
-	p := &sandbox.Policy{Write: access.Write, Keep: access.Keep, Hide: access.Hide, Show: access.Show, Network: access.Network}
+	p := &sandbox.Policy{Write: access.Write, Keep: access.Keep, Hide: access.Hide, Show: access.Show, Network: access.Network, Temp: temp}
 	if box.Kind != sandbox.Bubblewrap {
-		p.Write = append(p.Write[:len(p.Write):len(p.Write)], temp)
-		s.path, s.args = box.Confine(p, s.path, s.args)
-		return nil
+		return b.confine(box, p, s, access)
 	}
-	p.Temp = temp
 	opened, err := b.open(ctx, box, p, access.Wider)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoBoundary, err)
@@ -124,6 +123,58 @@ func (b *boundary) enclose(ctx context.Context, s *start) error {
 	}
 	s.inside = b.begin(access.Hosts)
 	return nil
+}
+
+// confine makes a program restrict itself, on a machine without boxes.
+func (b *boundary) confine(box *sandbox.Sandbox, p *sandbox.Policy, s *start, access *approval.Access) error {
+	if box.Kind == sandbox.Seatbelt && !access.Network {
+		address, err := b.listen()
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrNoBoundary, err)
+		}
+		p.ProxyPort = address.Port
+		s.env = append(s.env, proxyEnv(address.String())...)
+		s.inside = b.begin(access.Hosts)
+	}
+	p.Write = append(p.Write[:len(p.Write):len(p.Write)], p.Temp)
+	s.path, s.args = box.Confine(p, s.path, s.args)
+	return nil
+}
+
+// listen returns the address of the proxy for programs that share the machine's network. It starts the proxy.
+func (b *boundary) listen() (*net.TCPAddr, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.listener == nil {
+		l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+		if err != nil {
+			return nil, err
+		}
+		b.listener = l
+		b.serve(l.Accept)
+	}
+	address, ok := b.listener.Addr().(*net.TCPAddr)
+	if !ok {
+		return nil, errors.New("the proxy has no address")
+	}
+	return address, nil
+}
+
+// serve makes the proxy serve the connections that accept returns, until it fails. b.mu is locked.
+func (b *boundary) serve(accept func() (net.Conn, error)) {
+	if b.proxy == nil {
+		b.proxy = egress.New(egress.Options{Allow: b.allow, Upstream: b.upstream})
+	}
+	proxy := b.proxy
+	b.serving.Go(func() { // ends with the box or the listener
+		for {
+			c, err := accept()
+			if err != nil {
+				return
+			}
+			proxy.Serve(c)
+		}
+	})
 }
 
 // begin lets a program reach hosts.
@@ -197,19 +248,7 @@ func (b *boundary) open(ctx context.Context, s *sandbox.Sandbox, p *sandbox.Poli
 	if b.boxes == nil {
 		b.boxes = make(map[string]*sandbox.Box)
 	}
-	if b.proxy == nil {
-		b.proxy = egress.New(egress.Options{Allow: b.allow, Upstream: b.upstream})
-	}
-	proxy := b.proxy
-	b.serving.Go(func() { // ends with the box
-		for {
-			c, err := box.Accept()
-			if err != nil {
-				return
-			}
-			proxy.Serve(c)
-		}
-	})
+	b.serve(box.Accept)
 	b.boxes[string(key)] = box
 	return box, nil
 }
@@ -247,9 +286,12 @@ func (b *boundary) existingTempDir() string {
 // close ends all boxes with their programs, and removes the temporary files.
 func (b *boundary) close(ctx context.Context) {
 	b.mu.Lock()
-	boxes, proxy := b.boxes, b.proxy
-	b.boxes, b.proxy = nil, nil
+	boxes, proxy, listener := b.boxes, b.proxy, b.listener
+	b.boxes, b.proxy, b.listener = nil, nil, nil
 	b.mu.Unlock()
+	if listener != nil {
+		_ = listener.Close() // nothing is lost
+	}
 	for _, box := range boxes {
 		_ = box.Close(ctx) // the group ends its process in any case
 	}

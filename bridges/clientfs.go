@@ -34,7 +34,9 @@ func (c *clientFS) ReadFile(ctx context.Context, path string) ([]byte, error) {
 		return c.LocalFS.ReadFile(ctx, path)
 	}
 	// The editor opens the path itself, a moment later, and follows the links that it finds.
-	if real, ok := approval.PermitOf(ctx).Reading(path); ok && c.RealPath(path) != real {
+	if real, judged, err := approval.Reading(ctx, path); err != nil {
+		return nil, err
+	} else if judged && c.RealPath(path) != real {
 		return nil, moved("read", path)
 	}
 	resp, err := acp.MethodFSReadTextFile.Call(ctx, c.client, &acp.ReadTextFileRequest{SessionID: c.session, Path: path})
@@ -61,7 +63,7 @@ func (c *clientFS) WriteFile(ctx context.Context, path string, data []byte) erro
 	if !c.writes || !c.workspace.Contains(path) || !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
 		return c.LocalFS.WriteFile(ctx, path, data)
 	}
-	if real, _, err := approval.PermitOf(ctx).Changing(path); err != nil {
+	if real, _, err := approval.Changing(ctx, path); err != nil {
 		return err
 	} else if real != "" && c.RealPath(path) != real {
 		return moved("write", path)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/permit"
 	"github.com/gajae-code/gjc/internal/proc"
 )
 
@@ -34,6 +35,9 @@ const releaseTimeout = 3 * time.Second
 
 // Start implements [agent.Terminal].
 func (c *clientTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Execution, error) {
+	if err := permit.Check(ctx, permit.Effect{Action: permit.Run, Path: c.machine.Shell.Path}); err != nil {
+		return nil, err
+	}
 	limit := int64(cmd.OutputLimit)
 	if limit == 0 {
 		limit = agent.DefaultOutputLimit

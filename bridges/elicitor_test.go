@@ -56,7 +56,7 @@ func TestElicitor_CannotAsk(t *testing.T) {
 		"not in fact": elicitorOf(&asker{err: &acp.Error{Code: acp.ErrorCodeMethodNotFound}}, &acp.ElicitationCapabilities{Form: &acp.ElicitationFormCapabilities{}, URL: &acp.ElicitationURLCapabilities{}}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx := t.Context()
+			ctx := own(t)
 			if _, err := e.Form(ctx, agent.Form{Message: "?", Schema: jsonx.Raw(oneText)}); !errors.Is(err, agent.ErrNoElicitation) {
 				t.Errorf("Form: %v", err)
 			}
@@ -109,7 +109,7 @@ func TestClientElicitor_Form(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := elicitorOf(tt.client, both).Form(t.Context(), agent.Form{ToolCallID: "c", Message: "?", Schema: jsonx.Raw(tt.schema)})
+			got, err := elicitorOf(tt.client, both).Form(own(t), agent.Form{ToolCallID: "c", Message: "?", Schema: jsonx.Raw(tt.schema)})
 			if got.Action != tt.action {
 				t.Errorf("action %v, want %v (%v)", got.Action, tt.action, err)
 			}
@@ -150,7 +150,7 @@ func TestClientElicitor_SecretForms(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			client := &asker{action: &acp.ElicitationDeclineAction{}}
 			_, err := elicitorOf(client, &acp.ElicitationCapabilities{Form: &acp.ElicitationFormCapabilities{}}).
-				Form(t.Context(), agent.Form{Message: tt.message, Schema: jsonx.Raw(tt.schema)})
+				Form(own(t), agent.Form{Message: tt.message, Schema: jsonx.Raw(tt.schema)})
 			if errors.Is(err, bridges.ErrSecretForm) != tt.refused || (client.got == nil) != tt.refused {
 				t.Errorf("error %v, shown %v", err, client.got != nil)
 			}
@@ -175,7 +175,7 @@ func TestClientElicitor_Choose(t *testing.T) {
 		{"invented", &acp.SelectedPermissionOutcome{OptionID: "allow_once"}, 0, agent.ElicitCancel, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			i, action, err := elicitorOf(&asker{outcome: tt.outcome}, nil).Choose(t.Context(), agent.Choice{Title: "?", Options: []string{"a", "b"}})
+			i, action, err := elicitorOf(&asker{outcome: tt.outcome}, nil).Choose(own(t), agent.Choice{Title: "?", Options: []string{"a", "b"}})
 			if i != tt.index || action != tt.action || (err != nil) != tt.fails {
 				t.Errorf("got %d, %v, %v", i, action, err)
 			}
@@ -187,7 +187,7 @@ func TestClientElicitor_Choose(t *testing.T) {
 func TestClientElicitor_URL(t *testing.T) {
 	client := &asker{action: &acp.ElicitationAcceptAction{}}
 	e := elicitorOf(client, &acp.ElicitationCapabilities{URL: &acp.ElicitationURLCapabilities{}})
-	action, err := e.URL(t.Context(), agent.URLRequest{ToolCallID: "c", ID: "7", Message: "Sign in", URL: "https://example.com/in"})
+	action, err := e.URL(own(t), agent.URLRequest{ToolCallID: "c", ID: "7", Message: "Sign in", URL: "https://example.com/in"})
 	if err != nil || action != agent.ElicitAccept {
 		t.Errorf("got %v, %v", action, err)
 	}
@@ -195,18 +195,18 @@ func TestClientElicitor_URL(t *testing.T) {
 	if mode, ok := req.Mode.(*acp.ElicitationURLMode); !ok || mode.URL != "https://example.com/in" || mode.ElicitationID != "7" {
 		t.Errorf("asked %+v", req.Mode)
 	}
-	if err := e.Completed(t.Context(), "7"); err != nil {
+	if err := e.Completed(own(t), "7"); err != nil {
 		t.Error(err)
 	}
 	if done, ok := client.got.(*acp.CompleteElicitationNotification); !ok || done.ElicitationID != "7" {
 		t.Errorf("sent %+v", client.got)
 	}
 	// A client without forms receives none, even if it supports URLs.
-	if _, err := e.Form(t.Context(), agent.Form{Message: "?", Schema: jsonx.Raw(oneText)}); !errors.Is(err, agent.ErrNoElicitation) {
+	if _, err := e.Form(own(t), agent.Form{Message: "?", Schema: jsonx.Raw(oneText)}); !errors.Is(err, agent.ErrNoElicitation) {
 		t.Errorf("a form: %v", err)
 	}
 	other := &asker{}
-	if err := elicitorOf(other, nil).Completed(t.Context(), "7"); err != nil || other.got != nil {
+	if err := elicitorOf(other, nil).Completed(own(t), "7"); err != nil || other.got != nil {
 		t.Errorf("a client without URLs received %+v, %v", other.got, err)
 	}
 }

@@ -27,7 +27,7 @@ func TestFS_Mode(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, path := range []string{script, e.path("none"), e.dir} {
-			if err := files.MakeExecutable(t.Context(), path); err != nil {
+			if err := files.MakeExecutable(own(t), path); err != nil {
 				t.Error(err)
 			}
 		}
@@ -35,7 +35,7 @@ func TestFS_Mode(t *testing.T) {
 			t.Errorf("mode %v, %v", info.Mode(), err)
 		}
 		for _, path := range []string{script, e.path("none"), e.dir} {
-			if err := files.SetMode(t.Context(), path, 0o604); err != nil {
+			if err := files.SetMode(own(t), path, 0o604); err != nil {
 				t.Error(err)
 			}
 		}

@@ -26,10 +26,10 @@ func TestFS(t *testing.T) {
 			e := start(t)
 			for _, text := range []string{"", "one\n", "no newline", "crlf\r\nlines\r\n", "\ufeffbom\n", "日本 \U0001f600\n", strings.Repeat("x", 1<<20)} {
 				path := e.path("new/deep/file.txt")
-				if err := e.FS.WriteFile(t.Context(), path, []byte(text)); err != nil {
+				if err := e.FS.WriteFile(own(t), path, []byte(text)); err != nil {
 					t.Fatal(err)
 				}
-				got, err := e.FS.ReadFile(t.Context(), path)
+				got, err := e.FS.ReadFile(own(t), path)
 				if err != nil || string(got) != text {
 					t.Errorf("read %.40q, %v; want %.40q", got, err, text)
 				}
@@ -42,10 +42,10 @@ func TestFS(t *testing.T) {
 			e := start(t)
 			for _, data := range []string{"\x00\x01\x02", "caf\xe9 latin", "\xff\xfeU\x00T\x00"} {
 				path := e.path("file.bin")
-				if err := e.FS.WriteFile(t.Context(), path, []byte(data)); err != nil {
+				if err := e.FS.WriteFile(own(t), path, []byte(data)); err != nil {
 					t.Fatal(err)
 				}
-				if got, err := e.FS.ReadFile(t.Context(), path); err != nil || string(got) != data {
+				if got, err := e.FS.ReadFile(own(t), path); err != nil || string(got) != data {
 					t.Errorf("read %q, %v; want %q", got, err, data)
 				}
 			}
@@ -55,26 +55,26 @@ func TestFS(t *testing.T) {
 		})
 		t.Run("missing", func(t *testing.T) {
 			e := start(t)
-			if _, err := e.FS.ReadFile(t.Context(), e.path("none")); !errors.Is(err, fs.ErrNotExist) {
+			if _, err := e.FS.ReadFile(own(t), e.path("none")); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("err = %v, want one that is fs.ErrNotExist", err)
 			}
-			if _, err := e.FS.Stat(t.Context(), e.path("none")); !errors.Is(err, fs.ErrNotExist) {
+			if _, err := e.FS.Stat(own(t), e.path("none")); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("Stat: %v", err)
 			}
-			if _, err := e.FS.ReadFile(t.Context(), e.dir); err == nil {
+			if _, err := e.FS.ReadFile(own(t), e.dir); err == nil {
 				t.Error("a directory was read")
 			}
-			if err := e.FS.WriteFile(t.Context(), e.dir, []byte("x")); err == nil {
+			if err := e.FS.WriteFile(own(t), e.dir, []byte("x")); err == nil {
 				t.Error("a directory was written")
 			}
 		})
 		t.Run("outside the roots is local", func(t *testing.T) {
 			e := start(t)
 			path := filepath.Join(filepath.Dir(e.dir), "beside.txt")
-			if err := e.FS.WriteFile(t.Context(), path, []byte("x")); err != nil {
+			if err := e.FS.WriteFile(own(t), path, []byte("x")); err != nil {
 				t.Fatal(err)
 			}
-			if got, err := e.FS.ReadFile(t.Context(), path); err != nil || string(got) != "x" {
+			if got, err := e.FS.ReadFile(own(t), path); err != nil || string(got) != "x" {
 				t.Errorf("read %q, %v", got, err)
 			}
 			if calls := e.editor.Calls(); len(calls) > 0 {
@@ -94,7 +94,7 @@ func TestFS(t *testing.T) {
 			if err := os.Symlink("run.sh", link); err != nil {
 				t.Fatal(err)
 			}
-			if err := e.FS.WriteFile(t.Context(), link, []byte("#!/bin/sh\necho\n")); err != nil {
+			if err := e.FS.WriteFile(own(t), link, []byte("#!/bin/sh\necho\n")); err != nil {
 				t.Fatal(err)
 			}
 			info, err := os.Stat(script)
@@ -110,22 +110,22 @@ func TestFS(t *testing.T) {
 			e.put("dir/a.txt", "a\n")
 			e.put("dir/sub/b.txt", "b\n")
 			e.put("there.txt", "there\n")
-			if err := e.FS.Rename(t.Context(), e.path("dir"), e.path("new/deep/dir")); err != nil {
+			if err := e.FS.Rename(own(t), e.path("dir"), e.path("new/deep/dir")); err != nil {
 				t.Fatal(err)
 			}
-			if got, err := e.FS.ReadFile(t.Context(), e.path("new/deep/dir/sub/b.txt")); err != nil || string(got) != "b\n" {
+			if got, err := e.FS.ReadFile(own(t), e.path("new/deep/dir/sub/b.txt")); err != nil || string(got) != "b\n" {
 				t.Errorf("after the move %q, %v", got, err)
 			}
-			if _, err := e.FS.Stat(t.Context(), e.path("dir")); !errors.Is(err, fs.ErrNotExist) {
+			if _, err := e.FS.Stat(own(t), e.path("dir")); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("the old place: %v", err)
 			}
-			if err := e.FS.Rename(t.Context(), e.path("new/deep/dir/a.txt"), e.path("there.txt")); !errors.Is(err, fs.ErrExist) {
+			if err := e.FS.Rename(own(t), e.path("new/deep/dir/a.txt"), e.path("there.txt")); !errors.Is(err, fs.ErrExist) {
 				t.Errorf("onto a file: %v, want one that is fs.ErrExist", err)
 			}
 			if got, err := os.ReadFile(e.path("there.txt")); err != nil || string(got) != "there\n" {
 				t.Errorf("the file that was there holds %q, %v", got, err)
 			}
-			if err := e.FS.Rename(t.Context(), e.path("none"), e.path("b.txt")); !errors.Is(err, fs.ErrNotExist) {
+			if err := e.FS.Rename(own(t), e.path("none"), e.path("b.txt")); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("what is not there: %v", err)
 			}
 		})
@@ -135,20 +135,20 @@ func TestFS(t *testing.T) {
 			e.put("dir/sub/b.txt", "b\n")
 			kept := e.put("kept.txt", "kept\n")
 			for _, path := range []string{file, e.path("dir")} {
-				if err := e.FS.Remove(t.Context(), path); err != nil {
+				if err := e.FS.Remove(own(t), path); err != nil {
 					t.Fatal(err)
 				}
 				if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 					t.Errorf("%s: %v", path, err)
 				}
-				if err := e.FS.Remove(t.Context(), path); !errors.Is(err, fs.ErrNotExist) {
+				if err := e.FS.Remove(own(t), path); !errors.Is(err, fs.ErrNotExist) {
 					t.Errorf("a second time: %v", err)
 				}
 			}
 			if err := os.Symlink(kept, e.path("link")); err != nil {
 				t.Skipf("no links here: %v", err)
 			}
-			if err := e.FS.Remove(t.Context(), e.path("link")); err != nil {
+			if err := e.FS.Remove(own(t), e.path("link")); err != nil {
 				t.Error(err)
 			}
 			if _, err := os.Stat(kept); err != nil {
@@ -159,7 +159,7 @@ func TestFS(t *testing.T) {
 			e := start(t)
 			e.put("b", "")
 			e.put("a", "")
-			entries, err := e.FS.ReadDir(t.Context(), e.dir)
+			entries, err := e.FS.ReadDir(own(t), e.dir)
 			var names []string
 			for _, entry := range entries {
 				names = append(names, entry.Name())
@@ -182,7 +182,7 @@ func TestFS(t *testing.T) {
 			e := start(t)
 			path := e.put("a", "x")
 			cause := errors.New("stop now")
-			ctx, cancel := context.WithCancelCause(t.Context())
+			ctx, cancel := context.WithCancelCause(own(t))
 			cancel(cause)
 			if _, err := e.FS.ReadFile(ctx, path); !errors.Is(err, cause) {
 				t.Errorf("read: %v", err)
@@ -210,7 +210,7 @@ func TestClientFS_BuffersWin(t *testing.T) {
 	e.editor.Open(path, "editor\n")
 	e.editor.Open(e.path("new.txt"), "never saved\n")
 	for name, want := range map[string]string{"a.txt": "editor\n", "new.txt": "never saved\n"} {
-		if got, err := e.FS.ReadFile(t.Context(), e.path(name)); err != nil || string(got) != want {
+		if got, err := e.FS.ReadFile(own(t), e.path(name)); err != nil || string(got) != want {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
@@ -222,7 +222,7 @@ func TestClientFS_RenameMovesUnsavedText(t *testing.T) {
 	open := e.put("dir/open.txt", "disk\n")
 	e.put("dir/other.txt", "other\n")
 	e.editor.Open(open, "unsaved\n")
-	if err := e.FS.Rename(t.Context(), e.path("dir"), e.path("moved")); err != nil {
+	if err := e.FS.Rename(own(t), e.path("dir"), e.path("moved")); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"moved/open.txt": "unsaved\n", "moved/other.txt": "other\n"} {
@@ -255,12 +255,12 @@ func TestClientFS_Errors(t *testing.T) {
 		{acp.ErrorCodeResourceNotFound, e.path("none"), "", fs.ErrNotExist},
 	} {
 		fail = &acp.Error{Code: tt.code, Message: "the editor says no"}
-		got, err := e.FS.ReadFile(t.Context(), tt.path)
+		got, err := e.FS.ReadFile(own(t), tt.path)
 		if string(got) != tt.want || !errors.Is(err, tt.err) || (err == nil) != (tt.err == nil) {
 			t.Errorf("%d on %s: %q, %v", tt.code, filepath.Base(tt.path), got, err)
 		}
 		// A failed write is never repeated on the disk.
-		if err := e.FS.WriteFile(t.Context(), path, []byte("changed")); err == nil || !strings.Contains(err.Error(), "the editor says no") {
+		if err := e.FS.WriteFile(own(t), path, []byte("changed")); err == nil || !strings.Contains(err.Error(), "the editor says no") {
 			t.Errorf("write: %v", err)
 		}
 	}
@@ -275,10 +275,10 @@ func TestClientFS_HalfCapabilities(t *testing.T) {
 		caps := &acp.ClientCapabilities{FS: acp.FileSystemCapabilities{ReadTextFile: reads, WriteTextFile: !reads}}
 		e := start(t, caps)
 		path := e.put("a.txt", "x\n")
-		if _, err := e.FS.ReadFile(t.Context(), path); err != nil {
+		if _, err := e.FS.ReadFile(own(t), path); err != nil {
 			t.Error(err)
 		}
-		if err := e.FS.WriteFile(t.Context(), path, []byte("y\n")); err != nil {
+		if err := e.FS.WriteFile(own(t), path, []byte("y\n")); err != nil {
 			t.Error(err)
 		}
 		want := []string{"fs/write_text_file"}
@@ -296,7 +296,7 @@ func TestLocalFS_ReadOnlyFileStays(t *testing.T) {
 	if err := os.WriteFile(path, []byte("x"), 0o444); err != nil {
 		t.Fatal(err)
 	}
-	if err := (bridges.LocalFS{}).WriteFile(t.Context(), path, []byte("y")); !errors.Is(err, fs.ErrPermission) {
+	if err := (bridges.LocalFS{}).WriteFile(own(t), path, []byte("y")); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("err = %v", err)
 	}
 }
@@ -342,7 +342,7 @@ func TestFS_Open(t *testing.T) {
 			t.Fatal("files cannot be opened")
 		}
 		path := e.put("a.bin", "0123456789")
-		f, err := opener.Open(t.Context(), path)
+		f, err := opener.Open(own(t), path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -353,14 +353,14 @@ func TestFS_Open(t *testing.T) {
 		if err := f.Close(); err != nil {
 			t.Error(err)
 		}
-		if _, err := opener.Open(t.Context(), e.path("none")); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := opener.Open(own(t), e.path("none")); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("what is not there: %v", err)
 		}
-		if _, err := opener.Open(t.Context(), e.dir); !errors.Is(err, fs.ErrInvalid) {
+		if _, err := opener.Open(own(t), e.dir); !errors.Is(err, fs.ErrInvalid) {
 			t.Errorf("a directory: %v", err)
 		}
 		cause := errors.New("stop now")
-		ctx, cancel := context.WithCancelCause(t.Context())
+		ctx, cancel := context.WithCancelCause(own(t))
 		cancel(cause)
 		if _, err := opener.Open(ctx, path); !errors.Is(err, cause) {
 			t.Errorf("an ended context: %v", err)

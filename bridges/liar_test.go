@@ -167,13 +167,13 @@ func TestMisbehaviour(t *testing.T) {
 					liar := &acptest.Liar{Long: 100 << 10}
 					client := new(plainClient)
 					a, b := net.Pipe()
-					conn := acp.NewAgentConn(t.Context(), b, b, &acp.ConnOptions{Closer: b, MaxMessageSize: 64 << 10}, func(*acp.AgentConn) acp.Agent { return noAgent{} })
+					conn := acp.NewAgentConn(own(t), b, b, &acp.ConnOptions{Closer: b, MaxMessageSize: 64 << 10}, func(*acp.AgentConn) acp.Agent { return noAgent{} })
 					in, out := liar.Wrap(a, a)
-					peer := acp.NewClientConn(t.Context(), in, out, &acp.ConnOptions{Closer: a}, func(*acp.ClientConn) acp.Client { return client })
+					peer := acp.NewClientConn(own(t), in, out, &acp.ConnOptions{Closer: a}, func(*acp.ClientConn) acp.Client { return client })
 					set := bridges.New(bridges.Options{
 						Client: conn, Capabilities: *acptest.AllCapabilities(), SessionID: "s", Workspace: agent.Workspace{Cwd: dir}, Local: local(),
 					})
-					ctx, stop := context.WithCancelCause(t.Context())
+					ctx, stop := context.WithCancelCause(own(t))
 					defer time.AfterFunc(time.Hour, func() { stop(errStopped) }).Stop()
 
 					liar.Lie(r.name, fault)
@@ -203,7 +203,7 @@ func TestMisbehaviour(t *testing.T) {
 					if err := liar.Deliver(); err != nil {
 						t.Error(err)
 					}
-					if err := r.run(t.Context(), &set, dir); err != nil {
+					if err := r.run(own(t), &set, dir); err != nil {
 						t.Errorf("the next request: %v", err)
 					}
 					synctest.Wait()

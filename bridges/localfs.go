@@ -11,6 +11,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/internal/permit"
 )
 
 // LocalFS reads and writes files on the disk. The zero value is ready to use, and does not remove leftovers of other
@@ -24,7 +25,11 @@ func (LocalFS) ReadFile(ctx context.Context, path string) ([]byte, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if real, ok := approval.PermitOf(ctx).Reading(path); ok {
+	real, judged, err := approval.Reading(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if judged {
 		return readPinned(path, real)
 	}
 	return os.ReadFile(path)
@@ -36,7 +41,7 @@ func (l LocalFS) WriteFile(ctx context.Context, path string, data []byte) error 
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	real, _, err := approval.PermitOf(ctx).Changing(path)
+	real, _, err := approval.Changing(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -64,7 +69,7 @@ func (l LocalFS) chmod(ctx context.Context, path string, to func(perm fs.FileMod
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	switch real, _, err := approval.PermitOf(ctx).Changing(path); {
+	switch real, _, err := approval.Changing(ctx, path); {
 	case err != nil:
 		return err
 	case real != "" && l.RealPath(path) != real:
@@ -85,7 +90,7 @@ func (l LocalFS) Remove(ctx context.Context, path string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	_, parent, err := approval.PermitOf(ctx).Changing(path)
+	_, parent, err := approval.Changing(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -101,7 +106,7 @@ func (l LocalFS) Rename(ctx context.Context, from, to string) error {
 		return context.Cause(ctx)
 	}
 	for _, path := range []string{from, to} {
-		_, parent, err := approval.PermitOf(ctx).Changing(path)
+		_, parent, err := approval.Changing(ctx, path)
 		if err != nil {
 			return err
 		}
@@ -128,6 +133,9 @@ func (LocalFS) Stat(ctx context.Context, path string) (fs.FileInfo, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	if err := permit.Check(ctx, permit.Effect{Action: permit.Look, Path: path}); err != nil {
+		return nil, err
+	}
 	return os.Stat(path)
 }
 
@@ -135,6 +143,9 @@ func (LocalFS) Stat(ctx context.Context, path string) (fs.FileInfo, error) {
 func (LocalFS) ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
+	}
+	if err := permit.Check(ctx, permit.Effect{Action: permit.Look, Path: path}); err != nil {
+		return nil, err
 	}
 	return os.ReadDir(path)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/permit"
 	"github.com/gajae-code/gjc/internal/proc"
 )
 
@@ -27,6 +28,9 @@ var _ agent.Terminal = (*LocalTerminal)(nil)
 
 // Start implements [agent.Terminal].
 func (l *LocalTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Execution, error) {
+	if err := permit.Check(ctx, permit.Effect{Action: permit.Run, Path: l.Local.Shell.Path}); err != nil {
+		return nil, err
+	}
 	limit := cmd.OutputLimit
 	if limit == 0 {
 		limit = agent.DefaultOutputLimit

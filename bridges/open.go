@@ -17,9 +17,12 @@ func (LocalFS) Open(ctx context.Context, path string) (agent.OpenFile, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	real, judged, err := approval.Reading(ctx, path)
+	if err != nil {
+		return nil, err
+	}
 	var f *os.File
-	var err error
-	if real, ok := approval.PermitOf(ctx).Reading(path); ok {
+	if judged {
 		f, err = openPinned(path, real)
 	} else {
 		f, err = os.OpenFile(path, os.O_RDONLY|noBlock, 0)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/permit"
 	"github.com/gajae-code/gjc/internal/proc"
 )
 
@@ -31,6 +32,9 @@ var errEnough = errors.New("output limit reached")
 
 // Output implements [agent.Programs].
 func (l *LocalPrograms) Output(ctx context.Context, prog agent.Program, limit int) ([]byte, error) {
+	if err := permit.Check(ctx, permit.Effect{Action: permit.Run, Path: prog.Path}); err != nil {
+		return nil, err
+	}
 	out := &limitedBuffer{limit: limit}
 	p, err := l.Children.Start(ctx, &proc.Options{
 		Path: prog.Path, Args: prog.Args, Dir: prog.Dir, Env: proc.Environ(l.Local.Environ(ctx)), Stdin: prog.Stdin != nil, Stdout: out,
@@ -60,6 +64,9 @@ var _ agent.ProgramStarter = (*LocalPrograms)(nil)
 
 // StartProgram implements [agent.ProgramStarter].
 func (l *LocalPrograms) StartProgram(ctx context.Context, prog agent.LongProgram) (agent.RunningProgram, error) {
+	if err := permit.Check(ctx, permit.Effect{Action: permit.Run, Path: prog.Path}); err != nil {
+		return nil, err
+	}
 	s := &start{path: prog.Path, args: prog.Args, dir: prog.Dir, env: proc.Environ(l.Local.Environ(ctx), prog.Env...)}
 	if err := l.boundary.enclose(ctx, s); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", prog.Path, err)

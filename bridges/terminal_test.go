@@ -38,7 +38,7 @@ func (e *env) runCommandWith(before *[]string, cmd agent.Command) (agent.ExitSta
 	if cmd.Dir == "" {
 		cmd.Dir = e.dir
 	}
-	x, err := e.Terminal.Start(e.t.Context(), cmd)
+	x, err := e.Terminal.Start(own(e.t), cmd)
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -46,11 +46,11 @@ func (e *env) runCommandWith(before *[]string, cmd agent.Command) (agent.ExitSta
 		*before = x.Environ()
 	}
 	defer func() {
-		if err := x.Release(e.t.Context()); err != nil {
+		if err := x.Release(own(e.t)); err != nil {
 			e.t.Error(err)
 		}
 	}()
-	ctx, cancel := context.WithTimeoutCause(e.t.Context(), time.Minute, errors.New("the command hangs"))
+	ctx, cancel := context.WithTimeoutCause(own(e.t), time.Minute, errors.New("the command hangs"))
 	defer cancel()
 	status, err := x.Wait(ctx)
 	if err != nil {
@@ -132,7 +132,7 @@ func TestTerminal(t *testing.T) {
 			e := start(t)
 			permit := new(approval.Permit)
 			permit.Enclose(new(approval.Access))
-			_, err := e.Terminal.Start(approval.WithPermit(t.Context(), permit), agent.Command{Line: "touch ran", Dir: e.dir})
+			_, err := e.Terminal.Start(approval.WithPermit(own(t), permit), agent.Command{Line: "touch ran", Dir: e.dir})
 			if !errors.Is(err, bridges.ErrNoBoundary) {
 				t.Error(err)
 			}
@@ -159,11 +159,11 @@ func TestTerminal(t *testing.T) {
 		})
 		t.Run("kill takes the children along", func(t *testing.T) {
 			e := start(t)
-			x, err := e.Terminal.Start(t.Context(), agent.Command{Line: "trap '' TERM; echo up; sleep 600 & sleep 600", Dir: e.dir})
+			x, err := e.Terminal.Start(own(t), agent.Command{Line: "trap '' TERM; echo up; sleep 600 & sleep 600", Dir: e.dir})
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithCancelCause(t.Context())
+			ctx, cancel := context.WithCancelCause(own(t))
 			enough := errors.New("enough")
 			cancel(enough)
 			if _, err := x.Wait(ctx); !errors.Is(err, enough) {
@@ -172,7 +172,7 @@ func TestTerminal(t *testing.T) {
 			if err := x.Kill(ctx); err != nil { // an ended context does not prevent the cleanup
 				t.Error(err)
 			}
-			if status, err := x.Wait(t.Context()); err != nil || status.Code == 0 && status.Signal == "" {
+			if status, err := x.Wait(own(t)); err != nil || status.Code == 0 && status.Signal == "" {
 				t.Errorf("after Kill: %+v, %v", status, err)
 			}
 			for range 2 {
@@ -183,29 +183,29 @@ func TestTerminal(t *testing.T) {
 		})
 		t.Run("release ends what runs", func(t *testing.T) {
 			e := start(t)
-			x, err := e.Terminal.Start(t.Context(), agent.Command{Line: "sleep 600", Dir: e.dir})
+			x, err := e.Terminal.Start(own(t), agent.Command{Line: "sleep 600", Dir: e.dir})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := x.Release(t.Context()); err != nil {
+			if err := x.Release(own(t)); err != nil {
 				t.Error(err)
 			}
 		})
 		t.Run("wrong directory", func(t *testing.T) {
 			e := start(t)
-			if x, err := e.Terminal.Start(t.Context(), agent.Command{Line: "true", Dir: e.path("none")}); err == nil {
-				_ = x.Release(t.Context())
+			if x, err := e.Terminal.Start(own(t), agent.Command{Line: "true", Dir: e.path("none")}); err == nil {
+				_ = x.Release(own(t))
 				t.Error("a command started in a directory that does not exist")
 			}
 		})
 		t.Run("ended context", func(t *testing.T) {
 			e := start(t)
 			cause := errors.New("stop now")
-			ctx, cancel := context.WithCancelCause(t.Context())
+			ctx, cancel := context.WithCancelCause(own(t))
 			cancel(cause)
 			x, err := e.Terminal.Start(ctx, agent.Command{Line: "sleep 600", Dir: e.dir})
 			if err == nil {
-				_ = x.Release(t.Context())
+				_ = x.Release(own(t))
 			} else if !errors.Is(err, cause) {
 				t.Errorf("err = %v", err)
 			}
@@ -220,7 +220,7 @@ func TestTerminal(t *testing.T) {
 // waitFor waits until ok returns true, checking whenever the editor is called.
 func waitFor(t *testing.T, ok func() bool, e *acptest.Editor) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(own(t), time.Minute)
 	defer cancel()
 	err := e.Await(ctx, "", func([]acp.SessionUpdate, []string) bool { return ok() })
 	if err != nil && !ok() {
@@ -282,7 +282,7 @@ func TestPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(line string, stdin []byte, limit int) ([]byte, error) {
-		return e.Programs.Output(t.Context(), agent.Program{Path: sh, Args: []string{"-c", line}, Dir: e.dir, Stdin: stdin}, limit)
+		return e.Programs.Output(own(t), agent.Program{Path: sh, Args: []string{"-c", line}, Dir: e.dir, Stdin: stdin}, limit)
 	}
 	if out, err := run("cat; pwd; echo noise >&2; echo $ANTHROPIC_API_KEY", []byte("in\n"), 1<<20); err != nil || string(out) != "in\n"+e.dir+"\n\n" {
 		t.Errorf("output %q, %v", out, err)
@@ -295,7 +295,7 @@ func TestPrograms(t *testing.T) {
 	if out, err := run("while :; do echo xxxxxxxxx; done", nil, 1000); err != nil || len(out) != 1000 {
 		t.Errorf("%d bytes, %v", len(out), err)
 	}
-	ctx, cancel := context.WithCancelCause(t.Context())
+	ctx, cancel := context.WithCancelCause(own(t))
 	cause := errors.New("enough")
 	cancel(cause)
 	if _, err := e.Programs.Output(ctx, agent.Program{Path: sh, Args: []string{"-c", "sleep 600"}}, 10); !errors.Is(err, cause) {

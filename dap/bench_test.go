@@ -23,12 +23,12 @@ func benchSession(b *testing.B) (*dap.Session, *daptest.Program) {
 		b.Fatal(err)
 	}
 	p := daptest.NewProgram(a, path, daptest.All())
-	s, err := d.Start(b.Context(), &dap.Start{Request: "launch", Address: address, Dir: filepath.Dir(path)})
+	s, err := d.Start(own(b), &dap.Start{Request: "launch", Address: address, Dir: filepath.Dir(path)})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = d.Close(context.Background()) })
-	if err := s.Wait(b.Context()); err != nil {
+	if err := s.Wait(own(b)); err != nil {
 		b.Fatal(err)
 	}
 	return s, p
@@ -39,7 +39,7 @@ func BenchmarkRequest(b *testing.B) {
 	s, _ := benchSession(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.Threads(b.Context()); err != nil {
+		if _, err := s.Threads(own(b)); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -51,13 +51,13 @@ func BenchmarkStep(b *testing.B) {
 	before := len(p.Seen())
 	n := 0
 	for b.Loop() {
-		if err := s.Resume(b.Context(), dap.Resume{Command: "next"}); err != nil {
+		if err := s.Resume(own(b), dap.Resume{Command: "next"}); err != nil {
 			b.Fatal(err)
 		}
-		if err := s.Wait(b.Context()); err != nil {
+		if err := s.Wait(own(b)); err != nil {
 			b.Fatal(err)
 		}
-		if _, err := s.Snapshot(b.Context()); err != nil {
+		if _, err := s.Snapshot(own(b)); err != nil {
 			b.Fatal(err)
 		}
 		n++

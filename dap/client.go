@@ -10,6 +10,7 @@ import (
 
 	"github.com/gajae-code/gjc/internal/frame"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/permit"
 )
 
 // client is a connection with an adapter. A request completes exactly once: with the adapter's answer, the end of the
@@ -85,7 +86,7 @@ func newClient(opts clientOptions) *client {
 		opts: opts, slots: make(chan struct{}, maxReverse), pending: make(map[int]*pending),
 		wake: make(chan struct{}, 1), room: make(chan struct{}), done: make(chan struct{}), scoping: make(chan struct{}, 1),
 	}
-	c.ctx, c.cancel = context.WithCancelCause(context.Background())
+	c.ctx, c.cancel = context.WithCancelCause(permit.With(context.Background(), permit.Own()))
 	c.work.Go(c.read)
 	c.work.Go(c.write)
 	return c

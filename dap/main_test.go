@@ -25,7 +25,7 @@ const timeout = 60 * time.Second
 // within returns a context that ends after the timeout.
 func within(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	ctx, cancel := context.WithTimeout(own(t), timeout)
 	t.Cleanup(cancel)
 	return ctx
 }

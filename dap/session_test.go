@@ -175,7 +175,7 @@ func TestWait_Timeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	cause := errors.New("timeout")
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Millisecond, cause)
+	ctx, cancel := context.WithTimeoutCause(own(t), 20*time.Millisecond, cause)
 	defer cancel()
 	if err := s.Wait(ctx); !errors.Is(err, cause) {
 		t.Errorf("err = %v", err)
@@ -340,7 +340,7 @@ func TestCancel_SendsRequest(t *testing.T) {
 	p.Handle("evaluate", func(r *daptest.Request) { evaluating <- r.Seq })
 	cancelled := make(chan string, 1)
 	p.Handle("cancel", func(r *daptest.Request) { cancelled <- string(r.Arguments); r.Respond(nil) })
-	ctx, cancel := context.WithCancelCause(t.Context())
+	ctx, cancel := context.WithCancelCause(own(t))
 	done := make(chan error, 1)
 	go func() {
 		_, err := s.Evaluate(ctx, "slow()", "watch", 0)

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gajae-code/gjc/internal/permit"
 	"github.com/gajae-code/gjc/internal/proc"
 )
 
@@ -86,6 +87,9 @@ func (d *Debugger) startProcess(ctx context.Context, st *Start, mark string, out
 	defer e.close()
 	args, err := e.arguments(ctx, spec)
 	if err != nil {
+		return nil, err
+	}
+	if err := permit.Check(ctx, permit.Effect{Action: permit.Run, Path: spec.Path}); err != nil {
 		return nil, err
 	}
 	o := &proc.Options{

@@ -15,7 +15,7 @@ func BenchmarkServer_WarmCall(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if err := s.Call(b.Context(), "test/echo", map[string]int{"line": 1}, nil); err != nil {
+		if err := s.Call(own(b), "test/echo", map[string]int{"line": 1}, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -30,7 +30,7 @@ func BenchmarkServer_ChangeOf1MB(b *testing.B) {
 	s.hold("a.txt", texts[1]).Release()
 	n := 0
 	for b.Loop() {
-		d, err := s.Hold(b.Context(), s.path("a.txt"), texts[n%2])
+		d, err := s.Hold(own(b), s.path("a.txt"), texts[n%2])
 		if err != nil {
 			b.Fatal(err)
 		}

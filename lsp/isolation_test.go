@@ -234,7 +234,7 @@ func TestWorkspace_StartIsNotWaitedFor(t *testing.T) {
 	roots := []string{filepath.Join(k.dir, "one"), filepath.Join(k.dir, "two")}
 	e := k.session(func(o *lsp.WorkspaceOptions) { o.Roots, o.Catalog = roots, &rootsCatalog{k.spec, roots} })
 	s := e.server(t, a)
-	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	short, cancel := context.WithTimeout(own(t), 50*time.Millisecond)
 	defer cancel()
 	if err := s.Start(short); err == nil {
 		t.Fatal("it has started")
@@ -288,7 +288,7 @@ func TestManager_IdleIsNotBusy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, context.DeadlineExceeded)
+	ctx, cancel := context.WithTimeoutCause(own(t), 300*time.Millisecond, context.DeadlineExceeded)
 	defer cancel()
 	if err := s.Call(ctx, "textDocument/hover", nil, nil); ctx.Err() == nil {
 		t.Errorf("the server was ended for being idle while a request was under way: %v", err)
@@ -346,7 +346,7 @@ func TestDocument_LateOfClosed(t *testing.T) {
 		t.Errorf("version %d after version %d", d.Version, last)
 	}
 	say(t, s, path, last, "BUG old")
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(own(t), 50*time.Millisecond)
 	defer cancel()
 	if list, fresh, err := d.Diagnostics(ctx); fresh {
 		t.Errorf("what was said of version %d counts for version %d: %v, %v", last, d.Version, list, err)
@@ -380,7 +380,7 @@ func TestManager_CloseIsBounded(t *testing.T) {
 	}
 	e.Changed()
 	<-reading
-	if err := k.Close(t.Context()); err != nil {
+	if err := k.Close(own(t)); err != nil {
 		t.Error(err)
 	}
 	select {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/gajae-code/gjc/internal/permit"
 	"github.com/gajae-code/gjc/internal/proc"
 )
 
@@ -50,7 +51,7 @@ type shared struct {
 // NewManager returns a manager without servers. The caller must call Close.
 func NewManager(opts ManagerOptions) *Manager {
 	m := &Manager{opts: opts, servers: make(map[string]*shared)}
-	m.ctx, m.cancel = context.WithCancelCause(context.Background())
+	m.ctx, m.cancel = context.WithCancelCause(permit.With(context.Background(), permit.Own()))
 	return m
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gajae-code/gjc/internal/frame"
 	"github.com/gajae-code/gjc/internal/jsonrpc"
+	"github.com/gajae-code/gjc/internal/permit"
 	"github.com/gajae-code/gjc/internal/proc"
 )
 
@@ -91,6 +92,9 @@ func (s *Server) launch(ctx context.Context) (*process, error) {
 	args := make([]string, len(spec.Args))
 	for i, a := range spec.Args {
 		args[i] = strings.ReplaceAll(a, "$PID", strconv.Itoa(os.Getpid()))
+	}
+	if err := permit.Check(ctx, permit.Effect{Action: permit.Run, Path: spec.Path}); err != nil {
+		return nil, err
 	}
 	s.mu.Lock()
 	s.starts++

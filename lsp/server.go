@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/permit"
 	"github.com/gajae-code/gjc/internal/proc"
 )
 
@@ -105,7 +106,7 @@ func NewServer(opts ServerOptions) *Server {
 		opts: opts, state: StateIdle, log: proc.NewTail(maxLog),
 		slots: make(chan struct{}, maxRequests), executing: make(chan struct{}, 1),
 	}
-	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	s.ctx, s.cancel = context.WithCancelCause(permit.With(context.Background(), permit.Own()))
 	s.docs = newDocuments(s)
 	for _, dir := range opts.Folders {
 		s.addFolderLocked(dir)

@@ -19,20 +19,20 @@ func TestTree_RecordedDuringScan(t *testing.T) {
 	write("gone", "")
 	write("old", "")
 	tr := &tree{roots: []string{dir}}
-	if events := tr.scan(t.Context()); events != nil {
+	if events := tr.scan(own(t)); events != nil {
 		t.Fatalf("the first scan returned %v", events)
 	}
-	seen := tr.walk(t.Context())
+	seen := tr.walk(own(t))
 	write("made", "x")
 	if err := os.Remove(path("gone")); err != nil {
 		t.Fatal(err)
 	}
 	tr.record([]FileEvent{{path("made"), FileCreated}, {path("gone"), FileDeleted}})
 	write("old", "changed by others")
-	if events := tr.compare(t.Context(), seen); events != nil {
+	if events := tr.compare(own(t), seen); events != nil {
 		t.Errorf("recorded changes were returned again: %v", events)
 	}
-	if events, want := tr.scan(t.Context()), []FileEvent{{path("old"), FileChanged}}; !slices.Equal(events, want) {
+	if events, want := tr.scan(own(t)), []FileEvent{{path("old"), FileChanged}}; !slices.Equal(events, want) {
 		t.Errorf("the next scan returned %v, want %v", events, want)
 	}
 }

@@ -58,10 +58,10 @@ func TestWorkspace_Gopls(t *testing.T) {
 	group := proc.NewGroup(nil)
 	m := lsp.NewManager(lsp.ManagerOptions{Children: group, Env: func(context.Context) []string { return os.Environ() }, Version: "test"})
 	defer func() {
-		if err := m.Close(t.Context()); err != nil {
+		if err := m.Close(own(t)); err != nil {
 			t.Error(err)
 		}
-		if err := group.Close(t.Context()); err != nil {
+		if err := group.Close(own(t)); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -70,7 +70,7 @@ func TestWorkspace_Gopls(t *testing.T) {
 		ReadFile: func(_ context.Context, path string) ([]byte, error) { return os.ReadFile(path) },
 	})
 	defer w.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(own(t), 5*time.Minute)
 	defer cancel()
 	display := func(path string) string { return filepath.Base(path) }
 	report := func(before map[string]string, paths ...string) string {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/permit"
 )
 
 // outlet sends the events of a session to the client as session updates. A client rejects updates for a session ID that it
@@ -35,7 +36,7 @@ type outlet struct {
 
 func newOutlet(conn *acp.AgentConn, id acp.SessionID, f features) *outlet {
 	o := &outlet{conn: conn, id: id, features: f, mapper: newMapper(f)}
-	o.ctx, o.cancel = context.WithCancelCause(context.Background())
+	o.ctx, o.cancel = context.WithCancelCause(permit.With(context.Background(), permit.Own()))
 	return o
 }
 

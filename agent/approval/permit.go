@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/gajae-code/gjc/agent/approval/shell"
+	"github.com/gajae-code/gjc/internal/permit"
 )
 
 // Permit lists what a running call may touch: the files that were judged before it ran, and where each of them led then, behind all
@@ -34,7 +35,7 @@ var (
 	// ErrMoved is wrapped by the error for a path that leads elsewhere than it did when leave was given for it.
 	ErrMoved = errors.New("the path resolves to a different file than the one that was approved; nothing was done; check the links in the path")
 	// ErrNotPermitted is wrapped by the error for a change that was not part of what the call was allowed.
-	ErrNotPermitted = errors.New("the call's permission does not cover this change")
+	ErrNotPermitted = errors.New("the call's permission does not cover this step")
 )
 
 // Give notes that an effect on a path, which led to real when it was judged, is leave for it.
@@ -84,17 +85,54 @@ func (l *Permit) Moved(files Files) error {
 	return nil
 }
 
-type permitKey struct{}
-
 // WithPermit returns a context of a call that has leave.
 func WithPermit(ctx context.Context, l *Permit) context.Context {
-	return context.WithValue(ctx, permitKey{}, l)
+	return permit.With(ctx, permit.New(l))
 }
 
 // PermitOf returns the leave that the call of a context has; nil where there is no call.
 func PermitOf(ctx context.Context) *Permit {
-	l, _ := ctx.Value(permitKey{}).(*Permit)
+	l, _ := permit.From(ctx).Holder().(*Permit)
 	return l
+}
+
+// Check implements [permit.Holder]. A call may change what was judged, read all but secrets that were not, and start programs and
+// connect if it has a plan that says so, or none: tools start helpers such as rg.
+func (l *Permit) Check(e permit.Effect) error {
+	switch e.Action {
+	case permit.Change:
+		_, _, err := l.Changing(e.Path)
+		return err
+	case permit.Read:
+		l.mu.Lock()
+		_, judged := l.files[e.Path]
+		paths := l.paths
+		l.mu.Unlock()
+		if !judged && paths != nil && paths.Secret(e.Path) {
+			return fmt.Errorf("%s: %w: %s", e.Path, ErrNotPermitted, secretByName)
+		}
+	default:
+	}
+	return nil
+}
+
+// Reading returns where path must lead, for who reads it in a context. ok is false for a path that was not judged: then it is read as it
+// is found.
+func Reading(ctx context.Context, path string) (real string, ok bool, err error) {
+	if err := permit.Check(ctx, permit.Effect{Action: permit.Read, Path: path}); err != nil {
+		return "", false, err
+	}
+	real, ok = PermitOf(ctx).Reading(path)
+	return real, ok, nil
+}
+
+// Changing returns where path and the directory that it is in must lead, for who changes it in a context. Both are empty for gjc's own
+// work, outside of calls.
+func Changing(ctx context.Context, path string) (real, parent string, err error) {
+	if err := permit.Check(ctx, permit.Effect{Action: permit.Change, Path: path}); err != nil {
+		return "", "", err
+	}
+	return PermitOf(ctx).Changing(path)
 }
 
 // Reading returns where path must lead, for who reads it. ok is false for a path that nobody was asked about: what is read of

@@ -388,6 +388,7 @@ func onlineOutcome(e *providers.Error) string {
 
 // sandboxHolds says what each kind of sandbox does.
 var sandboxHolds = map[sandbox.Kind]string{
-	sandbox.Bubblewrap: "bubblewrap: commands that nobody has looked at change only the workspace, see no secrets, and reach only hosts that you allow",
-	sandbox.Landlock:   "Landlock: commands that nobody has looked at change only the workspace and have no network; install bubblewrap to hide secrets and allow hosts",
+	sandbox.Bubblewrap: "bubblewrap: commands that you have not seen change only the workspace, see no secrets, and reach only hosts that you allow",
+	sandbox.Landlock:   "Landlock: commands that you have not seen change only the workspace, see no secrets and have no network; install bubblewrap to allow hosts",
+	sandbox.Seatbelt:   "Seatbelt: commands that you have not seen change only the workspace, see no secrets, and reach only hosts that you allow",
 }

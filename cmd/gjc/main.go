@@ -8,6 +8,7 @@ import (
 	"os/signal"
 
 	"github.com/gajae-code/gjc/cmd/gjc/internal/system"
+	"github.com/gajae-code/gjc/internal/permit"
 )
 
 func main() {
@@ -18,7 +19,7 @@ func main() {
 func run(change ...func(*host)) int {
 	// Signals stay caught until the process ends, so that one during an orderly end does not turn it into a failure.
 	// Only a second signal ends the process at once.
-	ctx, stop := signal.NotifyContext(context.Background(), system.EndSignals...)
+	ctx, stop := signal.NotifyContext(permit.With(context.Background(), permit.Own()), system.EndSignals...)
 	context.AfterFunc(ctx, stop)
 	h := &host{args: os.Args[1:], env: os.Environ(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
 	for _, fn := range change {

@@ -14,6 +14,7 @@ type Action string
 // The actions.
 const (
 	Read   Action = "read"
+	Look   Action = "look" // at names and attributes, not at contents
 	Change Action = "change"
 	Run    Action = "run"
 	Reach  Action = "reach"

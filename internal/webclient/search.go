@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/permit"
 )
 
 // SearchProvider is a web search service, or a setting that selects or disables one.
@@ -236,6 +237,9 @@ func (s *Searcher) request(ctx context.Context, q Query) (*http.Request, error) 
 			return nil, err
 		}
 		method, body = http.MethodPost, string(raw)
+	}
+	if err := permit.Check(ctx, permit.Effect{Action: permit.Reach, Host: at.Hostname()}); err != nil {
+		return nil, err
 	}
 	req, err := http.NewRequestWithContext(ctx, method, at.String(), strings.NewReader(body))
 	if err != nil {

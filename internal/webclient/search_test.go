@@ -113,7 +113,7 @@ func TestSearch_Providers(t *testing.T) {
 			}
 			_, _ = io.WriteString(w, c.answers) // the test checks the response
 		})
-		got, err := s.Search(t.Context(), Query{Text: "go & acp", Recency: c.recency, Limit: 3})
+		got, err := s.Search(own(t), Query{Text: "go & acp", Recency: c.recency, Limit: 3})
 		if err != nil {
 			t.Errorf("%s: %v", c.provider, err)
 			continue
@@ -158,7 +158,7 @@ func TestSearch_Fails(t *testing.T) {
 			w.WriteHeader(c.status)
 			_, _ = io.WriteString(w, c.body) // the client may have stopped reading
 		})
-		_, err := s.Search(t.Context(), Query{Text: "q"})
+		_, err := s.Search(own(t), Query{Text: "q"})
 		e, ok := errors.AsType[*SearchError](err)
 		if !ok || e.Status != c.status || !strings.HasPrefix(err.Error(), s.Label()+" ") || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), searchKey) ||
 			c.wantNot != "" && strings.Contains(err.Error(), c.wantNot) {
@@ -170,11 +170,11 @@ func TestSearch_Fails(t *testing.T) {
 func TestSearch_Unreachable(t *testing.T) {
 	testenv.NoLeaks(t)
 	s := searcher(t, SearchBrave, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	if _, err := s.Search(t.Context(), Query{Text: "q"}); err == nil || !strings.Contains(err.Error(), "cannot be reached") || strings.Contains(err.Error(), searchKey) {
+	if _, err := s.Search(own(t), Query{Text: "q"}); err == nil || !strings.Contains(err.Error(), "cannot be reached") || strings.Contains(err.Error(), searchKey) {
 		t.Errorf("%v", err)
 	}
 	why := errors.New("the user has had enough")
-	ctx, cancel := context.WithCancelCause(t.Context())
+	ctx, cancel := context.WithCancelCause(own(t))
 	gone := make(chan struct{})
 	s = searcher(t, SearchBrave, func(_ http.ResponseWriter, r *http.Request) {
 		cancel(why)
@@ -187,12 +187,12 @@ func TestSearch_Unreachable(t *testing.T) {
 	<-gone
 	for _, at := range []string{"ftp://x", "http://user:pw@127.0.0.1", "nothing"} {
 		s := client(Options{}).Searchers(&SearchOptions{SearXNG: at})[0]
-		if _, err := s.Search(t.Context(), Query{Text: "q"}); err == nil || !strings.Contains(err.Error(), "must be a URL") || strings.Contains(err.Error(), "pw@") || s.Host() != "" {
+		if _, err := s.Search(own(t), Query{Text: "q"}); err == nil || !strings.Contains(err.Error(), "must be a URL") || strings.Contains(err.Error(), "pw@") || s.Host() != "" {
 			t.Errorf("%s: %v", at, err)
 		}
 	}
 	s = New(Options{Unknown: "broken"}).Searchers(&SearchOptions{SearXNG: "http://127.0.0.1:1"})[0]
-	if _, err := s.Search(t.Context(), Query{Text: "q"}); err == nil || !strings.Contains(err.Error(), "broken") {
+	if _, err := s.Search(own(t), Query{Text: "q"}); err == nil || !strings.Contains(err.Error(), "broken") {
 		t.Errorf("%v", err)
 	}
 }
@@ -222,7 +222,7 @@ func TestSearch_Login(t *testing.T) {
 	}))
 	defer s.Close()
 	all := client(Options{}).Searchers(&SearchOptions{SearXNG: s.URL + "/sub/", User: "me", Password: "pass", Keys: map[SearchProvider]string{SearchSearXNG: "t"}})
-	if _, err := all[0].Search(t.Context(), Query{Text: "q"}); err != nil {
+	if _, err := all[0].Search(own(t), Query{Text: "q"}); err != nil {
 		t.Error(err)
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/gajae-code/gjc/internal/netaddr"
+	"github.com/gajae-code/gjc/internal/permit"
 )
 
 // Options configures fetching. The zero value suits most users.
@@ -162,6 +163,9 @@ func (c *Client) Fetch(ctx context.Context, address string) (*Page, error) {
 	}
 	if c.opts.Unknown != "" {
 		return nil, fmt.Errorf("the network settings cannot be read: %s", c.opts.Unknown)
+	}
+	if err := permit.Check(ctx, permit.Effect{Action: permit.Reach, Host: at.Hostname()}); err != nil {
+		return nil, err
 	}
 	limit := min(cmp.Or(c.opts.Timeout, DefaultTimeout), maxTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: more than %v", errTimeout, limit))

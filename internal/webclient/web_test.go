@@ -43,7 +43,7 @@ func TestFetch_RefusesPrivate(t *testing.T) {
 	}
 	c := client(Options{})
 	for _, host := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "0.0.0.0", "[::]", "[::1]"} {
-		if _, err := c.Fetch(t.Context(), "http://"+host+":"+port+"/"); !errors.Is(err, errPrivate) {
+		if _, err := c.Fetch(own(t), "http://"+host+":"+port+"/"); !errors.Is(err, errPrivate) {
 			t.Errorf("%s: %v", host, err)
 		}
 	}
@@ -62,12 +62,12 @@ func TestFetch_OverProxy(t *testing.T) {
 	}))
 	defer s.Close()
 	c := New(Options{Proxy: s.URL})
-	page, err := c.Fetch(t.Context(), "http://93.184.216.34/x")
+	page, err := c.Fetch(own(t), "http://93.184.216.34/x")
 	if err != nil || string(page.Body) != "by proxy" {
 		t.Fatalf("%+v, %v", page, err)
 	}
 	for _, host := range []string{"10.1.2.3", "169.254.169.254", "[fd00::1]", "intranet", "metadata.google.internal", "127.1", "0177.0.0.1", "169.254.43518", "0xa9.0xfe.0xa9.0xfe", "169.254.169.254."} {
-		if _, err := c.Fetch(t.Context(), "http://"+host+"/"); !errors.Is(err, errPrivate) {
+		if _, err := c.Fetch(own(t), "http://"+host+"/"); !errors.Is(err, errPrivate) {
 			t.Errorf("%s: %v", host, err)
 		}
 	}
@@ -125,7 +125,7 @@ func TestFetch(t *testing.T) {
 	defer s.Close()
 	defer close(release)
 	c := client(Options{AllowPrivate: true})
-	get := func(path string) (*Page, error) { return c.Fetch(t.Context(), s.URL+path) }
+	get := func(path string) (*Page, error) { return c.Fetch(own(t), s.URL+path) }
 	for path, want := range map[string]string{"/page": "안녕\n", "/json": "{\n\t\"a\": 1\n}", "/on/xxxxx": "안녕\n"} {
 		page, err := get(path)
 		if err != nil {
@@ -152,13 +152,13 @@ func TestFetch(t *testing.T) {
 		t.Errorf("%v", e)
 	}
 	stop := errors.New("stop now")
-	ctx, cancel := context.WithCancelCause(t.Context())
+	ctx, cancel := context.WithCancelCause(own(t))
 	cancel(stop)
 	if _, err := c.Fetch(ctx, s.URL+"/page"); !errors.Is(err, stop) {
 		t.Errorf("%v", err)
 	}
 	slow := client(Options{AllowPrivate: true, Timeout: 50 * time.Millisecond})
-	if _, err := slow.Fetch(t.Context(), s.URL+"/hang"); !errors.Is(err, errTimeout) {
+	if _, err := slow.Fetch(own(t), s.URL+"/hang"); !errors.Is(err, errTimeout) {
 		t.Errorf("%v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/agent/tools/shell"
+	"github.com/gajae-code/gjc/internal/permit"
 	"github.com/gajae-code/gjc/internal/webclient"
 )
 
@@ -16,7 +17,7 @@ func Bench(b *testing.B, w *World, name string, in Input) {
 	b.ReportAllocs()
 	for b.Loop() {
 		call.Decoded = nil
-		if _, err := t.Run(b.Context(), call); err != nil {
+		if _, err := t.Run(permit.With(b.Context(), permit.Own()), call); err != nil {
 			b.Fatal(err)
 		}
 	}

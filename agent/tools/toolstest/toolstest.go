@@ -17,6 +17,7 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/tools/debug"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/permit"
 	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/providers"
 )
@@ -138,12 +139,13 @@ func Do(ctx context.Context, tool agent.Tool, call *agent.Call) (*agent.CallPlan
 	if err != nil {
 		return nil, nil, err
 	}
-	res, err := tool.Run(ctx, call)
+	res, err := tool.Run(permit.With(ctx, permit.Own()), call)
 	return plan, res, err
 }
 
 // Plan plans a call and completes the plan.
 func Plan(ctx context.Context, tool agent.Tool, call *agent.Call) (*agent.CallPlan, error) {
+	ctx = permit.With(ctx, permit.Own())
 	plan, err := tool.Plan(ctx, call)
 	if err == nil && plan.Complete != nil {
 		err = plan.Complete(ctx)
