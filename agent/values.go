@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/gajae-code/gjc/internal/permit"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -124,6 +125,7 @@ func (v *Values) Close(ctx context.Context) {
 	values := v.values
 	v.values, v.closed = nil, true
 	v.mu.Unlock()
+	ctx = permit.With(ctx, permit.Own()) // the end of what calls have begun needs no leave
 	for _, value := range slices.Backward(values) {
 		if c, ok := value.(ValueCloser); ok {
 			c.Close(ctx)

@@ -20,12 +20,12 @@ const (
 	Reach  Action = "reach"
 )
 
-// Effect is what is about to happen.
+// Effect describes what is about to happen.
 type Effect struct {
 	Action Action
 	// Path is the absolute path that is read or changed, or the program that is started.
 	Path string
-	// Host is what is reached; empty for places that the one who asks does not know.
+	// Host names what is reached; empty for places that the one who asks does not know.
 	Host string
 }
 
