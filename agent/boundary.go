@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -108,14 +109,43 @@ func (r *toolRun) settle(ctx context.Context) (note string, err error) {
 	case err != nil && !errors.Is(err, ErrCancelled):
 		return "", err
 	}
-	for i, path := range made {
-		aside, failed := setAside(path)
-		if failed != nil {
-			return fmt.Sprintf("[The command made %s, which the user does not want to keep; it could not be renamed: %v]", list, failed), err
-		}
-		names[i] += " is now " + s.opts.Workspace.Display(aside)
+	if names, failed := s.reject(made, now.Moved(before)); failed != nil {
+		return fmt.Sprintf("[The command made %s, which the user does not want to keep; it could not be renamed: %v]", list, failed), err
+	} else if len(names) > 0 {
+		list = strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("[The command made files that programs run or follow by themselves. The user did not want to keep them: %s.]", strings.Join(names, ", ")), err
+	return fmt.Sprintf("[The command made files that programs run or follow by themselves. The user did not want to keep them: %s.]", list), err
+}
+
+// reject gives files other names, and puts those back that were elsewhere before. It describes what it has done.
+func (s *Session) reject(made []string, moved map[string]string) (done []string, err error) {
+	for _, path := range made {
+		if moved[path] != "" {
+			continue
+		}
+		aside, err := setAside(path)
+		if err != nil {
+			return done, err
+		}
+		done = append(done, s.opts.Workspace.Display(path)+" is now "+s.opts.Workspace.Display(aside))
+	}
+	for _, path := range made {
+		was := moved[path]
+		if was == "" {
+			continue
+		}
+		if _, err := os.Lstat(was); err == nil {
+			if was, err = setAside(path); err != nil {
+				return done, err
+			}
+		} else if err := os.MkdirAll(filepath.Dir(was), 0o755); err != nil {
+			return done, err
+		} else if err := os.Rename(path, was); err != nil {
+			return done, err
+		}
+		done = append(done, s.opts.Workspace.Display(path)+" is now "+s.opts.Workspace.Display(was))
+	}
+	return done, nil
 }
 
 // setAside gives what a command has made a name that no program looks for. It removes nothing: the user may have made it meanwhile.

@@ -109,7 +109,7 @@ func (b *boundary) enclose(ctx context.Context, s *start) error {
 		return fmt.Errorf("%w: %w", ErrNoBoundary, err)
 	}
 	s.env = append(s.env[:len(s.env):len(s.env)], "TMPDIR="+temp)
-	p := &sandbox.Policy{Write: access.Write, Keep: access.Keep, Hide: access.Hide, Show: access.Show, Network: access.Network, Temp: temp}
+	p := &sandbox.Policy{Write: access.Write, Keep: access.Keep, Fixed: access.Fixed, Hide: access.Hide, Show: access.Show, Network: access.Network, Temp: temp}
 	if box.Kind != sandbox.Bubblewrap {
 		return b.confine(box, p, s, access)
 	}
@@ -232,7 +232,7 @@ func (b *boundary) open(ctx context.Context, s *sandbox.Sandbox, p *sandbox.Poli
 		return nil, err
 	}
 	if box := b.boxes[string(key)]; box != nil {
-		if err := box.Protect(ctx, p.Keep, p.Hide); err == nil {
+		if err := box.Protect(ctx, p); err == nil {
 			return box, nil
 		}
 		if ctx.Err() != nil {

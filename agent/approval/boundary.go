@@ -3,6 +3,7 @@ package approval
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -85,6 +86,12 @@ type Access struct {
 	Unknown []string
 	// Forbidden are those of Keep and Hide that the user cannot be asked about: a rule denies them.
 	Forbidden []string
+	// Fixed are directories of Write that it may not rename, because files in them are protected by the names of both.
+	Fixed []string
+	// Links are protected paths that lead elsewhere by a link, with where they lead.
+	Links map[string]string
+	// found identifies those of Keep that are protected by their own names.
+	found map[string]fs.FileInfo
 	// Wider are the paths by which this access exceeds that of the session's other commands.
 	Wider []string
 	// Network opens the machine's network.
@@ -97,7 +104,7 @@ func (p *Policy) Access(ctx context.Context, paths *shell.Paths) *Access {
 }
 
 func (b *Boundary) access(ctx context.Context, paths *shell.Paths, rules []*Rule) *Access {
-	a := &Access{Hosts: slices.Clone(b.Hosts), Network: b.Network}
+	a := &Access{Hosts: slices.Clone(b.Hosts), Network: b.Network, Links: make(map[string]string), found: make(map[string]fs.FileInfo)}
 	s := scan{paths: paths, rules: rules, access: a}
 	for i, root := range paths.Roots {
 		real := paths.RealRoots[i]
@@ -173,10 +180,14 @@ func (s *scan) directory(ctx context.Context, dir string, depth int) {
 			s.add(&s.access.Hide, path)
 		}
 		if protected {
-			s.add(&s.access.Keep, path)
+			s.keep(path)
 		}
-		if e.IsDir() && !secret && !protected && !dependencies[e.Name()] {
+		if e.IsDir() && !secret && !protected && !dependencies[e.Name()] || e.Type()&fs.ModeSymlink != 0 && !protected && s.leads(path) {
+			kept := len(s.access.Keep)
 			s.directory(ctx, path, depth+1)
+			if e.IsDir() && len(s.access.Keep) > kept && s.paths.Leads(e.Name()) {
+				s.access.Fixed = append(s.access.Fixed, path)
+			}
 		}
 	}
 }
@@ -218,6 +229,32 @@ func (s *scan) elsewhere() {
 	}
 }
 
+// leads reports whether a link may lead to files that are protected by its name and theirs, such as a link named .vscode. What is behind a
+// link in such a directory is not found by that name.
+func (s *scan) leads(link string) bool {
+	info, err := os.Stat(link)
+	real, realErr := filepath.EvalSymlinks(filepath.Dir(link))
+	return err == nil && info.IsDir() && s.paths.Leads(filepath.Base(link)) && realErr == nil && real == filepath.Dir(link)
+}
+
+// keep adds a protected path.
+func (s *scan) keep(path string) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return // it is gone, or leads nowhere
+	}
+	s.access.Keep = append(s.access.Keep, real)
+	if real != path {
+		// Another name of a protected file is followed only if that name is, too.
+		byName := *s.paths
+		if byName.Real = nil; byName.Protected(path) != "" {
+			s.access.Links[path] = real
+		}
+	} else if info, err := os.Lstat(path); err == nil {
+		s.access.found[path] = info
+	}
+}
+
 // add adds the place to which a path leads.
 func (s *scan) add(list *[]string, path string) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -234,12 +271,12 @@ func (s *scan) repository(dotGit string) {
 		}
 		s.access.Write = append(s.access.Write, dir)
 		for _, name := range []string{"hooks", "config", "config.worktree", "info", "commondir", "gitdir"} {
-			s.add(&s.access.Keep, filepath.Join(dir, name))
+			s.keep(filepath.Join(dir, name))
 		}
 		s.modules(filepath.Join(dir, "modules"))
 	}
 	if info, err := os.Lstat(dotGit); err == nil && !info.IsDir() {
-		s.add(&s.access.Keep, dotGit)
+		s.keep(dotGit)
 	}
 }
 
@@ -251,14 +288,14 @@ func (s *scan) modules(dir string) {
 		if !e.IsDir() {
 			continue
 		}
-		if _, err := os.Lstat(filepath.Join(path, "HEAD")); err != nil {
-			s.modules(path) // a name with slashes
-			continue
-		}
+		// Without HEAD it is a part of a name with slashes, or a repository to be.
 		for _, name := range []string{"hooks", "config", "info"} {
-			s.add(&s.access.Keep, filepath.Join(path, name))
+			s.keep(filepath.Join(path, name))
 		}
-		s.modules(filepath.Join(path, "modules"))
+		if _, err := os.Lstat(filepath.Join(path, "HEAD")); err == nil {
+			path = filepath.Join(path, "modules")
+		}
+		s.modules(path)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gajae-code/gjc/agent/approval/shell"
 	"github.com/gajae-code/gjc/internal/testenv"
@@ -42,7 +43,7 @@ func put(t *testing.T, path, text string) {
 func accessOf(t *testing.T, b *Boundary, base string, paths *shell.Paths) *Access {
 	t.Helper()
 	a := b.access(context.Background(), paths, nil)
-	for _, list := range [][]string{a.Write, a.Keep, a.Hide} {
+	for _, list := range [][]string{a.Write, a.Keep, a.Hide, a.Fixed} {
 		for i, path := range list {
 			rel, err := filepath.Rel(base, path)
 			if err != nil {
@@ -69,10 +70,11 @@ func TestBoundary_Access(t *testing.T) {
 	a := accessOf(t, b, base, pathsOf(at("home"), at("w")))
 	want := &Access{
 		Write: []string{"cache", "w", "w/.git"},
+		Fixed: []string{"w/sub/.vscode"},
 		Keep:  []string{"home", "w/.envrc", "w/.git/config", "w/.git/hooks", "w/.git/modules/a/b/config", "w/sub/.vscode/tasks.json"},
 		Hide:  []string{"home/.bash_history", "home/.gjc", "home/.ssh", "w/.env", "w/.envrc", "w/sub/key.pem"},
 	}
-	if diff := cmp.Diff(want, a); diff != "" {
+	if diff := cmp.Diff(want, a, cmpopts.IgnoreUnexported(Access{}), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	put(t, at("home/.npmrc"), "//npm.example/:_authToken=x")
@@ -146,6 +148,40 @@ func TestAccess_Refuses(t *testing.T) {
 	}
 }
 
+// A protected file is one that a command has made, too, if its directory was renamed and it was made again, or if a link leads elsewhere.
+func TestAccess_Made_Again(t *testing.T) {
+	base := layOut(t, "w/p/CLAUDE.md", "w/p/.git/HEAD", "w/a", "w/b/tasks.json")
+	root := filepath.Join(base, "w")
+	put(t, filepath.Join(root, "p", ".git", "config"), "[core]\n\tbare = false\n")
+	paths := pathsOf(filepath.Join(base, "home"), root)
+	before := new(Boundary).access(t.Context(), paths, nil)
+	if err := os.Rename(filepath.Join(root, "p"), filepath.Join(root, "q")); err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(root, "p", "CLAUDE.md"), "evil")
+	for link, to := range map[string]string{".envrc": "a", ".vscode": "b", "l": "q/CLAUDE.md"} {
+		if err := os.Symlink(to, filepath.Join(root, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := new(Boundary).access(t.Context(), paths, nil)
+	at := func(names ...string) (all []string) {
+		for _, name := range names {
+			all = append(all, filepath.Join(root, name))
+		}
+		return all
+	}
+	if got, want := now.Made(before), at(".envrc", ".vscode/tasks.json", "p/CLAUDE.md", "q/CLAUDE.md"); !slices.Equal(got, want) {
+		t.Errorf("made %q, want %q", got, want)
+	}
+	if got, want := now.Moved(before)[at("q/CLAUDE.md")[0]], at("p/CLAUDE.md")[0]; got != want {
+		t.Errorf("it was at %q, want %q", got, want)
+	}
+	if made := now.Made(now); len(made) > 0 {
+		t.Errorf("made %q and nothing has changed", made)
+	}
+}
+
 func TestAccess_Made(t *testing.T) {
 	base := layOut(t, "w/a")
 	root := filepath.Join(base, "w")
@@ -162,6 +198,8 @@ func TestAccess_Made(t *testing.T) {
 		{map[string]string{".git/HEAD": "", ".git/config": "[remote \"origin\"]\n\turl = ext::sh -c evil\n"}, ".git/config"},
 		{map[string]string{".git/HEAD": "", ".git/hooks/pre-commit": ""}, ".git/hooks"},
 		{map[string]string{".git/HEAD": "", ".git/info/attributes": ""}, ".git/info"},
+		{map[string]string{".git/HEAD": "", ".git/commondir": "../c"}, ".git/commondir"},
+		{map[string]string{".git/HEAD": "", ".git/modules/a/b/hooks/x": ""}, ".git/modules/a/b/hooks"},
 		{map[string]string{".envrc": "", "sub/.vscode/tasks.json": ""}, ".envrc sub/.vscode/tasks.json"},
 	} {
 		before := new(Boundary).access(t.Context(), paths, nil)

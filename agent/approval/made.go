@@ -9,18 +9,60 @@ import (
 	"github.com/gajae-code/gjc/agent/approval/shell"
 )
 
-// Made returns what is kept in a and was not there in before: what a command has made and programs run. A repository as git makes it is
-// not among that.
+// Made returns what is protected in a and was not in before: what a command has made and programs run. A repository as git makes it is
+// not among that. A protected file whose directory was renamed, and that was made again, is; so is a link that leads elsewhere.
 func (a *Access) Made(before *Access) []string {
 	var made []string
+	wider := func(path string) bool {
+		return slices.ContainsFunc(before.Wider, func(wider string) bool { return shell.Within(path, wider) || shell.Within(wider, path) })
+	}
+	replaced := make(map[string]bool) // also the usual: what was there before must come back
+	for path, was := range a.Moved(before) {
+		if a.found[was] != nil {
+			replaced[path], replaced[was] = true, true
+		}
+	}
 	for _, path := range a.Keep {
-		known := slices.Contains(a.Unknown, path) || slices.ContainsFunc(before.Keep, func(kept string) bool { return shell.Within(kept, path) }) ||
-			slices.ContainsFunc(before.Wider, func(wider string) bool { return shell.Within(path, wider) || shell.Within(wider, path) })
-		if !known && !usualGit(path) {
+		known := a.found[path] == nil || slices.Contains(a.Unknown, path) || slices.ContainsFunc(before.Keep, func(kept string) bool {
+			return shell.Within(kept, path) && before.has(kept)
+		})
+		if !known && !wider(path) && (replaced[path] || !usualGit(path)) {
 			made = append(made, path)
 		}
 	}
+	for path, real := range a.Links {
+		if before.Links[path] != real && !wider(path) && !wider(real) {
+			made = append(made, path)
+		}
+	}
+	slices.Sort(made)
 	return made
+}
+
+// Moved returns where protected files are that a command has moved with a directory around them, and where they were before.
+func (a *Access) Moved(before *Access) map[string]string {
+	moved := make(map[string]string)
+	for was, info := range before.found {
+		if before.has(was) {
+			continue
+		}
+		for path, now := range a.found {
+			if os.SameFile(info, now) {
+				moved[path] = was
+			}
+		}
+	}
+	return moved
+}
+
+// has reports whether what is kept at a path is still there.
+func (a *Access) has(path string) bool {
+	was := a.found[path]
+	if was == nil {
+		return true // it is not protected by its own name
+	}
+	info, err := os.Lstat(path)
+	return err == nil && os.SameFile(was, info)
 }
 
 // usualGit reports whether a path is a part of a repository that does nothing but what git itself puts there.
@@ -41,8 +83,12 @@ func usualGit(path string) bool {
 	case "config":
 		data, err := os.ReadFile(path)
 		return err == nil && usualConfig(string(data))
+	case "commondir", "gitdir":
+		// Only those of a worktree are usual: git follows a commondir of the repository itself to other settings.
+		data, err := os.ReadFile(path)
+		return err == nil && filepath.Base(filepath.Dir(filepath.Clean(dir))) == "worktrees" && (name == "gitdir" || strings.TrimSpace(string(data)) == "../..")
 	default:
-		return name == "commondir" || name == "gitdir"
+		return false
 	}
 }
 

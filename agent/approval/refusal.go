@@ -86,7 +86,7 @@ func realPath(path string) string {
 func (a *Access) Extend(more []Refusal) *Access {
 	wider := &Access{
 		Write: slices.Clone(a.Write), Keep: slices.Clone(a.Keep), Hide: slices.Clone(a.Hide), Show: slices.Clone(a.Show),
-		Forbidden: a.Forbidden, Hosts: slices.Clone(a.Hosts), Wider: slices.Clone(a.Wider), Network: a.Network,
+		Forbidden: a.Forbidden, Hosts: slices.Clone(a.Hosts), Wider: slices.Clone(a.Wider), Network: a.Network, Unknown: a.Unknown, Fixed: a.Fixed, Links: a.Links, found: a.found,
 	}
 	for _, r := range more {
 		if r.Path != "" && !slices.Contains(wider.Wider, r.Path) {

@@ -85,9 +85,9 @@ func listen(name string) (*os.File, error) {
 
 func (b *Box) guardSocket() string { return filepath.Join(b.state, "guard") }
 
-// Protect keeps and hides paths from now on, also for programs that run already, in addition to those of the box's policy. It does so
-// again for those that have been replaced since. If it fails, the box does not protect all of them.
-func (b *Box) Protect(ctx context.Context, keep, hide []string) error {
+// Protect keeps, fixes and hides the paths of a policy from now on, also for programs that run already, in addition to those of the box's
+// own. It does so again for those that have been replaced since. If it fails, the box does not protect all of them.
+func (b *Box) Protect(ctx context.Context, p *Policy) error {
 	c, err := connect(ctx, b.guardSocket())
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (b *Box) Protect(ctx context.Context, keep, hide []string) error {
 	defer func() { _ = c.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	defer stop()
-	if err := send(c, mountRequest{keep, hide}); err != nil {
+	if err := send(c, mountRequest{p.Keep, p.Fixed, p.Hide}); err != nil {
 		return err
 	}
 	var a answer

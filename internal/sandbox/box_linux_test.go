@@ -199,13 +199,20 @@ func TestBox_Protect(t *testing.T) {
 	}
 	write(t, filepath.Join(fresh, "file"), "mine")
 	write(t, secret, "secret")
-	if err := box.Protect(t.Context(), []string{kept, fresh, filepath.Join(root, "absent")}, []string{secret}); err != nil {
-		t.Fatal(err)
+	write(t, filepath.Join(root, "fixed", "file"), "mine")
+	p := &sandbox.Policy{Keep: []string{kept, fresh, filepath.Join(root, "absent")}, Fixed: []string{filepath.Join(root, "fixed")}, Hide: []string{secret}}
+	for range 2 {
+		if err := box.Protect(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
 	}
-	for _, line := range []string{"(echo evil > $R/kept)", "rm -f $R/kept", "(echo evil > $R/dir/file)", "touch $R/dir/y", "mv $R/dir $R/dir2", "cat $R/secret", "umount $R/kept"} {
+	for _, line := range []string{"(echo evil > $R/kept)", "rm -f $R/kept", "(echo evil > $R/dir/file)", "touch $R/dir/y", "mv $R/dir $R/dir2", "cat $R/secret", "umount $R/kept", "mv $R/fixed $R/x"} {
 		if got := do(line); strings.HasSuffix(got, "=0\n") {
 			t.Errorf("%s worked: %s", line, got)
 		}
+	}
+	if got := do("touch $R/fixed/y && rm $R/fixed/file"); got != "=0\n" {
+		t.Errorf("changing files in a fixed directory: %q", got)
 	}
 	if got := do("cat $R/kept"); got != "new=0\n" {
 		t.Errorf("reading: %q", got)

@@ -23,10 +23,11 @@ const (
 	guardFD  = 4
 )
 
-// mountRequest asks the guard to keep and hide paths.
+// mountRequest asks the guard to keep, fix and hide paths: see [Policy].
 type mountRequest struct {
-	Keep []string `json:"keep"`
-	Hide []string `json:"hide"`
+	Keep  []string `json:"keep"`
+	Fixed []string `json:"fixed"`
+	Hide  []string `json:"hide"`
 }
 
 // guard is the first process of a box. It starts the keeper and serves mount requests. It returns when the keeper has ended.
@@ -108,8 +109,17 @@ func passNoCapabilities() error {
 	return nil
 }
 
-// mountAll keeps and hides what is not kept or hidden already. Paths that do not exist are ignored.
+// mountAll keeps, fixes and hides what is not so already. Paths that do not exist are ignored.
 func mountAll(req *mountRequest) error {
+	for _, path := range req.Fixed {
+		var st unix.Statx_t
+		if err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, 0, &st); err != nil || st.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0 {
+			continue // it is a mount, or not there
+		}
+		if err := unix.Mount(path, path, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+			return &os.PathError{Op: "fixing", Path: path, Err: err}
+		}
+	}
 	for _, path := range req.Keep {
 		var st unix.Statfs_t
 		if err := unix.Statfs(path, &st); err != nil || st.Flags&unix.ST_RDONLY != 0 {

@@ -49,6 +49,7 @@ func collect(p *Policy) map[string]access {
 		}
 	}
 	add(p.Write, writable)
+	add(p.Fixed, writable) // a mount cannot be renamed
 	add(p.Keep, readable)
 	add(p.Hide, hidden)
 	add(p.Show, shown)

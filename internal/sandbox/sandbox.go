@@ -22,6 +22,8 @@ type Policy struct {
 	Write []string
 	// Keep are files and directories inside of Write that stay as they are.
 	Keep []string
+	// Fixed are directories inside of Write that the programs of a [Box] cannot rename or remove.
+	Fixed []string
 	// Hide are files and directories that the programs can neither read nor change.
 	Hide []string
 	// Show are files and directories inside of Hide that the programs can read nevertheless.

@@ -26,8 +26,8 @@ func (s *Sandbox) Open(context.Context, *proc.Group, *Policy) (*Box, error) { re
 // Wrap returns a program and its arguments that run a program in the box.
 func (*Box) Wrap(dir, path string, args []string) (program string, all []string) { return path, args }
 
-// Protect keeps and hides more paths.
-func (*Box) Protect(ctx context.Context, keep, hide []string) error { return errSystem }
+// Protect keeps, fixes and hides the paths of a policy.
+func (*Box) Protect(ctx context.Context, p *Policy) error { return errSystem }
 
 // Proxy returns the address of the box's proxy.
 func (*Box) Proxy() string { return "" }

@@ -137,12 +137,29 @@ func (p *Paths) Unknown(path string) bool {
 		if len(name) < 2 || name[0] != '.' || name == ".." {
 			continue
 		}
-		known := func(p pattern) bool { return len(p.names) <= i+1 && p.tree && p.matches(names[:i+1]) || matchName(p.names[0], name) }
+		known := func(p pattern) bool {
+			return len(p.names) <= i+1 && p.tree && p.matches(names[:i+1]) || matchName(p.names[0], name)
+		}
 		if !slices.ContainsFunc(all, known) && !slices.ContainsFunc(harmless, known) {
 			return true
 		}
 	}
 	return false
+}
+
+// Leads reports whether a directory with a name may have protected files that are protected by that name and theirs.
+func (p *Paths) Leads(name string) bool {
+	name = Names(name)[0]
+	all, _ := protected()
+	for _, known := range all {
+		if len(known.names) > 1 && matchName(known.names[0], name) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(p.Loaded, func(loaded string) bool {
+		names := newPattern(loaded, "").names
+		return len(names) > 1 && matchName(names[0], name)
+	})
 }
 
 // bare says why a change of a path may make a directory a repository of git without a .git, or change what one runs.
