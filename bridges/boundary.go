@@ -209,7 +209,8 @@ func (b *boundary) allow(host string, _ int) error {
 // maxRefused bounds the memory for hosts that programs try.
 const maxRefused = 10_000
 
-// proxyEnv returns the variables by which programs find the proxy. Servers in the box are reached without it.
+// proxyEnv returns the variables by which programs find the proxy, and by which package managers do not look for newer versions of
+// themselves: the user would be asked about their hosts. Servers in the box are reached without the proxy.
 func proxyEnv(address string) []string {
 	var env []string
 	for name, value := range map[string]string{
@@ -218,7 +219,7 @@ func proxyEnv(address string) []string {
 		env = append(env, name+"="+value, strings.ToLower(name)+"="+value)
 	}
 	slices.Sort(env)
-	return append(env, "NODE_USE_ENV_PROXY=1")
+	return append(env, "NODE_USE_ENV_PROXY=1", "npm_config_update_notifier=false", "PIP_DISABLE_PIP_VERSION_CHECK=1")
 }
 
 // open returns the box for a policy, which exceeds that of the session's other programs by the paths in wider. What a box keeps and

@@ -72,6 +72,7 @@ func startLines(t *testing.T, dir string, environ []string, policy approval.Poli
 	})
 	s.env = start(t, func(c *config) {
 		c.server.Models.Models = &models{list: []providers.Model{model}}
+		c.editor.Env = environ // its terminals run the commands
 		c.server.Machine = machine(bridges.Local{Shell: bridges.FindShell(""), Env: environ, Sandbox: findSandbox})
 		c.server.Sessions.Policy = func(string) approval.Policy { return policy }
 		c.editor.Permission = func(_ context.Context, p *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
@@ -133,7 +134,7 @@ func TestRedTeam_Random(t *testing.T) {
 			lines := part.lines[at:min(at+linesPerSession, len(part.lines))]
 			session++
 			t.Run(fmt.Sprintf("%s %d", part.mode, session), func(t *testing.T) {
-				asked += attempt25(t, part.mode, lines, session)
+				asked += attemptLines(t, part.mode, lines, session)
 			})
 		}
 	}
@@ -145,8 +146,8 @@ func nowhere() *places {
 	return &places{target: target{"/base/dir", "/base/home", "/base/out"}, port: 10001, pid: 10002, canary: "gjc-canary-none", abstract: "@gjc-canary-none"}
 }
 
-// attempt25 plays lines, which are given by their index, in one session, and returns how many asked.
-func attempt25(t *testing.T, mode approval.Mode, lines []int, session int) (asking int) {
+// attemptLines plays lines, which are given by their index, in one session, and returns how many asked.
+func attemptLines(t *testing.T, mode approval.Mode, lines []int, session int) (asking int) {
 	m := newCanaryMachine(t, machineDir(t, session%2 == 0), uint64(session))
 	all := generate(redTeamSeed, &m.places)
 	s := startLines(t, m.dir, m.env(), approval.Policy{
