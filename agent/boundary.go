@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/boundary"
 )
 
 // enclose makes the call's commands run inside the boundary, with what earlier answers have added.
@@ -32,12 +33,12 @@ func (r *toolRun) commandKey() approval.CommandKey {
 }
 
 // widen implements [Call.Widen].
-func (r *toolRun) widen(ctx context.Context, refused []approval.Refusal) (bool, error) {
+func (r *toolRun) widen(ctx context.Context, refused []boundary.Refusal) (bool, error) {
 	s, access := r.turn.session, r.permit.Inside()
 	if access == nil || len(refused) == 0 || s.opts.Approver == nil {
 		return false, nil
 	}
-	refused = slices.DeleteFunc(slices.Clone(refused), func(r approval.Refusal) bool { return r.Path != "" && access.Forbids(r.Path) })
+	refused = slices.DeleteFunc(slices.Clone(refused), func(r boundary.Refusal) bool { return r.Path != "" && access.Forbids(r.Path) })
 	if len(refused) == 0 {
 		return false, nil
 	}
@@ -64,7 +65,7 @@ func (r *toolRun) widen(ctx context.Context, refused []approval.Refusal) (bool, 
 				return false, err
 			}
 			for _, host := range together {
-				refused = append(refused, approval.Refusal{Host: host})
+				refused = append(refused, boundary.Refusal{Host: host})
 			}
 		} else if err := s.grants.Widen(ctx, r.commandKey(), refused, always, answer); err != nil {
 			return false, err

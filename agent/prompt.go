@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent/approval"
-	"github.com/gajae-code/gjc/agent/approval/shell"
+	"github.com/gajae-code/gjc/agent/places"
 	"github.com/gajae-code/gjc/internal/text"
 )
 
@@ -174,7 +174,7 @@ func (s prompter) instructionIn(ctx context.Context, dir, top string, seen map[s
 		}
 		// A link to another directory, or to a file with secrets, would send a file to the model without the user's permission.
 		real := files.RealPath(path)
-		if !shell.Within(files.RealPath(dir), real) && (top == "" || !shell.Within(files.RealPath(top), real)) || approval.Withheld(path) {
+		if !places.Within(files.RealPath(dir), real) && (top == "" || !places.Within(files.RealPath(top), real)) || approval.Withheld(path) {
 			continue
 		}
 		if seen[real] {

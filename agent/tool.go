@@ -14,6 +14,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/boundary"
 	"github.com/gajae-code/gjc/internal/bug"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/text"
@@ -95,7 +96,7 @@ type Call struct {
 	Consent func(context.Context, Consent) (Decision, error)
 	// Widen asks the user whether the call's command may do what the boundary has refused, and run again. If it reports true, the
 	// call's permit covers that from then on. Nil if the user cannot be asked.
-	Widen func(ctx context.Context, refused []approval.Refusal) (bool, error)
+	Widen func(ctx context.Context, refused []boundary.Refusal) (bool, error)
 	// Update reports progress while the call runs. It does not wait for the user.
 	Update func(Progress)
 	// SetPlan replaces the session's plan.

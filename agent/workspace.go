@@ -5,12 +5,13 @@ import (
 	"slices"
 
 	"github.com/gajae-code/gjc/agent/approval"
-	"github.com/gajae-code/gjc/agent/approval/shell"
+	"github.com/gajae-code/gjc/agent/boundary"
+	"github.com/gajae-code/gjc/agent/places"
 	"github.com/gajae-code/gjc/providers"
 )
 
 // paths returns the path resolver for the session's steps.
-func (s *Session) paths() *shell.Paths {
+func (s *Session) paths() *places.Paths {
 	o := &s.opts
 	followed := func() []string { return nil }
 	if o.Policy.Followed != nil {
@@ -22,7 +23,7 @@ func (s *Session) paths() *shell.Paths {
 			return all
 		}
 	}
-	return &shell.Paths{
+	return &places.Paths{
 		Loaded: o.Policy.Loaded, Followed: followed,
 		Roots: append([]string{o.Workspace.Cwd}, o.Workspace.Additional...), RealRoots: o.Workspace.Real, Home: o.Policy.Home, Own: o.Policy.Own, Real: o.FS.RealPath,
 		Temp: o.Workspace.temp.dir(),
@@ -46,11 +47,11 @@ func (w *Workspace) real() *Workspace {
 
 // Contains reports whether path is in one of the roots. It is lexical and does not resolve symbolic links.
 func (w *Workspace) Contains(path string) bool {
-	if shell.Within(w.Cwd, path) {
+	if places.Within(w.Cwd, path) {
 		return true
 	}
 	for _, root := range w.Additional {
-		if shell.Within(root, path) {
+		if places.Within(root, path) {
 			return true
 		}
 	}
@@ -74,7 +75,7 @@ func (w *Workspace) Display(path string) string {
 	if in, ok := w.temp.shown(path); ok {
 		return in
 	}
-	if rel, err := filepath.Rel(w.Cwd, path); err == nil && shell.Within(w.Cwd, path) {
+	if rel, err := filepath.Rel(w.Cwd, path); err == nil && places.Within(w.Cwd, path) {
 		return rel
 	}
 	return path
@@ -129,7 +130,7 @@ const sharedTemp = "/tmp"
 // temporary is the session's directory for temporary files.
 type temporary struct {
 	terminal TempTerminal
-	boundary *approval.Boundary
+	boundary *boundary.Settings
 	files    FS
 	// roots are the roots as given and with all symbolic links resolved: their files are the same inside the boundary, also in /tmp.
 	roots [2]*Workspace
@@ -155,16 +156,16 @@ func (t *temporary) dir() string {
 
 // place returns where the files of a clean path are: those in /tmp are in the session's directory.
 func (t *temporary) place(path string) string {
-	if t == nil || !shell.Within(sharedTemp, path) || t.roots[0].Contains(path) || t.roots[1].Contains(path) || !t.boundary.PrivateTemp() {
+	if t == nil || !places.Within(sharedTemp, path) || t.roots[0].Contains(path) || t.roots[1].Contains(path) || !t.boundary.PrivateTemp() {
 		return path
 	}
 	for _, shared := range t.boundary.Write {
-		if shell.Within(shared, path) || shell.Within(t.files.RealPath(shared), path) {
+		if places.Within(shared, path) || places.Within(t.files.RealPath(shared), path) {
 			return path
 		}
 	}
 	dir, err := t.terminal.TempDir()
-	if err != nil || shell.Within(dir, path) {
+	if err != nil || places.Within(dir, path) {
 		return path
 	}
 	rel, err := filepath.Rel(sharedTemp, path)
@@ -177,7 +178,7 @@ func (t *temporary) place(path string) string {
 // shown returns the path in /tmp by which the session's commands find a path; ok is false for a path elsewhere.
 func (t *temporary) shown(path string) (in string, ok bool) {
 	dir := t.dir()
-	if dir == "" || !shell.Within(dir, path) || !t.boundary.PrivateTemp() {
+	if dir == "" || !places.Within(dir, path) || !t.boundary.PrivateTemp() {
 		return "", false
 	}
 	rel, err := filepath.Rel(dir, path)

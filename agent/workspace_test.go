@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/boundary"
 )
 
 // ownTemp is a terminal with a directory for temporary files.
@@ -46,27 +46,27 @@ func TestWorkspace_Temporary(t *testing.T) {
 		return func() (string, error) { return kind, err }
 	}
 	for _, tt := range []struct {
-		use      approval.BoundaryUse
+		use      boundary.Use
 		find     func() (string, error)
 		in, want string
 		shown    string
 	}{
-		{approval.BoundaryAuto, found("bubblewrap", nil), "/tmp/x", "/tmp/own/x", "/tmp/x"},
-		{approval.BoundaryRequire, found("bubblewrap", nil), "/tmp/a/../x", "/tmp/own/x", "/tmp/x"},
-		{approval.BoundaryAuto, found("bubblewrap", nil), "/tmp", "/tmp/own", "/tmp"},
-		{approval.BoundaryAuto, found("bubblewrap", nil), "../tmp/x", "/tmp/own/x", "/tmp/x"},
-		{approval.BoundaryAuto, found("bubblewrap", nil), "/tmp/own/x", "/tmp/own/x", "/tmp/x"},
-		{approval.BoundaryAuto, found("bubblewrap", nil), "/tmp/project/x", "/tmp/project/x", "/tmp/project/x"},
-		{approval.BoundaryAuto, found("bubblewrap", nil), "/tmp/link/x", "/tmp/own/link/x", "/tmp/link/x"},
-		{approval.BoundaryAuto, found("bubblewrap", nil), "/tmp/real/x", "/tmp/real/x", "/tmp/real/x"},
-		{approval.BoundaryAuto, found("bubblewrap", nil), "/tmp/shared/x", "/tmp/shared/x", "/tmp/shared/x"},
-		{approval.BoundaryAuto, found("bubblewrap", nil), "/tmpx", "/tmpx", "/tmpx"},
-		{approval.BoundaryAuto, found("landlock", nil), "/tmp/x", "/tmp/x", "/tmp/x"},
-		{approval.BoundaryAuto, found("", errors.New("none")), "/tmp/x", "/tmp/x", "/tmp/x"},
-		{approval.BoundaryOff, found("bubblewrap", nil), "/tmp/x", "/tmp/x", "/tmp/x"},
+		{boundary.Auto, found("bubblewrap", nil), "/tmp/x", "/tmp/own/x", "/tmp/x"},
+		{boundary.Require, found("bubblewrap", nil), "/tmp/a/../x", "/tmp/own/x", "/tmp/x"},
+		{boundary.Auto, found("bubblewrap", nil), "/tmp", "/tmp/own", "/tmp"},
+		{boundary.Auto, found("bubblewrap", nil), "../tmp/x", "/tmp/own/x", "/tmp/x"},
+		{boundary.Auto, found("bubblewrap", nil), "/tmp/own/x", "/tmp/own/x", "/tmp/x"},
+		{boundary.Auto, found("bubblewrap", nil), "/tmp/project/x", "/tmp/project/x", "/tmp/project/x"},
+		{boundary.Auto, found("bubblewrap", nil), "/tmp/link/x", "/tmp/own/link/x", "/tmp/link/x"},
+		{boundary.Auto, found("bubblewrap", nil), "/tmp/real/x", "/tmp/real/x", "/tmp/real/x"},
+		{boundary.Auto, found("bubblewrap", nil), "/tmp/shared/x", "/tmp/shared/x", "/tmp/shared/x"},
+		{boundary.Auto, found("bubblewrap", nil), "/tmpx", "/tmpx", "/tmpx"},
+		{boundary.Auto, found("landlock", nil), "/tmp/x", "/tmp/x", "/tmp/x"},
+		{boundary.Auto, found("", errors.New("none")), "/tmp/x", "/tmp/x", "/tmp/x"},
+		{boundary.Off, found("bubblewrap", nil), "/tmp/x", "/tmp/x", "/tmp/x"},
 	} {
 		o := Options{Environment: Environment{Workspace: Workspace{Cwd: "/work", Additional: []string{"/tmp/project"}}, FS: tempLinks{}, Terminal: new(ownTemp)}}
-		o.Policy.Boundary = approval.Boundary{Use: tt.use, Find: tt.find, Write: []string{"/tmp/shared"}}
+		o.Policy.Boundary = boundary.Settings{Use: tt.use, Find: tt.find, Write: []string{"/tmp/shared"}}
 		o.Workspace.resolve(o.FS)
 		o.setTemporary()
 		got := o.Workspace.Resolve(tt.in)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/boundary"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
@@ -165,8 +166,8 @@ func echoTool() agent.Tool {
 }
 
 // fakeBoundary is a boundary in which commands are said to run. The tools of these tests run none.
-func fakeBoundary() approval.Boundary {
-	return approval.Boundary{Use: approval.BoundaryAuto, Find: func() (string, error) { return "fake", nil }}
+func fakeBoundary() boundary.Settings {
+	return boundary.Settings{Use: boundary.Auto, Find: func() (string, error) { return "fake", nil }}
 }
 
 // run runs fn in a synctest bubble with a session whose model follows steps.

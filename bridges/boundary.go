@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/gajae-code/gjc/agent/approval"
+	bounds "github.com/gajae-code/gjc/agent/boundary"
 	"github.com/gajae-code/gjc/internal/egress"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/proc"
@@ -126,7 +127,7 @@ func (b *boundary) enclose(ctx context.Context, s *start) error {
 }
 
 // confine makes a program restrict itself, on a machine without boxes.
-func (b *boundary) confine(box *sandbox.Sandbox, p *sandbox.Policy, s *start, access *approval.Access) error {
+func (b *boundary) confine(box *sandbox.Sandbox, p *sandbox.Policy, s *start, access *bounds.Access) error {
 	if box.Kind == sandbox.Seatbelt && !access.Network {
 		address, err := b.listen()
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/gajae-code/gjc/acp/acptest"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/boundary"
 	"github.com/gajae-code/gjc/bridges"
 )
 
@@ -131,7 +132,7 @@ func TestTerminal(t *testing.T) {
 		t.Run("inside a boundary that the machine lacks", func(t *testing.T) {
 			e := start(t)
 			permit := new(approval.Permit)
-			permit.Enclose(new(approval.Access))
+			permit.Enclose(new(boundary.Access))
 			_, err := e.Terminal.Start(approval.WithPermit(own(t), permit), agent.Command{Line: "touch ran", Dir: e.dir})
 			if !errors.Is(err, bridges.ErrNoBoundary) {
 				t.Error(err)

@@ -29,7 +29,7 @@ func TestErrorKinds(t *testing.T) {
 	}
 	for file, expr := range map[string]string{
 		"providers/error.go":    `Kind\w+ ErrorKind = "(\w+)"`,
-		"agent/recovery.go":        `providers.ErrorKind = "(\w+)"`,
+		"agent/recovery.go":     `providers.ErrorKind = "(\w+)"`,
 		"acp/server/secrets.go": `providers.ErrorKind = "(\w+)"`,
 		"acp/server/errors.go":  `(?:Kind: |acp\.ErrorCode\w+, )"(\w+)"`,
 	} {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/boundary"
 )
 
 // everydayLines is the least number of lines in testdata/everyday.txt; maxEverydayQuestions is three in a hundred.
@@ -90,7 +91,7 @@ func TestEveryday(t *testing.T) {
 		t.Fatal(err)
 	}
 	environ = append(environ, "GOCACHE="+strings.TrimSpace(string(goCache)))
-	edge := boundary()
+	edge := testBoundary()
 	edge.Caches = func() []string {
 		getenv := func(name string) string {
 			for _, pair := range environ {
@@ -100,7 +101,7 @@ func TestEveryday(t *testing.T) {
 			}
 			return ""
 		}
-		return approval.Caches(w.home, getenv, exec.LookPath)
+		return boundary.Caches(w.home, getenv, exec.LookPath)
 	}
 	s := startLines(t, w.dir, environ, approval.Policy{Boundary: edge, Home: w.home, Own: []string{filepath.Join(w.home, ".gjc", "agent")}}, approval.ModeAuto)
 	var asking []string

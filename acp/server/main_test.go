@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/boundary"
 	"github.com/gajae-code/gjc/internal/sandbox"
 )
 
@@ -32,9 +32,9 @@ var findSandbox = sync.OnceValues(func() (*sandbox.Sandbox, error) {
 	return sandbox.Find(&sandbox.Host{Self: self, Env: os.Environ(), LookPath: exec.LookPath})
 })
 
-// boundary is that of this machine.
-func boundary() approval.Boundary {
-	return approval.Boundary{Use: approval.BoundaryAuto, Find: func() (string, error) {
+// testBoundary is the boundary of this machine.
+func testBoundary() boundary.Settings {
+	return boundary.Settings{Use: boundary.Auto, Find: func() (string, error) {
 		s, err := findSandbox()
 		if err != nil {
 			return "", err

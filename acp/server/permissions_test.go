@@ -8,6 +8,7 @@ import (
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/acptest"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/boundary"
 	"github.com/gajae-code/gjc/agent/permissions"
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
@@ -20,7 +21,7 @@ type remembering struct {
 	asked  []string
 }
 
-func startRemembering(t *testing.T, store *permissions.Store, boundary approval.Boundary) *remembering {
+func startRemembering(t *testing.T, store *permissions.Store, boundary boundary.Settings) *remembering {
 	t.Helper()
 	r := &remembering{choose: "allow_workspace"}
 	r.env = start(t, func(c *config) {
@@ -68,14 +69,14 @@ func (r *remembering) session(t *testing.T, dir string) acp.SessionID {
 func TestPermissions_Workspace(t *testing.T) {
 	needsBoundary(t)
 	store, dir := permissions.Open(t.TempDir()), t.TempDir()
-	one := startRemembering(t, store, boundary())
+	one := startRemembering(t, store, testBoundary())
 	id := one.session(t, dir)
 	one.prompt(t, id, "!bash echo one")
 	one.prompt(t, id, "!bash echo two")
 	if len(one.asked) != 1 || one.asked[0] != "Allow once | Always allow (echo commands here) | Always allow in this workspace (echo commands here) | Reject | Always reject (echo commands here)" {
 		t.Fatalf("asked %q", one.asked)
 	}
-	two := startRemembering(t, store, boundary())
+	two := startRemembering(t, store, testBoundary())
 	id = two.session(t, dir)
 	if out := two.prompt(t, id, "!bash echo three"); len(two.asked) > 0 || !strings.Contains(out, "three") {
 		t.Errorf("another editor asked %q: %s", two.asked, out)
@@ -112,7 +113,7 @@ func TestPermissions_Workspace(t *testing.T) {
 // An answer of the session ends with it, and /permissions forgets it.
 func TestPermissions_Session(t *testing.T) {
 	needsBoundary(t)
-	r := startRemembering(t, permissions.Open(t.TempDir()), boundary())
+	r := startRemembering(t, permissions.Open(t.TempDir()), testBoundary())
 	r.choose = "allow_always"
 	dir := t.TempDir()
 	id := r.session(t, dir)
@@ -134,13 +135,13 @@ func TestPermissions_Session(t *testing.T) {
 
 // Without a boundary, auto has no answer for more than this once; off has one for the exact line.
 func TestPermissions_WithoutBoundary(t *testing.T) {
-	r := startRemembering(t, permissions.Open(t.TempDir()), approval.Boundary{Use: approval.BoundaryAuto})
+	r := startRemembering(t, permissions.Open(t.TempDir()), boundary.Settings{Use: boundary.Auto})
 	r.choose = "allow_once"
 	r.prompt(t, r.session(t, t.TempDir()), "!bash echo one > f")
 	if len(r.asked) != 1 || strings.Contains(r.asked[0], "Always allow") {
 		t.Errorf("auto: %q", r.asked)
 	}
-	r = startRemembering(t, permissions.Open(t.TempDir()), approval.Boundary{Use: approval.BoundaryOff})
+	r = startRemembering(t, permissions.Open(t.TempDir()), boundary.Settings{Use: boundary.Off})
 	r.choose = "allow_always"
 	id := r.session(t, t.TempDir())
 	for _, line := range []string{"echo one > f", "echo one > f", "echo two > f"} {

@@ -151,7 +151,7 @@ func attemptLines(t *testing.T, mode approval.Mode, lines []int, session int) (a
 	m := newCanaryMachine(t, machineDir(t, session%2 == 0), uint64(session))
 	all := generate(redTeamSeed, &m.places)
 	s := startLines(t, m.dir, m.env(), approval.Policy{
-		Boundary: boundary(), Home: m.home, Own: []string{filepath.Join(m.home, ".gjc", "agent")},
+		Boundary: testBoundary(), Home: m.home, Own: []string{filepath.Join(m.home, ".gjc", "agent")},
 	}, mode)
 	allowed := make(map[string]bool)
 	for _, i := range lines {

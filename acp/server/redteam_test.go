@@ -16,6 +16,7 @@ import (
 	"github.com/gajae-code/gjc/acp/acptest"
 	"github.com/gajae-code/gjc/acp/server"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/boundary"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/sandbox"
 	"github.com/gajae-code/gjc/internal/testenv"
@@ -348,10 +349,10 @@ func TestRedTeam(t *testing.T) {
 		t.Run(a.name, func(t *testing.T) {
 			if a.tool == "bash" && a.want == "runs" {
 				needsBoundary(t)
-				a.run(t, boundary())
+				a.run(t, testBoundary())
 				return
 			}
-			a.run(t, approval.Boundary{Use: approval.BoundaryOff})
+			a.run(t, boundary.Settings{Use: boundary.Off})
 		})
 	}
 }
@@ -367,7 +368,7 @@ func TestRedTeam_Boundary(t *testing.T) {
 		}
 		t.Run(a.name, func(t *testing.T) {
 			a.mode, a.want, a.shows = approval.ModeAuto, "", nil
-			a.run(t, boundary())
+			a.run(t, testBoundary())
 		})
 	}
 }
@@ -383,7 +384,7 @@ func needsBoundary(t *testing.T) {
 }
 
 // run makes the attempt in a session with a boundary.
-func (a *attempt) run(t *testing.T, boundary approval.Boundary) {
+func (a *attempt) run(t *testing.T, boundary boundary.Settings) {
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

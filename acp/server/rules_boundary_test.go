@@ -56,7 +56,7 @@ func TestRules_HoldForCommands(t *testing.T) {
 			}
 			e := start(t, scripted(providertest.Step{providertest.Call("c1", "bash", command(strings.ReplaceAll(line, "{home}", w.home)))}, providertest.Step{providertest.Text("done")}), func(c *config) {
 				c.server.Sessions.Policy = func(string) approval.Policy {
-					return approval.Policy{Boundary: boundary(), Rules: rules, Home: w.home}
+					return approval.Policy{Boundary: testBoundary(), Rules: rules, Home: w.home}
 				}
 				c.editor.Permission = func(_ context.Context, p *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
 					title, _ := p.ToolCall.Title.Get()

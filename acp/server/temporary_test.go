@@ -11,6 +11,7 @@ import (
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/acptest"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/boundary"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
@@ -65,7 +66,7 @@ func TestTemporary_ToolsAndCommandsAgree(t *testing.T) {
 			steps = append(steps, providertest.Step{providertest.Text("done")})
 			asked := 0
 			e := start(t, scripted(steps...), func(c *config) {
-				c.server.Sessions.Policy = func(string) approval.Policy { return approval.Policy{Boundary: boundary()} }
+				c.server.Sessions.Policy = func(string) approval.Policy { return approval.Policy{Boundary: testBoundary()} }
 				c.editor.Permission = func(context.Context, *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
 					asked++
 					return acptest.Choose("reject_once"), nil
@@ -116,7 +117,7 @@ func TestTemporary_WithoutBoundary(t *testing.T) {
 	w.put(t, path, "of the machine")
 	e := start(t, scripted(providertest.Step{providertest.Call("c1", "read", `{"path":"`+filepath.ToSlash(path)+`"}`)}, providertest.Step{providertest.Text("done")}), func(c *config) {
 		c.server.Sessions.Policy = func(string) approval.Policy {
-			return approval.Policy{Boundary: approval.Boundary{Use: approval.BoundaryOff}}
+			return approval.Policy{Boundary: boundary.Settings{Use: boundary.Off}}
 		}
 	})
 	id := e.session()

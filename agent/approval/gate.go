@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/gajae-code/gjc/agent/approval/shell"
+	"github.com/gajae-code/gjc/agent/boundary"
+	"github.com/gajae-code/gjc/agent/places"
 )
 
 // Gate decides on the effects of a session's calls: by the mode, the user's rules, the boundary, and earlier answers.
@@ -14,7 +15,7 @@ type Gate struct {
 	Files  Files
 	// OS is the operating system: what [runtime.GOOS] is.
 	OS    string
-	Paths *shell.Paths
+	Paths *places.Paths
 }
 
 // Inquiry is an effect of a call and what is known about it.
@@ -34,7 +35,7 @@ type part struct {
 func (g *Gate) Inquire(ctx context.Context, tool string, e *Effect, display func(path string) string) *Inquiry {
 	q := &Inquiry{gate: g}
 	for _, e := range e.Each() {
-		p := part{effect: e, scope: ScopeOf(ctx, tool, &e, g.Files, g.OS, g.Paths, e.Action == ActionCommand && g.Policy.Boundary.holds())}
+		p := part{effect: e, scope: ScopeOf(ctx, tool, &e, g.Files, g.OS, g.Paths, e.Action == ActionCommand && g.Policy.Boundary.Holds())}
 		p.scope.Outside = e.Path != "" && g.Paths.Outside(e.Path)
 		p.scope.Given = e.Path
 		p.facts = FactsOf(g.Policy, g.OS, tool, &e, &p.scope, g.Paths)
@@ -131,7 +132,7 @@ func (p *Policy) Once(e *Effect) bool {
 // is remembered.
 func (q *Inquiry) Answered(always bool) (inside bool) {
 	p := q.gate.Policy
-	if len(q.parts) == 0 || !always && p.Boundary.Use != BoundaryRequire {
+	if len(q.parts) == 0 || !always && p.Boundary.Use != boundary.Require {
 		return false
 	}
 	_, inside = p.unattended(Allow, &q.parts[0].effect, new(Facts), byAnswer)

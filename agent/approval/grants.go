@@ -8,7 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gajae-code/gjc/agent/approval/shell"
+	"github.com/gajae-code/gjc/agent/boundary"
+	"github.com/gajae-code/gjc/agent/places"
 	"github.com/gajae-code/gjc/internal/text"
 )
 
@@ -22,8 +23,8 @@ type Grant struct {
 	// State is what a tool was described as, and a yes ends when that changes; of a file that is an archive, the member.
 	State string `json:"state,omitzero"`
 	// More lists what commands may do in addition, for [GrantMore] and [GrantHosts].
-	More    []Refusal `json:"more,omitzero"`
-	Allowed bool      `json:"allowed"`
+	More    []boundary.Refusal `json:"more,omitzero"`
+	Allowed bool               `json:"allowed"`
 	// Label is the wording of the answer.
 	Label string    `json:"label"`
 	When  time.Time `json:"when"`
@@ -119,15 +120,15 @@ func (g *Grant) covers(want *Grant) bool {
 		return false
 	}
 	if g.Kind != want.Kind { // a no to the files of a directory is one to each of them
-		return g.Kind == GrantFiles && want.Kind == GrantFile && !g.Allowed && shell.Within(g.Dir, want.Dir)
+		return g.Kind == GrantFiles && want.Kind == GrantFile && !g.Allowed && places.Within(g.Dir, want.Dir)
 	}
 	switch g.Kind {
 	case GrantCommands: // a yes holds in its directory and below
-		return !g.Allowed || shell.Within(g.Dir, want.Dir)
+		return !g.Allowed || places.Within(g.Dir, want.Dir)
 	case GrantLine:
 		return !g.Allowed || g.Dir == want.Dir
 	case GrantFiles:
-		return shell.Within(g.Dir, want.Dir)
+		return places.Within(g.Dir, want.Dir)
 	case GrantFile:
 		return g.Dir == want.Dir && (g.State == want.State || !g.Allowed && g.State == "")
 	case GrantMore, GrantMade:
@@ -264,7 +265,7 @@ func (g *Grants) Keeps(key CommandKey) bool {
 }
 
 // Widen lets a command do more inside the boundary, from now on.
-func (g *Grants) Widen(ctx context.Context, key CommandKey, more []Refusal, label string, a Answer) error {
+func (g *Grants) Widen(ctx context.Context, key CommandKey, more []boundary.Refusal, label string, a Answer) error {
 	for _, have := range g.added(key) {
 		if !slices.Contains(more, have) {
 			more = append(more[:len(more):len(more)], have)
@@ -275,16 +276,16 @@ func (g *Grants) Widen(ctx context.Context, key CommandKey, more []Refusal, labe
 
 // Open lets all commands reach hosts.
 func (g *Grants) Open(ctx context.Context, hosts []string, label string, a Answer) error {
-	var more []Refusal
+	var more []boundary.Refusal
 	for _, host := range hosts {
-		more = append(more, Refusal{Host: host})
+		more = append(more, boundary.Refusal{Host: host})
 	}
 	return g.add(ctx, Grant{Kind: GrantHosts, Subject: strings.Join(hosts, " "), More: more, Label: label}, a)
 }
 
 // added returns what answers have added to the access of a command.
-func (g *Grants) added(key CommandKey) []Refusal {
-	var more []Refusal
+func (g *Grants) added(key CommandKey) []boundary.Refusal {
+	var more []boundary.Refusal
 	g.newest(func(have *Grant) bool {
 		if have.Kind == GrantHosts || have.covers(&Grant{Kind: GrantMore, Subject: key.Line, Dir: key.Dir}) {
 			more = append(more, have.More...)
@@ -295,7 +296,7 @@ func (g *Grants) added(key CommandKey) []Refusal {
 }
 
 // Wider returns the access of a command with what answers have added to it.
-func (g *Grants) Wider(a *Access, key CommandKey) *Access {
+func (g *Grants) Wider(a *boundary.Access, key CommandKey) *boundary.Access {
 	if more := g.added(key); len(more) > 0 {
 		return a.Extend(more)
 	}

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/gajae-code/gjc/agent/approval/shell"
+	"github.com/gajae-code/gjc/agent/places"
 )
 
 // ErrWithheld is wrapped by the error for a file of a workspace that is offered as instructions, a rule or a skill, and leads to
@@ -45,8 +45,8 @@ func Withheld(path string) bool {
 	if err != nil {
 		return false
 	}
-	at, behind := shell.Names(path), shell.Names(real)
-	if shell.SecretName(at) || shell.SecretName(behind) {
+	at, behind := places.Names(path), places.Names(real)
+	if places.SecretName(at) || places.SecretName(behind) {
 		return true
 	}
 	return slices.ContainsFunc(behind, func(part string) bool {

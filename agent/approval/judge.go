@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gajae-code/gjc/agent/approval/shell"
+	"github.com/gajae-code/gjc/agent/boundary"
+	"github.com/gajae-code/gjc/agent/places"
 )
 
 // Policy holds the rules that the user has set in advance. The zero value has none.
@@ -17,8 +18,8 @@ type Policy struct {
 	Home string
 	Own  []string
 	// Boundary is where commands run that the user has not seen.
-	Boundary Boundary
-	// Loaded are patterns of the files that gjc reads from a workspace; see [shell.Paths].
+	Boundary boundary.Settings
+	// Loaded are patterns of the files that gjc reads from a workspace; see [places.Paths].
 	Loaded []string
 	// Followed returns the paths in a root that programs of the machine follow, which git's configuration names. Optional.
 	Followed func(root string) []string
@@ -57,11 +58,11 @@ func (p *Policy) unattended(v Verdict, e *Effect, f *Facts, by allower) (Verdict
 	switch {
 	case e.Action != ActionCommand || v != Allow:
 		return v, false
-	case p.Boundary.holds():
+	case p.Boundary.Holds():
 		return Allow, true
-	case p.Boundary.Use == BoundaryRequire:
+	case p.Boundary.Use == boundary.Require:
 		return Deny, false
-	case f.onlyReads || by == byRule || by == byAnswer && p.Boundary.Use != BoundaryAuto:
+	case f.onlyReads || by == byRule || by == byAnswer && p.Boundary.Use != boundary.Auto:
 		return Allow, false
 	default:
 		return Ask, false
@@ -77,8 +78,8 @@ func (p *Policy) Judge(mode Mode, e *Effect, f *Facts) (v Verdict, reason string
 	if f.Rule == Deny {
 		return Deny, fmt.Sprintf("a rule of the user's forbids it (permissions.deny: %s); do it another way, or ask the user", f.by)
 	}
-	if b := &p.Boundary; e.Action == ActionCommand && b.Use == BoundaryRequire {
-		if err := b.lacks(); err != nil {
+	if b := &p.Boundary; e.Action == ActionCommand && b.Use == boundary.Require {
+		if err := b.Lacks(); err != nil {
 			return Deny, fmt.Sprintf("bash.sandbox of the configuration requires a sandbox, and there is none: %v", err)
 		}
 	}
@@ -95,7 +96,7 @@ func (p *Policy) Judge(mode Mode, e *Effect, f *Facts) (v Verdict, reason string
 
 // judgeMode returns the verdict of a mode on an effect to which no rule applies.
 func (p *Policy) judgeMode(mode Mode, e *Effect, f *Facts) Verdict {
-	if mode == ModeAuto && e.Action == ActionCommand && p.Boundary.holds() && p.Broken == nil {
+	if mode == ModeAuto && e.Action == ActionCommand && p.Boundary.Holds() && p.Broken == nil {
 		return Allow // what the command touches, the boundary decides
 	}
 	if f.outside || len(f.Special) > 0 {
@@ -124,7 +125,7 @@ var actionNames = map[Action]string{
 }
 
 // FactsOf returns what is known of one effect of a tool on one path; system names the operating system.
-func FactsOf(p *Policy, system, tool string, e *Effect, sc *Scope, paths *shell.Paths) Facts {
+func FactsOf(p *Policy, system, tool string, e *Effect, sc *Scope, paths *places.Paths) Facts {
 	f := Facts{outside: sc.Outside}
 	step := Step{Tool: tool, Action: actionNames[e.Action], Host: e.Host}
 	switch {
@@ -133,7 +134,7 @@ func FactsOf(p *Policy, system, tool string, e *Effect, sc *Scope, paths *shell.
 			step.Action = "mcp" // its server says that it only reads
 		}
 	case e.Action == ActionCommand:
-		step.Line, step.Inside = e.Command, p.Boundary.holds()
+		step.Line, step.Inside = e.Command, p.Boundary.Holds()
 		if system != "windows" {
 			step.Command = sc.line
 			f.Special, f.onlyReads = sc.line.Notes, sc.line.Reads
@@ -173,7 +174,7 @@ func (f *Facts) restrict(rule Verdict, by string) {
 }
 
 // pathSpecial returns why an effect on a path asks whatever the mode is.
-func pathSpecial(e *Effect, paths *shell.Paths) (why []string) {
+func pathSpecial(e *Effect, paths *places.Paths) (why []string) {
 	switch e.Action {
 	case ActionRead, ActionEdit, ActionDelete, ActionMove:
 	default:

@@ -12,13 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/agent/approval/shell"
+	"github.com/gajae-code/gjc/agent/places"
 )
 
-var testPaths = &shell.Paths{Roots: []string{"/w"}}
+var testPaths = &places.Paths{Roots: []string{"/w"}}
 
 func TestJudge(t *testing.T) {
 	outside := func(path string) bool {
-		return path != "" && !shell.Within("/w/p", filepath.Clean(path)) && !shell.Within("/lib", path)
+		return path != "" && !places.Within("/w/p", filepath.Clean(path)) && !places.Within("/lib", path)
 	}
 	tests := []struct {
 		effect Effect
@@ -179,7 +180,7 @@ func (l links) Stat(_ context.Context, path string) (fs.FileInfo, error) {
 
 func (l links) RealPath(path string) string {
 	for from, to := range l {
-		if shell.Within(from, path) && to != "" {
+		if places.Within(from, path) && to != "" {
 			return to + strings.TrimPrefix(path, from)
 		}
 	}

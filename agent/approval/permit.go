@@ -7,7 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/gajae-code/gjc/agent/approval/shell"
+	"github.com/gajae-code/gjc/agent/boundary"
+	"github.com/gajae-code/gjc/agent/places"
 	"github.com/gajae-code/gjc/internal/permit"
 )
 
@@ -19,9 +20,9 @@ type Permit struct {
 	// open says that the call was allowed to have a program do something, whose changes nobody knows before: those inside of the
 	// roots are allowed, where nothing special is.
 	open  bool
-	paths *shell.Paths
+	paths *places.Paths
 	// inside is what the call's commands may do, if they run inside the boundary.
-	inside *Access
+	inside *boundary.Access
 
 	mu sync.Mutex // guards files
 }
@@ -39,7 +40,7 @@ var (
 )
 
 // Give notes that an effect on a path, which led to real when it was judged, is leave for it.
-func (l *Permit) Give(files Files, paths *shell.Paths, e *Effect, real string) {
+func (l *Permit) Give(files Files, paths *places.Paths, e *Effect, real string) {
 	l.paths = paths
 	switch e.Action {
 	case ActionRead, ActionEdit, ActionDelete, ActionMove:
@@ -62,10 +63,10 @@ func (l *Permit) Give(files Files, paths *shell.Paths, e *Effect, real string) {
 }
 
 // Enclose makes the call's commands run inside the boundary.
-func (l *Permit) Enclose(a *Access) { l.inside = a }
+func (l *Permit) Enclose(a *boundary.Access) { l.inside = a }
 
 // Inside returns what the call's commands may do inside the boundary; nil if they run outside.
-func (l *Permit) Inside() *Access {
+func (l *Permit) Inside() *boundary.Access {
 	if l == nil {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path"
@@ -11,6 +12,8 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/gajae-code/gjc/agent/approval/shell"
+	"github.com/gajae-code/gjc/agent/boundary"
+	"github.com/gajae-code/gjc/agent/places"
 )
 
 // Verdict is the decision of a rule on a step.
@@ -106,22 +109,29 @@ type Step struct {
 type Rules []Rule
 
 // onFiles returns the rules that do not allow to read or change files.
-func (rules Rules) onFiles() []*Rule {
-	var found []*Rule
+func (rules Rules) onFiles(paths *places.Paths) []boundary.FileRule {
+	var found []boundary.FileRule
 	for i := range rules {
 		switch r := &rules[i]; r.name {
 		case "read", "edit", "delete", "move", "write":
 			if r.Verdict != Allow && (r.about != "" || r.name != "read") {
-				found = append(found, r)
+				found = append(found, boundary.FileRule{
+					Matches: func(path string) bool { return r.matchPath(path, paths) }, Pattern: r.about, Reads: r.name == "read", Denies: r.Verdict == Deny,
+				})
 			}
 		}
 	}
 	return found
 }
 
+// Access returns what commands may do inside the boundary.
+func (p *Policy) Access(ctx context.Context, paths *places.Paths) *boundary.Access {
+	return p.Boundary.Access(ctx, paths, p.Rules.onFiles(paths))
+}
+
 // Judge returns what the rules say of a step, and the rule that says it. Several commands in a line are judged one by one: the
 // line is allowed if each is, and denied if one is.
-func (rules Rules) Judge(s *Step, paths *shell.Paths) (Verdict, string) {
+func (rules Rules) Judge(s *Step, paths *places.Paths) (Verdict, string) {
 	verdict, by := Unruled, ""
 	var covered []bool // the commands of the line that a rule allows
 	if s.Command != nil {
@@ -144,7 +154,7 @@ func (rules Rules) Judge(s *Step, paths *shell.Paths) (Verdict, string) {
 }
 
 // verdict returns what a rule says of a step that it names. It notes the commands that it covers.
-func (r *Rule) verdict(s *Step, paths *shell.Paths, covered []bool) Verdict {
+func (r *Rule) verdict(s *Step, paths *places.Paths, covered []bool) Verdict {
 	switch {
 	case r.about == "":
 		if r.Verdict == Allow && (s.Special || s.Outside) {
@@ -211,7 +221,7 @@ func (r *Rule) names(s *Step) bool {
 
 // forbidsChange reports whether a rule that does not allow is about files that a command line is seen to change. Inside the boundary the
 // rule holds for all others, too: see [Access].
-func (r *Rule) forbidsChange(s *Step, paths *shell.Paths) bool {
+func (r *Rule) forbidsChange(s *Step, paths *places.Paths) bool {
 	if r.Verdict == Allow || s.Command == nil || r.name != "edit" {
 		return false
 	}
@@ -347,7 +357,7 @@ func glob(pattern, s string) bool {
 
 // matchPath matches a path with the pattern: below the working directory unless it begins with "/" or "~"; a pattern without a
 // slash is for the names of files anywhere. A directory is all that is in it.
-func (r *Rule) matchPath(path string, paths *shell.Paths) bool {
+func (r *Rule) matchPath(path string, paths *places.Paths) bool {
 	if path == "" {
 		return false
 	}

@@ -7,10 +7,11 @@ import (
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/approval/shell"
+	"github.com/gajae-code/gjc/agent/places"
 )
 
 func TestRules_Judge(t *testing.T) {
-	paths := &shell.Paths{Roots: []string{"/w", "/more"}, Home: "/home/u", Own: []string{"/home/u/.gjc/agent"}}
+	paths := &places.Paths{Roots: []string{"/w", "/more"}, Home: "/home/u", Own: []string{"/home/u/.gjc/agent"}}
 	command := func(line string) approval.Step {
 		c := shell.Read(line, "/w", paths)
 		return approval.Step{Tool: "bash", Action: "bash", Line: line, Command: c, Special: len(c.Notes) > 0}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent/approval/shell"
+	"github.com/gajae-code/gjc/agent/boundary"
+	"github.com/gajae-code/gjc/agent/places"
 )
 
 // Scope describes the reach of an "always" answer to an effect: the commands of a line, a directory, what is debugged, or a tool.
@@ -40,7 +42,7 @@ type Scope struct {
 
 // ScopeOf returns the scope of one effect of a tool. Lines for the shell of the operating system called "windows" are
 // not taken apart: it does not read them as POSIX shells do. inside says that commands run inside the boundary.
-func ScopeOf(ctx context.Context, tool string, e *Effect, files Files, system string, paths *shell.Paths, inside bool) Scope {
+func ScopeOf(ctx context.Context, tool string, e *Effect, files Files, system string, paths *places.Paths, inside bool) Scope {
 	s := Scope{action: e.Action, tool: tool, host: strings.TrimSuffix(strings.ToLower(e.Host), "."), subject: e.Subject, covers: e.Covers, member: e.Member}
 	switch {
 	case e.Action == ActionCommand:
@@ -49,7 +51,7 @@ func ScopeOf(ctx context.Context, tool string, e *Effect, files Files, system st
 		if system != "windows" {
 			s.line = shell.Read(e.Command, dir, paths)
 		}
-		s.commands = commandScopes(e.Command, s.line, inside, func(name string) string { return remoteAddress(s.dir, paths, name) })
+		s.commands = commandScopes(e.Command, s.line, inside, func(name string) string { return boundary.RemoteAddress(s.dir, paths, name) })
 	case e.Path != "":
 		s.Path = files.RealPath(e.Path)
 		s.dir = filepath.Dir(s.Path)

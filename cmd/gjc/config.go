@@ -7,6 +7,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/boundary"
 	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/agent/tools/files"
@@ -35,7 +36,7 @@ type config struct {
 	generateTitles bool
 	network        networkSettings
 	tools          tools.Settings
-	boundary       approval.Boundary
+	boundary       boundary.Settings
 	// permissions holds the permission rules of all files.
 	permissions approval.Rules
 	// secrets hides values of the environment and of secrets.yml from the models.
@@ -88,7 +89,7 @@ func newConfig() *config {
 		debug: debugSettings{enabled: true}, context: agent.DefaultSettings(),
 		retry:  retrySettings{enabled: true, maxRetries: 3, baseDelayMs: 2000},
 		models: registry.Settings{Roles: make(map[string]string)}, generateTitles: true,
-		network: newNetworkSettings(), boundary: approval.Boundary{Use: approval.BoundaryAuto},
+		network: newNetworkSettings(), boundary: boundary.Settings{Use: boundary.Auto},
 		tools: tools.Settings{
 			Edit: files.EditSettings{Mode: files.EditAuto}, Web: webclient.Options{Timeout: webclient.DefaultTimeout},
 			WebSearch: webclient.SearchOptions{Provider: webclient.SearchAuto, Keys: make(map[webclient.SearchProvider]string)},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/boundary"
 	"github.com/gajae-code/gjc/internal/webclient"
 )
 
@@ -108,9 +109,9 @@ func TestReadConfig_Strictest(t *testing.T) {
 		{"searxng: {token: []}", pages},
 		{"network: {preconnect: maybe}", func(c *config) bool { return !c.network.preconnect && c.stop(stopsModels) == nil }},
 		{"network: {idleTimeoutSeconds: x}", func(c *config) bool { return c.network.idle == newConfig().network.idle && c.stop(stopsModels) == nil }},
-		{"bash: {sandbox: on}", func(c *config) bool { return c.boundary.Use == approval.BoundaryRequire }},
-		{"bash: {sandbx: auto}", func(c *config) bool { return c.boundary.Use == approval.BoundaryRequire }},
-		{"bash: require", func(c *config) bool { return c.boundary.Use == approval.BoundaryRequire }},
+		{"bash: {sandbox: on}", func(c *config) bool { return c.boundary.Use == boundary.Require }},
+		{"bash: {sandbx: auto}", func(c *config) bool { return c.boundary.Use == boundary.Require }},
+		{"bash: require", func(c *config) bool { return c.boundary.Use == boundary.Require }},
 		{"bash: {sandboxNetwork: maybe}", func(c *config) bool { return !c.boundary.Network }},
 		{"bash: {sandboxWrite: [/a, b]}", func(c *config) bool { return len(c.boundary.Write) == 0 }},
 		{"web: {allowPrivate: maybe}", func(c *config) bool { return !c.tools.Web.AllowPrivate }},
@@ -138,7 +139,7 @@ func TestReadConfig_Strictest(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "config.yml"), "network: {proxy: nowhere}\nbash: {sandbox: on}")
 	writeFile(t, filepath.Join(dir, "more.yml"), "network: {proxy: 'http://p:1'}\nbash: {sandbox: auto}")
-	if c := readConfig(dir, []string{filepath.Join(dir, "more.yml")}, ""); len(c.mistakes) != 2 || c.stop(stopsModels) != nil || c.boundary.Use != approval.BoundaryAuto {
+	if c := readConfig(dir, []string{filepath.Join(dir, "more.yml")}, ""); len(c.mistakes) != 2 || c.stop(stopsModels) != nil || c.boundary.Use != boundary.Auto {
 		t.Errorf("with the right value later: %v, %+v", c.err(), c.stopped)
 	}
 }
@@ -215,7 +216,7 @@ apiKey: x
 	want := newConfig()
 	want.models.Roles = map[string]string{"default": "c/d", "smol": "e/f"}
 	want.generateTitles = false
-	want.boundary.Use = approval.BoundaryAuto
+	want.boundary.Use = boundary.Auto
 	want.context.Instructions = []agent.Instruction{{Path: path, Text: "Answer in French."}}
 	for _, r := range []struct {
 		v    approval.Verdict
@@ -283,7 +284,7 @@ func TestReadConfig_ProjectMistakes(t *testing.T) {
 	// The agent directory may be the project's.
 	work := t.TempDir()
 	writeFile(t, filepath.Join(work, ".gjc", "config.yml"), "bash: {sandbox: require}")
-	if c := readConfig(filepath.Join(work, ".gjc"), nil, work); c.err() != nil || c.boundary.Use != approval.BoundaryRequire {
+	if c := readConfig(filepath.Join(work, ".gjc"), nil, work); c.err() != nil || c.boundary.Use != boundary.Require {
 		t.Errorf("as the agent directory: %v", c.err())
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/boundary"
 	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/testenv"
 	"github.com/gajae-code/gjc/providers"
@@ -178,7 +178,7 @@ func TestModelsDocument_NamesEverything(t *testing.T) {
 		want[p.Name] = true
 	}
 	delete(want, "")
-	for name := range newConfig().network.settings(new(approval.Boundary)) {
+	for name := range newConfig().network.settings(new(boundary.Settings)) {
 		if !strings.Contains(doc, "| `network."+name+"` |") {
 			t.Errorf("the document lacks network.%s", name)
 		}

@@ -1,3 +1,4 @@
+// Package shell takes command lines apart. It decides nothing; package approval does.
 package shell
 
 import (
@@ -6,6 +7,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/gajae-code/gjc/agent/places"
 	"github.com/gajae-code/gjc/internal/text"
 )
 
@@ -58,7 +60,7 @@ const (
 // reader takes a line apart.
 type reader struct {
 	line  *Line
-	paths *Paths
+	paths *places.Paths
 	dir   string
 	depth int
 	// opaque says that a file is read that is not known, or not to be read without a question.
@@ -66,7 +68,7 @@ type reader struct {
 }
 
 // Read takes a line apart that begins in the directory dir.
-func Read(line, dir string, paths *Paths) *Line {
+func Read(line, dir string, paths *places.Paths) *Line {
 	l := &Line{Flat: true, dir: dir}
 	r := &reader{line: l, paths: paths, dir: dir}
 	if r.parse(line) {
@@ -328,7 +330,7 @@ var (
 )
 
 // Written returns the absolute paths that the line is seen to write, change or remove.
-func (l *Line) Written(paths *Paths) []string {
+func (l *Line) Written(paths *places.Paths) []string {
 	all := l.Changes
 	for _, c := range l.Commands {
 		name := programName(c.Words[0].Text)

@@ -12,11 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/agent/approval/shell"
+	"github.com/gajae-code/gjc/agent/places"
 )
 
-func testPaths(t testing.TB) *shell.Paths {
+func testPaths(t testing.TB) *places.Paths {
 	t.Helper()
-	return &shell.Paths{Roots: []string{"/w", "/more"}, Home: "/home/u", Own: []string{"/home/u/.gjc/agent"}}
+	return &places.Paths{Roots: []string{"/w", "/more"}, Home: "/home/u", Own: []string{"/home/u/.gjc/agent"}}
 }
 
 // The commands of a line are found wherever they are in it.
@@ -112,7 +113,7 @@ func TestRead_Unknown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	paths := &shell.Paths{Roots: []string{dir}, RealRoots: []string{dir}, Home: "/home/u", Real: filepath.Clean}
+	paths := &places.Paths{Roots: []string{dir}, RealRoots: []string{dir}, Home: "/home/u", Real: filepath.Clean}
 	n := 0
 	for quoted := range strings.Lines(string(text)) {
 		if strings.HasPrefix(quoted, "#") {
@@ -148,7 +149,7 @@ func TestRead_Repositories(t *testing.T) {
 	for _, name := range []string{".git/HEAD", "sub/a", "nested/.git/HEAD", "nested/deep/a", "bare/HEAD", "bare/objects/a"} {
 		put(t, filepath.Join(root, name), "")
 	}
-	paths := &shell.Paths{Roots: []string{root}, RealRoots: []string{root}, Real: filepath.Clean}
+	paths := &places.Paths{Roots: []string{root}, RealRoots: []string{root}, Real: filepath.Clean}
 	for dir, want := range map[string]bool{".": true, "sub": true, "nested": false, "nested/deep": false, "bare": false, "bare/objects": false} {
 		if got := shell.Read("git status", filepath.Join(root, dir), paths).Reads; got != want {
 			t.Errorf("in %s: %v", dir, got)
@@ -203,7 +204,7 @@ func TestRead_NotesOfGlobs(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, ".env"), "")
 	put(t, filepath.Join(dir, "a.go"), "")
-	paths := &shell.Paths{Roots: []string{dir}, RealRoots: []string{dir}, Real: filepath.Clean}
+	paths := &places.Paths{Roots: []string{dir}, RealRoots: []string{dir}, Real: filepath.Clean}
 	for line, want := range map[string]bool{"cat .e*": true, "cat .??v": true, "cat *.go": false, "cat [": false} {
 		got := shell.Read(line, dir, paths).Notes
 		if slices.ContainsFunc(got, func(note string) bool { return strings.Contains(note, "secrets") }) != want {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/gajae-code/gjc/agent/places"
 )
 
 //go:embed reads.txt
@@ -137,7 +139,7 @@ func (r *reader) readable(word string) bool {
 	}
 	path := r.paths.Expand(word, r.dir)
 	_, file, _ := strings.Cut(word, ":") // HEAD:file
-	return !r.paths.Secret(path) && !r.paths.Outside(path) && (file == "" || !SecretName(Names(file)))
+	return !r.paths.Secret(path) && !r.paths.Outside(path) && (file == "" || !places.SecretName(places.Names(file)))
 }
 
 // ownRepository reports whether git, in the line's directory, uses the repository of a root, or one around it, and not one that lies in a
@@ -149,7 +151,7 @@ func (r *reader) ownRepository() bool {
 				return false // a repository without a .git
 			}
 		}
-		for _, root := range r.paths.realRoots() {
+		for _, root := range r.paths.ResolvedRoots() {
 			if dir == root {
 				return true
 			}

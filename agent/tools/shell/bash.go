@@ -15,6 +15,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/boundary"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/internal/text"
 )
@@ -205,7 +206,7 @@ func (s *BashSettings) run(ctx context.Context, call *agent.Call, in *bashInput)
 	if c.gone {
 		shellStateOf(call).reset()
 	}
-	var asked []approval.Refusal
+	var asked []boundary.Refusal
 	for {
 		r := &bashRun{call: call, command: c, shown: c.shown(call, in), inside: approval.PermitOf(ctx).Inside(), name: toolkit.CommandTitle(c.assignments(" ") + in.Command)}
 		if err := r.start(ctx, in.PTY); err != nil {
@@ -215,7 +216,7 @@ func (s *BashSettings) run(ctx context.Context, call *agent.Call, in *bashInput)
 			return r.background(ctx, "The command runs in the background as %s."), nil
 		}
 		result, err := r.wait(ctx, s.AutoBackground)
-		fresh := slices.DeleteFunc(slices.Clone(r.refused), func(f approval.Refusal) bool { return slices.Contains(asked, f) })
+		fresh := slices.DeleteFunc(slices.Clone(r.refused), func(f boundary.Refusal) bool { return slices.Contains(asked, f) })
 		if err != nil || len(fresh) == 0 || len(asked) >= maxAsked || call.Widen == nil {
 			return result, err
 		}
@@ -233,13 +234,13 @@ type bashRun struct {
 	command *bashCommand
 	name    string
 	// inside lists what the command may do inside the boundary; nil if it runs outside.
-	inside *approval.Access
+	inside *boundary.Access
 	// shown is the content that the editor shows above the output.
 	shown []agent.Content
 	live  *toolkit.LiveOutput
 	exec  agent.Execution
 	// refused lists what the boundary has refused to the command.
-	refused []approval.Refusal
+	refused []boundary.Refusal
 	// state is the file to which the shell writes its state when it ends.
 	state string
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/approval/shell"
+	"github.com/gajae-code/gjc/agent/places"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 
@@ -400,14 +401,14 @@ func TestBashPlan_JudgesTheLine(t *testing.T) {
 		"! rm -rf /elsewhere": true, "export PATH=./x; ls": true, "coproc sudo ls": true, "sudo ls": true,
 	} {
 		e := toolstest.MustPlan(t, w, "bash", toolstest.Input{"command": line, "env": map[string]string{"CI": "1"}}).Effects[0]
-		c := shell.Read(e.Command, w.Dir, &shell.Paths{Roots: []string{w.Dir}, Home: "/home/u"})
+		c := shell.Read(e.Command, w.Dir, &places.Paths{Roots: []string{w.Dir}, Home: "/home/u"})
 		if (len(c.Notes) > 0) != risky {
 			t.Errorf("%s: %q", line, c.Notes)
 		}
 	}
 	for name, risky := range map[string]bool{"CI": false, "LD_PRELOAD": true, "PATH": true} {
 		e := toolstest.MustPlan(t, w, "bash", toolstest.Input{"command": "ls", "env": map[string]string{name: "1"}}).Effects[0]
-		c := shell.Read(e.Command, w.Dir, &shell.Paths{Roots: []string{w.Dir}, Home: "/home/u"})
+		c := shell.Read(e.Command, w.Dir, &places.Paths{Roots: []string{w.Dir}, Home: "/home/u"})
 		if (len(c.Notes) > 0) != risky {
 			t.Errorf("%s: %q", name, c.Notes)
 		}

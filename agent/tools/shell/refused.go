@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/boundary"
 	"github.com/gajae-code/gjc/internal/lazyregexp"
 )
 
@@ -23,12 +23,12 @@ const (
 )
 
 // refusals returns what the boundary has refused to a command that failed, as far as its output and the proxy show.
-func (r *bashRun) refusals(output string) []approval.Refusal {
+func (r *bashRun) refusals(output string) []boundary.Refusal {
 	if r.inside == nil {
 		return nil
 	}
-	var found []approval.Refusal
-	add := func(refusal approval.Refusal) {
+	var found []boundary.Refusal
+	add := func(refusal boundary.Refusal) {
 		for _, f := range found {
 			if f == refusal {
 				return
@@ -40,7 +40,7 @@ func (r *bashRun) refusals(output string) []approval.Refusal {
 	}
 	if e, ok := r.exec.(agent.EnclosedExecution); ok {
 		for _, host := range e.RefusedHosts() {
-			add(approval.Refusal{Host: host})
+			add(boundary.Refusal{Host: host})
 		}
 	}
 	lines := 0

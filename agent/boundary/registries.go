@@ -1,4 +1,4 @@
-package approval
+package boundary
 
 import (
 	_ "embed"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/gajae-code/gjc/agent/approval/shell"
+	"github.com/gajae-code/gjc/agent/places"
 )
 
 //go:embed registries.txt
@@ -33,7 +33,7 @@ var registries = sync.OnceValue(func() []registry {
 
 // Together returns the hosts that are offered in one answer with a refused one: the registries and git remotes of the project, if that
 // one is among them. It is empty otherwise.
-func (b *Boundary) Together(refused []Refusal, paths *shell.Paths) []string {
+func (b *Settings) Together(refused []Refusal, paths *places.Paths) []string {
 	var hosts []string
 	for _, root := range paths.RealRoots {
 		for _, r := range registries() {
@@ -69,9 +69,9 @@ func remotes(root string) []string {
 	return hosts
 }
 
-// remoteAddress returns the address of a remote of the repository that a directory of a root is in; empty if there is none, or if
+// RemoteAddress returns the address of a remote of the repository that a directory of a root is in; empty if there is none, or if
 // that is not the root's own.
-func remoteAddress(dir string, paths *shell.Paths, name string) string {
+func RemoteAddress(dir string, paths *places.Paths, name string) string {
 	for ; ; dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
 			return remoteAddresses(dir)[name]
@@ -82,7 +82,7 @@ func remoteAddress(dir string, paths *shell.Paths, name string) string {
 	}
 }
 
-// remoteAddresses returns the addresses of a repository's remotes, by name: the last one that its own configuration has.
+// RemoteAddresses returns the addresses of a repository's remotes, by name: the last one that its own configuration has.
 func remoteAddresses(root string) map[string]string {
 	dir, common := gitDirectories(filepath.Join(root, ".git"))
 	if common != "" {

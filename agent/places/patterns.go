@@ -1,4 +1,4 @@
-package shell
+package places
 
 import (
 	_ "embed"

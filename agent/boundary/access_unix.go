@@ -1,6 +1,6 @@
 //go:build unix
 
-package approval
+package boundary
 
 import "golang.org/x/sys/unix"
 

@@ -1,4 +1,4 @@
-package approval
+package boundary
 
 import (
 	"os"
@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gajae-code/gjc/agent/approval/shell"
+	"github.com/gajae-code/gjc/agent/places"
 )
 
 // Refusal is something that the boundary has refused to a command: to reach Host, or to read or change Path.
@@ -59,7 +59,7 @@ func innermost(path string, lists ...[]string) int {
 	longest := 0
 	for _, list := range lists {
 		for _, dir := range list {
-			if shell.Within(dir, path) {
+			if places.Within(dir, path) {
 				longest = max(longest, len(dir))
 			}
 		}
@@ -100,7 +100,7 @@ func (a *Access) Extend(more []Refusal) *Access {
 			wider.Show = append(wider.Show, r.Path)
 		default:
 			// A file that is mounted could not be replaced.
-			wider.Keep = slices.DeleteFunc(wider.Keep, func(kept string) bool { return shell.Within(kept, r.Path) })
+			wider.Keep = slices.DeleteFunc(wider.Keep, func(kept string) bool { return places.Within(kept, r.Path) })
 			wider.Show = slices.DeleteFunc(wider.Show, func(shown string) bool { return shown == r.Path })
 			if !wider.writes(r.Path) {
 				wider.Write = append(wider.Write, existing(r.Path))

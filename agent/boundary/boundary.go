@@ -1,4 +1,5 @@
-package approval
+// Package boundary says what commands may do that the user has not seen: what they may change, read and reach.
+package boundary
 
 import (
 	"context"
@@ -11,13 +12,13 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
-	"github.com/gajae-code/gjc/agent/approval/shell"
+	"github.com/gajae-code/gjc/agent/places"
 )
 
-// Boundary describes where commands run that the user has not seen: in auto mode, and by a remembered answer or a rule.
-type Boundary struct {
+// Settings describe where commands run that the user has not seen: in auto mode, and by a remembered answer or a rule.
+type Settings struct {
 	// Use says when commands run inside.
-	Use BoundaryUse
+	Use Use
 	// Find returns the mechanism of this machine, "bubblewrap", or why there is none. It may try one, and is called for the first
 	// command. If nil, there is none.
 	Find func() (kind string, err error)
@@ -31,32 +32,32 @@ type Boundary struct {
 	Network bool
 }
 
-// BoundaryUse says when commands run inside the boundary.
-type BoundaryUse string
+// Use says when commands run inside the boundary.
+type Use string
 
 // The uses. The zero value is off.
 const (
-	// BoundaryAuto runs inside what the user has not seen. Without a boundary, it asks.
-	BoundaryAuto BoundaryUse = "auto"
-	// BoundaryRequire runs every command inside, and none without a boundary.
-	BoundaryRequire BoundaryUse = "require"
-	// BoundaryOff runs no command inside. What the user has not seen asks, unless it is known to only read.
-	BoundaryOff BoundaryUse = "off"
+	// Auto runs inside what the user has not seen. Without a boundary, it asks.
+	Auto Use = "auto"
+	// Require runs every command inside, and none without a boundary.
+	Require Use = "require"
+	// Off runs no command inside. What the user has not seen asks, unless it is known to only read.
+	Off Use = "off"
 )
 
-// BoundaryUses lists all uses.
-func BoundaryUses() []BoundaryUse {
-	return []BoundaryUse{BoundaryAuto, BoundaryRequire, BoundaryOff}
+// Uses lists all uses.
+func Uses() []Use {
+	return []Use{Auto, Require, Off}
 }
 
-// holds reports whether commands can run inside.
-func (b *Boundary) holds() bool {
-	return (b.Use == BoundaryAuto || b.Use == BoundaryRequire) && b.lacks() == nil
+// Holds reports whether commands can run inside.
+func (b *Settings) Holds() bool {
+	return (b.Use == Auto || b.Use == Require) && b.Lacks() == nil
 }
 
 // PrivateTemp reports whether commands inside have the session's own directory for temporary files as /tmp.
-func (b *Boundary) PrivateTemp() bool {
-	if b.Use != BoundaryAuto && b.Use != BoundaryRequire || b.Find == nil {
+func (b *Settings) PrivateTemp() bool {
+	if b.Use != Auto && b.Use != Require || b.Find == nil {
 		return false
 	}
 	kind, err := b.Find()
@@ -65,8 +66,8 @@ func (b *Boundary) PrivateTemp() bool {
 
 var errNoBoundary = errors.New("this session has none")
 
-// lacks returns why there is no boundary, or nil if there is one.
-func (b *Boundary) lacks() error {
+// Lacks returns why there is no boundary, or nil if there is one.
+func (b *Settings) Lacks() error {
 	if b.Find == nil {
 		return errNoBoundary
 	}
@@ -98,12 +99,17 @@ type Access struct {
 	Network bool
 }
 
-// Access returns what commands of a session may do inside the boundary. The user's rules about files hold there, too.
-func (p *Policy) Access(ctx context.Context, paths *shell.Paths) *Access {
-	return p.Boundary.access(ctx, paths, p.Rules.onFiles())
+// FileRule is a rule of the user's that does not allow to read or change files.
+type FileRule struct {
+	// Matches reports whether it is about an absolute path. Pattern is its text; empty for all files.
+	Matches func(path string) bool
+	Pattern string
+	// Reads says that it is about reading. Denies says that the user cannot be asked.
+	Reads, Denies bool
 }
 
-func (b *Boundary) access(ctx context.Context, paths *shell.Paths, rules []*Rule) *Access {
+// Access returns what commands of a session may do inside the boundary. The rules hold there, too.
+func (b *Settings) Access(ctx context.Context, paths *places.Paths, rules []FileRule) *Access {
 	a := &Access{Hosts: slices.Clone(b.Hosts), Network: b.Network, Links: make(map[string]string), found: make(map[string]fs.FileInfo)}
 	s := scan{paths: paths, rules: rules, access: a}
 	for i, root := range paths.Roots {
@@ -141,9 +147,9 @@ func (b *Boundary) access(ctx context.Context, paths *shell.Paths, rules []*Rule
 
 // scan finds what is to be kept and hidden.
 type scan struct {
-	paths *shell.Paths
+	paths *places.Paths
 	// rules are those that do not allow to read or to change files.
-	rules  []*Rule
+	rules  []FileRule
 	access *Access
 	seen   int
 }
@@ -195,15 +201,15 @@ func (s *scan) directory(ctx context.Context, dir string, depth int) {
 // ruled keeps or hides a path about which there is a rule. It reports whether the path is hidden, with all that is in it.
 func (s *scan) ruled(path string) (hidden bool) {
 	for _, r := range s.rules {
-		if r.about != "" && !r.matchPath(path, s.paths) {
+		if r.Pattern != "" && !r.Matches(path) {
 			continue
 		}
 		list := &s.access.Keep
-		if r.name == actionNames[ActionRead] {
+		if r.Reads {
 			list, hidden = &s.access.Hide, true
 		}
 		s.add(list, path)
-		if r.Verdict == Deny {
+		if r.Denies {
 			s.add(&s.access.Forbidden, path)
 		}
 	}
@@ -216,13 +222,13 @@ const maxElsewhere = 1000
 // elsewhere hides the files outside the roots that rules name.
 func (s *scan) elsewhere() {
 	for _, r := range s.rules {
-		if r.name != actionNames[ActionRead] || !strings.HasPrefix(r.about, "/") && !strings.HasPrefix(r.about, "~") {
+		if !r.Reads || !strings.HasPrefix(r.Pattern, "/") && !strings.HasPrefix(r.Pattern, "~") {
 			continue
 		}
-		found, _ := doublestar.FilepathGlob(strings.TrimSuffix(s.paths.Expand(r.about, ""), "/**")) // the rule has been checked
+		found, _ := doublestar.FilepathGlob(strings.TrimSuffix(s.paths.Expand(r.Pattern, ""), "/**")) // the rule has been checked
 		for _, path := range found[:min(len(found), maxElsewhere)] {
 			s.add(&s.access.Hide, path)
-			if r.Verdict == Deny {
+			if r.Denies {
 				s.add(&s.access.Forbidden, path)
 			}
 		}
@@ -331,7 +337,7 @@ func gitDirectories(dotGit string) (dir, common string) {
 	if common = strings.TrimSpace(string(shared)); !filepath.IsAbs(common) {
 		common = filepath.Join(dir, common)
 	}
-	if common, err = filepath.EvalSymlinks(common); err != nil || !shell.Within(common, dir) {
+	if common, err = filepath.EvalSymlinks(common); err != nil || !places.Within(common, dir) {
 		return dir, ""
 	}
 	return dir, common
@@ -361,7 +367,7 @@ func (s *scan) home(home string) {
 	entries, _ := os.ReadDir(home)
 	for _, e := range entries {
 		path := filepath.Join(home, e.Name())
-		if e.Type().IsRegular() && shell.SecretName(shell.Names(e.Name())) && !plainNpmrc(path) {
+		if e.Type().IsRegular() && places.SecretName(places.Names(e.Name())) && !plainNpmrc(path) {
 			s.add(&s.access.Hide, path)
 		}
 	}

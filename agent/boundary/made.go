@@ -1,4 +1,4 @@
-package approval
+package boundary
 
 import (
 	"os"
@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gajae-code/gjc/agent/approval/shell"
+	"github.com/gajae-code/gjc/agent/places"
 )
 
 // Made returns what is protected in a and was not in before: what a command has made and programs run. A repository as git makes it is
@@ -14,7 +14,7 @@ import (
 func (a *Access) Made(before *Access) []string {
 	var made []string
 	wider := func(path string) bool {
-		return slices.ContainsFunc(before.Wider, func(wider string) bool { return shell.Within(path, wider) || shell.Within(wider, path) })
+		return slices.ContainsFunc(before.Wider, func(wider string) bool { return places.Within(path, wider) || places.Within(wider, path) })
 	}
 	replaced := make(map[string]bool) // also the usual: what was there before must come back
 	for path, was := range a.Moved(before) {
@@ -24,7 +24,7 @@ func (a *Access) Made(before *Access) []string {
 	}
 	for _, path := range a.Keep {
 		known := a.found[path] == nil || slices.Contains(a.Unknown, path) || slices.ContainsFunc(before.Keep, func(kept string) bool {
-			return shell.Within(kept, path) && before.has(kept)
+			return places.Within(kept, path) && before.has(kept)
 		})
 		if !known && !wider(path) && (replaced[path] || !usualGit(path)) {
 			made = append(made, path)

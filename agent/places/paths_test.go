@@ -1,10 +1,10 @@
-package shell_test
+package places_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/gajae-code/gjc/agent/approval/shell"
+	"github.com/gajae-code/gjc/agent/places"
 )
 
 func TestPaths(t *testing.T) {
@@ -28,7 +28,7 @@ func TestPaths(t *testing.T) {
 			t.Errorf("Protected(%q) = %v", path, got)
 		}
 	}
-	below := &shell.Paths{Roots: []string{"/x/.git/worktree"}}
+	below := &places.Paths{Roots: []string{"/x/.git/worktree"}}
 	if below.Protected("/x/.git/worktree/a.go") != "" || below.Protected("/x/.git/worktree/.git/a") == "" {
 		t.Error("a workspace below a directory .git")
 	}
@@ -45,10 +45,15 @@ func TestOutside_FollowsLinks(t *testing.T) {
 		}
 		return p
 	}
-	paths := &shell.Paths{Roots: []string{"/w/p"}, RealRoots: []string{"/mnt/p"}, Real: real}
+	paths := &places.Paths{Roots: []string{"/w/p"}, RealRoots: []string{"/mnt/p"}, Real: real}
 	for path, want := range map[string]bool{"/w/p/a.go": false, "/w/p/link/passwd": true, "/mnt/p/a.go": true, "/etc/passwd": true} {
 		if got := paths.Outside(path); got != want {
 			t.Errorf("%s: outside = %v, want %v", path, got, want)
 		}
 	}
+}
+
+func testPaths(t testing.TB) *places.Paths {
+	t.Helper()
+	return &places.Paths{Roots: []string{"/w", "/more"}, Home: "/home/u", Own: []string{"/home/u/.gjc/agent"}}
 }

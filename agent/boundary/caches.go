@@ -1,4 +1,4 @@
-package approval
+package boundary
 
 import (
 	"os"

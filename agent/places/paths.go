@@ -1,6 +1,5 @@
-// Package shell analyzes what a shell command line runs, reads and writes, and which paths are protected or hold secrets. It decides
-// nothing; package approval does.
-package shell
+// Package places says which paths are protected, because programs run or follow what is there, and which hold secrets.
+package places
 
 import (
 	"os"
@@ -44,13 +43,14 @@ func (p *Paths) Outside(path string) bool {
 		return true
 	}
 	real := p.Resolve(path)
-	return !withinAny(p.realRoots(), real) && !p.temporary(real)
+	return !withinAny(p.ResolvedRoots(), real) && !p.temporary(real)
 }
 
 // temporary reports whether a path lies in the session's own directory for temporary files, by its name.
 func (p *Paths) temporary(path string) bool { return p.Temp != "" && Within(p.Temp, path) }
 
-func (p *Paths) realRoots() []string {
+// ResolvedRoots returns the roots with their symbolic links resolved.
+func (p *Paths) ResolvedRoots() []string {
 	if p.RealRoots != nil {
 		return p.RealRoots
 	}
@@ -185,7 +185,7 @@ func (p *Paths) bare(path string) string {
 
 // below is what of a path is behind the root that it lies in, or all of it.
 func (p *Paths) below(path string) string {
-	for _, roots := range [][]string{p.Roots, p.realRoots()} {
+	for _, roots := range [][]string{p.Roots, p.ResolvedRoots()} {
 		for _, root := range roots {
 			if rel, err := filepath.Rel(root, path); err == nil && Within(root, path) {
 				return rel

@@ -1,4 +1,4 @@
-package approval
+package boundary
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/gajae-code/gjc/agent/approval/shell"
+	"github.com/gajae-code/gjc/agent/places"
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
@@ -40,9 +40,9 @@ func put(t *testing.T, path, text string) {
 }
 
 // accessOf returns the access in a root, with paths relative to base.
-func accessOf(t *testing.T, b *Boundary, base string, paths *shell.Paths) *Access {
+func accessOf(t *testing.T, b *Settings, base string, paths *places.Paths) *Access {
 	t.Helper()
-	a := b.access(context.Background(), paths, nil)
+	a := b.Access(context.Background(), paths, nil)
 	for _, list := range [][]string{a.Write, a.Keep, a.Hide, a.Fixed} {
 		for i, path := range list {
 			rel, err := filepath.Rel(base, path)
@@ -55,8 +55,8 @@ func accessOf(t *testing.T, b *Boundary, base string, paths *shell.Paths) *Acces
 	return a
 }
 
-func pathsOf(home string, roots ...string) *shell.Paths {
-	return &shell.Paths{Roots: roots, RealRoots: roots, Home: home, Own: []string{filepath.Join(home, ".gjc")}, Real: realPath}
+func pathsOf(home string, roots ...string) *places.Paths {
+	return &places.Paths{Roots: roots, RealRoots: roots, Home: home, Own: []string{filepath.Join(home, ".gjc")}, Real: realPath}
 }
 
 func TestBoundary_Access(t *testing.T) {
@@ -66,7 +66,7 @@ func TestBoundary_Access(t *testing.T) {
 		"w/.git/index", "cache/x",
 	)
 	at := func(name string) string { return filepath.Join(base, name) }
-	b := &Boundary{Write: []string{at("cache"), at("absent")}}
+	b := &Settings{Write: []string{at("cache"), at("absent")}}
 	a := accessOf(t, b, base, pathsOf(at("home"), at("w")))
 	want := &Access{
 		Write: []string{"cache", "w", "w/.git"},
@@ -97,7 +97,7 @@ func TestBoundary_Worktree(t *testing.T) {
 	run("add", "a")
 	run("commit", "-qm", "x")
 	run("worktree", "add", "-q", filepath.Join(base, "tree"))
-	a := accessOf(t, new(Boundary), base, pathsOf(filepath.Join(base, "home"), filepath.Join(base, "tree")))
+	a := accessOf(t, new(Settings), base, pathsOf(filepath.Join(base, "home"), filepath.Join(base, "tree")))
 	if want := []string{"main/.git", "main/.git/worktrees/tree", "tree"}; !slices.Equal(a.Write, want) {
 		t.Errorf("writes %q", a.Write)
 	}
@@ -108,18 +108,18 @@ func TestBoundary_Worktree(t *testing.T) {
 	}
 	evil := layOut(t, "w/.git", "victim/.git/HEAD", "victim/.git/config")
 	put(t, filepath.Join(evil, "w", ".git"), "gitdir: ../victim/.git\n")
-	if a := accessOf(t, new(Boundary), evil, pathsOf(filepath.Join(evil, "home"), filepath.Join(evil, "w"))); !slices.Equal(a.Write, []string{"w"}) {
+	if a := accessOf(t, new(Settings), evil, pathsOf(filepath.Join(evil, "home"), filepath.Join(evil, "w"))); !slices.Equal(a.Write, []string{"w"}) {
 		t.Errorf("a file .git opens another repository: %q", a.Write)
 	}
 }
 
 // The whole machine is no root to write in, and a root that cannot be read or is too deep stays as it is.
 func TestBoundary_OddRoots(t *testing.T) {
-	if a := new(Boundary).access(t.Context(), &shell.Paths{Roots: []string{"/"}, RealRoots: []string{"/"}, Real: realPath}, nil); len(a.Write) > 0 {
+	if a := new(Settings).Access(t.Context(), &places.Paths{Roots: []string{"/"}, RealRoots: []string{"/"}, Real: realPath}, nil); len(a.Write) > 0 {
 		t.Errorf("writes %q", a.Write)
 	}
 	base := layOut(t, "w/"+strings.Repeat("d/", 50)+"f")
-	a := accessOf(t, new(Boundary), base, pathsOf(filepath.Join(base, "home"), filepath.Join(base, "w")))
+	a := accessOf(t, new(Settings), base, pathsOf(filepath.Join(base, "home"), filepath.Join(base, "w")))
 	if want := []string{"w" + strings.Repeat("/d", maxScanDepth+1)}; !slices.Equal(a.Keep, want) {
 		t.Errorf("keeps %q", a.Keep)
 	}
@@ -154,7 +154,7 @@ func TestAccess_Made_Again(t *testing.T) {
 	root := filepath.Join(base, "w")
 	put(t, filepath.Join(root, "p", ".git", "config"), "[core]\n\tbare = false\n")
 	paths := pathsOf(filepath.Join(base, "home"), root)
-	before := new(Boundary).access(t.Context(), paths, nil)
+	before := new(Settings).Access(t.Context(), paths, nil)
 	if err := os.Rename(filepath.Join(root, "p"), filepath.Join(root, "q")); err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestAccess_Made_Again(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	now := new(Boundary).access(t.Context(), paths, nil)
+	now := new(Settings).Access(t.Context(), paths, nil)
 	at := func(names ...string) (all []string) {
 		for _, name := range names {
 			all = append(all, filepath.Join(root, name))
@@ -202,12 +202,12 @@ func TestAccess_Made(t *testing.T) {
 		{map[string]string{".git/HEAD": "", ".git/modules/a/b/hooks/x": ""}, ".git/modules/a/b/hooks"},
 		{map[string]string{".envrc": "", "sub/.vscode/tasks.json": ""}, ".envrc sub/.vscode/tasks.json"},
 	} {
-		before := new(Boundary).access(t.Context(), paths, nil)
+		before := new(Settings).Access(t.Context(), paths, nil)
 		for name, text := range tt.files {
 			put(t, filepath.Join(root, name), text)
 		}
 		var made []string
-		for _, path := range new(Boundary).access(t.Context(), paths, nil).Made(before) {
+		for _, path := range new(Settings).Access(t.Context(), paths, nil).Made(before) {
 			made = append(made, strings.TrimPrefix(path, root+"/"))
 		}
 		if got := strings.Join(made, " "); got != tt.want {
@@ -235,11 +235,11 @@ func TestBoundary_Together(t *testing.T) {
 	proxy := want[0]
 	want = append(want, "git.example.com")
 	slices.Sort(want)
-	if got := new(Boundary).Together([]Refusal{{Host: proxy}}, paths); !slices.Equal(got, want) || len(want) < 3 {
+	if got := new(Settings).Together([]Refusal{{Host: proxy}}, paths); !slices.Equal(got, want) || len(want) < 3 {
 		t.Errorf("%q", got)
 	}
 	for _, refused := range [][]Refusal{{{Host: "evil.example"}}, {{Host: proxy}, {Host: "evil.example"}}, {{Path: "/x"}}} {
-		if got := new(Boundary).Together(refused, paths); got != nil {
+		if got := new(Settings).Together(refused, paths); got != nil {
 			t.Errorf("%v: %q", refused, got)
 		}
 	}
@@ -248,12 +248,12 @@ func TestBoundary_Together(t *testing.T) {
 // What nobody has looked at, because the turn was cancelled or there is too much of it, has not been made by a command.
 func TestMade_Unread(t *testing.T) {
 	root := layOut(t, "main.go")
-	var b Boundary
+	var b Settings
 	paths := pathsOf(t.TempDir(), root)
-	before := b.access(t.Context(), paths, nil)
+	before := b.Access(t.Context(), paths, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	after := b.access(ctx, paths, nil)
+	after := b.Access(ctx, paths, nil)
 	if !slices.Contains(after.Keep, root) {
 		t.Errorf("what has not been read can be changed: kept are %q", after.Keep)
 	}
