@@ -110,7 +110,7 @@ func (r *toolRun) settle(ctx context.Context) (note string, err error) {
 	case err != nil && !errors.Is(err, ErrCancelled):
 		return "", err
 	}
-	if names, failed := s.reject(made, now.Moved(before)); failed != nil {
+	if names, failed := reject(made, now.Moved(before), s.opts.Workspace.Display); failed != nil {
 		return fmt.Sprintf("[The command made %s, which the user does not want to keep; it could not be renamed: %v]", list, failed), err
 	} else if len(names) > 0 {
 		list = strings.Join(names, ", ")
@@ -118,8 +118,9 @@ func (r *toolRun) settle(ctx context.Context) (note string, err error) {
 	return fmt.Sprintf("[The command made files that programs run or follow by themselves. The user did not want to keep them: %s.]", list), err
 }
 
-// reject gives files other names, and puts those back that were elsewhere before. It describes what it has done.
-func (s *Session) reject(made []string, moved map[string]string) (done []string, err error) {
+// reject gives files other names, and puts those back that were elsewhere before. It describes what it has done, with paths as display
+// returns them.
+func reject(made []string, moved map[string]string, display func(string) string) (done []string, err error) {
 	for _, path := range made {
 		if moved[path] != "" {
 			continue
@@ -128,7 +129,7 @@ func (s *Session) reject(made []string, moved map[string]string) (done []string,
 		if err != nil {
 			return done, err
 		}
-		done = append(done, s.opts.Workspace.Display(path)+" is now "+s.opts.Workspace.Display(aside))
+		done = append(done, display(path)+" is now "+display(aside))
 	}
 	for _, path := range made {
 		was := moved[path]
@@ -144,7 +145,7 @@ func (s *Session) reject(made []string, moved map[string]string) (done []string,
 		} else if err := os.Rename(path, was); err != nil {
 			return done, err
 		}
-		done = append(done, s.opts.Workspace.Display(path)+" is now "+s.opts.Workspace.Display(was))
+		done = append(done, display(path)+" is now "+display(was))
 	}
 	return done, nil
 }
