@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent/approval"
-	"github.com/gajae-code/gjc/agent/boundary"
+	"github.com/gajae-code/gjc/internal/boundary"
 )
 
 // enclose makes the call's commands run inside the boundary, with what earlier answers have added.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent/approval"
-	"github.com/gajae-code/gjc/agent/places"
+	"github.com/gajae-code/gjc/internal/places"
 	"github.com/gajae-code/gjc/internal/text"
 )
 

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/gajae-code/gjc/agent/approval"
-	"github.com/gajae-code/gjc/agent/boundary"
-	"github.com/gajae-code/gjc/agent/places"
+	"github.com/gajae-code/gjc/internal/boundary"
+	"github.com/gajae-code/gjc/internal/places"
 	"github.com/gajae-code/gjc/providers"
 )
 

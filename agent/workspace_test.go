@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gajae-code/gjc/agent/boundary"
+	"github.com/gajae-code/gjc/internal/boundary"
 )
 
 // ownTemp is a terminal with a directory for temporary files.

@@ -14,7 +14,7 @@ import (
 	"sync"
 
 	"github.com/gajae-code/gjc/agent/approval"
-	bounds "github.com/gajae-code/gjc/agent/boundary"
+	bounds "github.com/gajae-code/gjc/internal/boundary"
 	"github.com/gajae-code/gjc/internal/egress"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/proc"

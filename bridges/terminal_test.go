@@ -16,8 +16,8 @@ import (
 	"github.com/gajae-code/gjc/acp/acptest"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
-	"github.com/gajae-code/gjc/agent/boundary"
 	"github.com/gajae-code/gjc/bridges"
+	"github.com/gajae-code/gjc/internal/boundary"
 )
 
 // withShell makes the sessions of a test use another shell.

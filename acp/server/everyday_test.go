@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent/approval"
-	"github.com/gajae-code/gjc/agent/boundary"
+	"github.com/gajae-code/gjc/internal/boundary"
 )
 
 // everydayLines is the least number of lines in testdata/everyday.txt; maxEverydayQuestions is three in a hundred.

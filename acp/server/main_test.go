@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/gajae-code/gjc/agent/boundary"
+	"github.com/gajae-code/gjc/internal/boundary"
 	"github.com/gajae-code/gjc/internal/sandbox"
 )
 

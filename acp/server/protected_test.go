@@ -15,7 +15,7 @@ import (
 
 // H8: each kind of file that a program runs or follows by itself asks when it is made and when it is edited, in default mode.
 func TestProtected_Edits(t *testing.T) {
-	text, err := os.ReadFile("../../agent/places/protected.txt")
+	text, err := os.ReadFile("../../internal/places/protected.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

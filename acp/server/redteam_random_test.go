@@ -184,7 +184,7 @@ func machineDir(t *testing.T, cache bool) string {
 	t.Helper()
 	dir := t.TempDir()
 	if at, err := os.UserCacheDir(); cache && err == nil && os.MkdirAll(at, 0o755) == nil {
-		if other, err := os.MkdirTemp(at, "gjc-redteam-"); err == nil {
+		if other, err := os.MkdirTemp(at, "gjc-redteam-"); err == nil { //nolint:usetesting // not below /tmp
 			t.Cleanup(func() { _ = os.RemoveAll(other) })
 			dir = other
 		}

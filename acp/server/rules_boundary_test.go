@@ -37,7 +37,9 @@ func TestRules_HoldForCommands(t *testing.T) {
 				w.put(t, filepath.Join(base, name), text)
 			}
 			for _, args := range [][]string{
-				{"git", "init", "-q"}, {"git", "add", "."}, {"git", "-c", "user.name=u", "-c", "user.email=u@example.com", "commit", "-qm", "x"},
+				{"git", "init", "-q"},
+				{"git", "add", "."},
+				{"git", "-c", "user.name=u", "-c", "user.email=u@example.com", "commit", "-qm", "x"},
 				{"sh", "-c", "mkdir ../tar; echo evil > ../tar/go.mod; tar cf evil.tar -C ../tar go.mod; echo new > go.mod"},
 			} {
 				cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)

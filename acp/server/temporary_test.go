@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/acptest"
 	"github.com/gajae-code/gjc/agent/approval"
-	"github.com/gajae-code/gjc/agent/boundary"
+	"github.com/gajae-code/gjc/internal/boundary"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
@@ -33,7 +33,7 @@ func TestTemporary_ToolsAndCommandsAgree(t *testing.T) {
 	if err := machine.Close(); err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("/tmp", "gjc-test-root-")
+	dir, err := os.MkdirTemp("/tmp", "gjc-test-root-") //nolint:usetesting // TMPDIR may be elsewhere
 	if err != nil {
 		t.Fatal(err)
 	}

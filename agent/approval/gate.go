@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/gajae-code/gjc/agent/boundary"
-	"github.com/gajae-code/gjc/agent/places"
+	"github.com/gajae-code/gjc/internal/boundary"
+	"github.com/gajae-code/gjc/internal/places"
 )
 
 // Gate decides on the effects of a session's calls: by the mode, the user's rules, the boundary, and earlier answers.
@@ -35,12 +35,12 @@ type part struct {
 func (g *Gate) Inquire(ctx context.Context, tool string, e *Effect, display func(path string) string) *Inquiry {
 	q := &Inquiry{gate: g}
 	for _, e := range e.Each() {
-		p := part{effect: e, scope: ScopeOf(ctx, tool, &e, g.Files, g.OS, g.Paths, e.Action == ActionCommand && g.Policy.Boundary.Holds())}
+		p := part{effect: e, scope: scopeOf(ctx, tool, &e, g.Files, g.OS, g.Paths, e.Action == ActionCommand && g.Policy.Boundary.Holds())}
 		p.scope.Outside = e.Path != "" && g.Paths.Outside(e.Path)
 		p.scope.Given = e.Path
 		p.facts = FactsOf(g.Policy, g.OS, tool, &e, &p.scope, g.Paths)
 		p.scope.Special = len(p.facts.Special) > 0
-		p.scope.Name = p.scope.Label(display)
+		p.scope.Name = p.scope.label(display)
 		q.parts = append(q.parts, p)
 	}
 	return q
@@ -49,7 +49,7 @@ func (g *Gate) Inquire(ctx context.Context, tool string, e *Effect, display func
 // Permit adds the effect to a permit.
 func (q *Inquiry) Permit(l *Permit) {
 	for i := range q.parts {
-		l.Give(q.gate.Files, q.gate.Paths, &q.parts[i].effect, q.parts[i].scope.Path)
+		l.give(q.gate.Files, q.gate.Paths, &q.parts[i].effect, q.parts[i].scope.Path)
 	}
 }
 
@@ -109,7 +109,7 @@ func (g *Gate) judge(mode Mode, p *part) (v Verdict, why string, inside bool) {
 	if v != Ask {
 		return v, why, inside
 	}
-	allowed, known := g.Grants.Lookup(&p.scope)
+	allowed, known := g.Grants.lookup(&p.scope)
 	switch {
 	case !known:
 		return Ask, "", false

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gajae-code/gjc/agent/boundary"
-	"github.com/gajae-code/gjc/agent/places"
+	"github.com/gajae-code/gjc/internal/boundary"
+	"github.com/gajae-code/gjc/internal/places"
 	"github.com/gajae-code/gjc/internal/text"
 )
 
@@ -90,9 +90,9 @@ func (g *Grants) newest(fn func(*Grant) bool) {
 	}
 }
 
-// Lookup returns the remembered answer for what s covers, if there is one. A line is allowed if each of its commands is, and rejected if
+// lookup returns the remembered answer for what s covers, if there is one. A line is allowed if each of its commands is, and rejected if
 // one is.
-func (g *Grants) Lookup(s *Scope) (allowed, known bool) {
+func (g *Grants) lookup(s *Scope) (allowed, known bool) {
 	wanted := s.grants()
 	left := len(wanted)
 	for i := range wanted {

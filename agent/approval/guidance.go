@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/gajae-code/gjc/agent/places"
+	"github.com/gajae-code/gjc/internal/places"
 )
 
 // ErrWithheld is wrapped by the error for a file of a workspace that is offered as instructions, a rule or a skill, and leads to

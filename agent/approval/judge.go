@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gajae-code/gjc/agent/boundary"
-	"github.com/gajae-code/gjc/agent/places"
+	"github.com/gajae-code/gjc/internal/boundary"
+	"github.com/gajae-code/gjc/internal/places"
 )
 
 // Policy holds the rules that the user has set in advance. The zero value has none.

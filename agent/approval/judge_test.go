@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/agent/approval/shell"
-	"github.com/gajae-code/gjc/agent/places"
+	"github.com/gajae-code/gjc/internal/places"
 )
 
 var testPaths = &places.Paths{Roots: []string{"/w"}}
@@ -130,12 +130,12 @@ func TestGrants(t *testing.T) {
 	var g Grants
 	command := func(line string) *Effect { return &Effect{Action: ActionCommand, Command: line} }
 	scoped := func(tool string, e *Effect) *Scope {
-		s := ScopeOf(t.Context(), tool, e, links{}, "linux", testPaths, true)
+		s := scopeOf(t.Context(), tool, e, links{}, "linux", testPaths, true)
 		return &s
 	}
 	check := func(e *Effect, want string) {
 		t.Helper()
-		allowed, known := g.Lookup(scoped("bash", e))
+		allowed, known := g.lookup(scoped("bash", e))
 		if got := fmt.Sprint(allowed && known, known); got != want {
 			t.Errorf("%+v: allowed and known = %s, want %s", *e, got, want)
 		}
@@ -163,7 +163,7 @@ func TestGrants(t *testing.T) {
 	check(&Effect{Action: ActionEdit, Path: "/other/dir/keys/k2"}, "false true")
 
 	remember(t, &g, scoped("mcp__a_b", &Effect{Action: ActionMCP}), true)
-	if _, known := g.Lookup(scoped("mcp__a_c", &Effect{Action: ActionMCP})); known {
+	if _, known := g.lookup(scoped("mcp__a_c", &Effect{Action: ActionMCP})); known {
 		t.Error("a grant for one tool covers another")
 	}
 }
@@ -191,7 +191,7 @@ func (l links) RealPath(path string) string {
 func TestGrants_Places(t *testing.T) {
 	files := links{"/lib/": "", "/other/link": "/secret", "/w/p/note": "/etc/note"}
 	scoped := func(a Action, path string) *Scope {
-		s := ScopeOf(t.Context(), "read", &Effect{Action: a, Path: path}, files, "linux", testPaths, true)
+		s := scopeOf(t.Context(), "read", &Effect{Action: a, Path: path}, files, "linux", testPaths, true)
 		return &s
 	}
 	display := func(path string) string { return path }
@@ -205,17 +205,17 @@ func TestGrants_Places(t *testing.T) {
 		{"/w/p/note", "reading in /etc", []string{"/etc/other"}, []string{"/w/p/a"}},
 	} {
 		s := scoped(ActionRead, tt.path)
-		if got := s.Label(display); got != tt.label {
+		if got := s.label(display); got != tt.label {
 			t.Errorf("%s: the answer covers %q, want %q", tt.path, got, tt.label)
 		}
 		remember(t, &g, s, true)
 		for _, path := range tt.in {
-			if allowed, known := g.Lookup(scoped(ActionRead, path)); !allowed || !known {
+			if allowed, known := g.lookup(scoped(ActionRead, path)); !allowed || !known {
 				t.Errorf("%s does not cover %s", tt.path, path)
 			}
 		}
 		for _, path := range tt.out {
-			if _, known := g.Lookup(scoped(ActionRead, path)); known {
+			if _, known := g.lookup(scoped(ActionRead, path)); known {
 				t.Errorf("%s covers %s", tt.path, path)
 			}
 		}
@@ -225,8 +225,8 @@ func TestGrants_Places(t *testing.T) {
 // cmd.exe knows no single quotes: what a POSIX shell takes for one word are three commands there.
 func TestScope_Windows(t *testing.T) {
 	e := &Effect{Action: ActionCommand, Command: "git status '& del x &'"}
-	s := ScopeOf(t.Context(), "bash", e, links{}, "windows", testPaths, true)
-	if got := s.Label(func(path string) string { return path }); got != "this exact command here" {
+	s := scopeOf(t.Context(), "bash", e, links{}, "windows", testPaths, true)
+	if got := s.label(func(path string) string { return path }); got != "this exact command here" {
 		t.Errorf("an answer to %q covers %s", e.Command, got)
 	}
 }

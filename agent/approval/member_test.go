@@ -52,7 +52,7 @@ func TestGrants_H6Members(t *testing.T) {
 		return &Scope{action: ActionRead, Path: "/w/a.zip", dir: "/w", member: member, Special: special}
 	}
 	show := func(path string) string { return path }
-	if got, want := scope(".env", true).Label(show), "reading /w/a.zip:.env"; got != want {
+	if got, want := scope(".env", true).label(show), "reading /w/a.zip:.env"; got != want {
 		t.Errorf("label %q, want %q", got, want)
 	}
 	for _, allowed := range []bool{true, false} {
@@ -62,17 +62,17 @@ func TestGrants_H6Members(t *testing.T) {
 			scope *Scope
 			known bool
 		}{{scope(".env", true), true}, {scope("id_rsa", true), false}, {scope("a.md", false), false}, {scope("", false), false}} {
-			if got, known := g.Lookup(tt.scope); known != tt.known || known && got != allowed {
+			if got, known := g.lookup(tt.scope); known != tt.known || known && got != allowed {
 				t.Errorf("%q: %v, %v", tt.scope.member, got, known)
 			}
 		}
 	}
 	var g Grants
 	remember(t, &g, scope("", false), true)
-	if _, known := g.Lookup(scope(".env", true)); known {
+	if _, known := g.lookup(scope(".env", true)); known {
 		t.Error("an answer for the archive covers its secrets")
 	}
-	if _, known := g.Lookup(scope("a.md", false)); !known {
+	if _, known := g.lookup(scope("a.md", false)); !known {
 		t.Error("an answer for the archive does not cover its other members")
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/gajae-code/gjc/agent/boundary"
-	"github.com/gajae-code/gjc/agent/places"
+	"github.com/gajae-code/gjc/internal/boundary"
 	"github.com/gajae-code/gjc/internal/permit"
+	"github.com/gajae-code/gjc/internal/places"
 )
 
 // Permit lists what a running call may touch: the files that were judged before it ran, and where each of them led then, behind all
@@ -39,8 +39,8 @@ var (
 	ErrNotPermitted = errors.New("the call's permission does not cover this step")
 )
 
-// Give notes that an effect on a path, which led to real when it was judged, is leave for it.
-func (l *Permit) Give(files Files, paths *places.Paths, e *Effect, real string) {
+// give notes that an effect on a path, which led to real when it was judged, is leave for it.
+func (l *Permit) give(files Files, paths *places.Paths, e *Effect, real string) {
 	l.paths = paths
 	switch e.Action {
 	case ActionRead, ActionEdit, ActionDelete, ActionMove:
@@ -102,7 +102,7 @@ func PermitOf(ctx context.Context) *Permit {
 func (l *Permit) Check(e permit.Effect) error {
 	switch e.Action {
 	case permit.Change:
-		_, _, err := l.Changing(e.Path)
+		_, _, err := l.changing(e.Path)
 		return err
 	case permit.Read:
 		l.mu.Lock()
@@ -123,7 +123,7 @@ func Reading(ctx context.Context, path string) (real string, ok bool, err error)
 	if err := permit.Check(ctx, permit.Effect{Action: permit.Read, Path: path}); err != nil {
 		return "", false, err
 	}
-	real, ok = PermitOf(ctx).Reading(path)
+	real, ok = PermitOf(ctx).reading(path)
 	return real, ok, nil
 }
 
@@ -133,12 +133,11 @@ func Changing(ctx context.Context, path string) (real, parent string, err error)
 	if err := permit.Check(ctx, permit.Effect{Action: permit.Change, Path: path}); err != nil {
 		return "", "", err
 	}
-	return PermitOf(ctx).Changing(path)
+	return PermitOf(ctx).changing(path)
 }
 
-// Reading returns where path must lead, for who reads it. ok is false for a path that nobody was asked about: what is read of
-// those is up to the tool.
-func (l *Permit) Reading(path string) (real string, ok bool) {
+// reading returns where path must lead, for who reads it. ok is false for a path that was not judged.
+func (l *Permit) reading(path string) (real string, ok bool) {
 	if l == nil {
 		return "", false
 	}
@@ -148,9 +147,9 @@ func (l *Permit) Reading(path string) (real string, ok bool) {
 	return f.real, ok
 }
 
-// Changing returns where path must lead, and where the directory that it is in must, for who changes it. What is allowed for a
+// changing returns where path must lead, and where the directory that it is in must, for who changes it. What is allowed for a
 // directory is so for what is in it. Without a leave at all, outside of calls, both are empty.
-func (l *Permit) Changing(path string) (real, parent string, err error) {
+func (l *Permit) changing(path string) (real, parent string, err error) {
 	if l == nil {
 		return "", "", nil
 	}

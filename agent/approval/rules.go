@@ -12,8 +12,8 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/gajae-code/gjc/agent/approval/shell"
-	"github.com/gajae-code/gjc/agent/boundary"
-	"github.com/gajae-code/gjc/agent/places"
+	"github.com/gajae-code/gjc/internal/boundary"
+	"github.com/gajae-code/gjc/internal/places"
 )
 
 // Verdict is the decision of a rule on a step.

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent/approval/shell"
-	"github.com/gajae-code/gjc/agent/boundary"
-	"github.com/gajae-code/gjc/agent/places"
+	"github.com/gajae-code/gjc/internal/boundary"
+	"github.com/gajae-code/gjc/internal/places"
 )
 
 // Scope describes the reach of an "always" answer to an effect: the commands of a line, a directory, what is debugged, or a tool.
@@ -40,9 +40,9 @@ type Scope struct {
 	Name string
 }
 
-// ScopeOf returns the scope of one effect of a tool. Lines for the shell of the operating system called "windows" are
+// scopeOf returns the scope of one effect of a tool. Lines for the shell of the operating system called "windows" are
 // not taken apart: it does not read them as POSIX shells do. inside says that commands run inside the boundary.
-func ScopeOf(ctx context.Context, tool string, e *Effect, files Files, system string, paths *places.Paths, inside bool) Scope {
+func scopeOf(ctx context.Context, tool string, e *Effect, files Files, system string, paths *places.Paths, inside bool) Scope {
 	s := Scope{action: e.Action, tool: tool, host: strings.TrimSuffix(strings.ToLower(e.Host), "."), subject: e.Subject, covers: e.Covers, member: e.Member}
 	switch {
 	case e.Action == ActionCommand:
@@ -83,8 +83,8 @@ func LabelAll(scopes []*Scope, display func(path string) string) string {
 	return label
 }
 
-// Label describes the scope, for the option of an "always" answer; display shortens a real path.
-func (s *Scope) Label(display func(path string) string) string {
+// label describes the scope, for the option of an "always" answer; display shortens a real path.
+func (s *Scope) label(display func(path string) string) string {
 	switch {
 	case s.action == ActionCommand:
 		var names []string

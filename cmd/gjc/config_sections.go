@@ -15,11 +15,11 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
-	"github.com/gajae-code/gjc/agent/boundary"
 	"github.com/gajae-code/gjc/agent/permissions"
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/agent/tools/files"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/gitconfig"
+	"github.com/gajae-code/gjc/internal/boundary"
 	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/webclient"
 	"github.com/gajae-code/gjc/providers"

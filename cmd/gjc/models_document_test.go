@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gajae-code/gjc/agent/boundary"
+	"github.com/gajae-code/gjc/internal/boundary"
 	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/testenv"
 	"github.com/gajae-code/gjc/providers"

@@ -144,7 +144,10 @@ func newTrustRevoke(h *host, opts *options) *cobra.Command {
 			}
 			if all {
 				n, err := store.RevokeAll(cmd.Context())
-				if err = cmp.Or(err, revokePermissions(h, cmd, opts, "")); err != nil {
+				if err != nil {
+					return err
+				}
+				if err := revokePermissions(h, cmd, opts, ""); err != nil {
 					return err
 				}
 				_, err = fmt.Fprintf(h.stdout, "Answers forgotten: %d.\n", n)
@@ -155,7 +158,10 @@ func newTrustRevoke(h *host, opts *options) *cobra.Command {
 				return err
 			}
 			was, err := store.Revoke(cmd.Context(), dir)
-			switch err = cmp.Or(err, revokePermissions(h, cmd, opts, dir)); {
+			if err == nil {
+				err = revokePermissions(h, cmd, opts, dir)
+			}
+			switch {
 			case err != nil:
 				return err
 			case !was:

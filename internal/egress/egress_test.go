@@ -246,7 +246,7 @@ func TestProxy_Upstream(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := &http.Client{Transport: &http.Transport{Dial: d.Dial, DisableKeepAlives: true}}
+		c := &http.Client{Transport: &http.Transport{DialContext: func(_ context.Context, network, address string) (net.Conn, error) { return d.Dial(network, address) }, DisableKeepAlives: true}}
 		if status, body, err := get(t, c, "http://example.com/"); status != 200 || body != "site example.com" {
 			t.Errorf("%s: a tunnel: %d %q %v", scheme, status, body, err)
 		}

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -35,7 +36,7 @@ func keep() error {
 		return err
 	}
 	k := &keeper{listener: listener}
-	if k.proxy, err = net.Listen("tcp4", "127.0.0.1:0"); err != nil {
+	if k.proxy, err = new(net.ListenConfig).Listen(context.Background(), "tcp4", "127.0.0.1:0"); err != nil {
 		k.proxy = nil
 	}
 	for {
@@ -227,7 +228,7 @@ func startError(err error) error {
 
 // dial answers with a connection to an address.
 func dial(c *net.UnixConn, address string) error {
-	conn, err := net.DialTimeout("tcp", address, dialLimit)
+	conn, err := (&net.Dialer{Timeout: dialLimit}).DialContext(context.Background(), "tcp", address)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func confine(p *Policy, command, env []string) error {
 		return err
 	}
 	if err := restrict(p); err != nil {
-		return fmt.Errorf("Landlock: %w", err)
+		return fmt.Errorf("restricting the program with Landlock: %w", err)
 	}
 	if err := dropCapabilities(); err != nil {
 		return fmt.Errorf("capabilities: %w", err)

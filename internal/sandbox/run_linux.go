@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +21,7 @@ import (
 // run starts a program in the box with the given socket, as if it were this process: with its standard files, signals, directory
 // and exit status. A terminal is replaced by one of the box's own, so that nothing inside can type into the user's.
 func run(socket, dir string, command []string, in *Invocation) (code int, err error) {
-	conn, err := net.Dial("unix", socket)
+	conn, err := new(net.Dialer).DialContext(context.Background(), "unix", socket)
 	if err != nil {
 		return Failed, fmt.Errorf("the session's box has ended: %w", err)
 	}

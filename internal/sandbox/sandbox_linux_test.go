@@ -104,7 +104,7 @@ func inside(t *testing.T, box *sandbox.Box, line string) (string, error) {
 // dirOutside returns a directory that is not a place for temporary files, so that boxes show it.
 func dirOutside(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp(".", "testdata-outside-")
+	dir, err := os.MkdirTemp(".", "testdata-outside-") //nolint:usetesting // not below /tmp
 	if err != nil {
 		t.Fatal(err)
 	}

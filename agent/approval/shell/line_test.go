@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/agent/approval/shell"
-	"github.com/gajae-code/gjc/agent/places"
+	"github.com/gajae-code/gjc/internal/places"
 )
 
 func testPaths(t testing.TB) *places.Paths {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/gajae-code/gjc/agent/places"
+	"github.com/gajae-code/gjc/internal/places"
 )
 
 //go:embed reads.txt

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/boundary"
+	"github.com/gajae-code/gjc/internal/boundary"
 	"github.com/gajae-code/gjc/internal/lazyregexp"
 )
 

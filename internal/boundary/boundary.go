@@ -12,7 +12,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
-	"github.com/gajae-code/gjc/agent/places"
+	"github.com/gajae-code/gjc/internal/places"
 )
 
 // Settings describe where commands run that the user has not seen: in auto mode, and by a remembered answer or a rule.

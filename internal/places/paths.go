@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// Paths is what a path is judged against.
+// Paths holds what paths are compared with.
 type Paths struct {
 	// Roots are the directories that a session works in, as they were given; the first one is the working directory.
 	Roots []string
@@ -76,7 +76,7 @@ func Within(root, path string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// Names are the parts of a path as a file system that does not tell upper case from lower sees them, without the characters
+// Names are the parts of a path as a file system that does not distinguish upper case from lower sees them, without the characters
 // that some file systems leave out of names.
 func Names(path string) []string {
 	path = strings.Map(func(r rune) rune {
@@ -183,7 +183,7 @@ func (p *Paths) bare(path string) string {
 	}
 }
 
-// below is what of a path is behind the root that it lies in, or all of it.
+// below returns the part of a path after the root that it lies in, or all of it.
 func (p *Paths) below(path string) string {
 	for _, roots := range [][]string{p.Roots, p.ResolvedRoots()} {
 		for _, root := range roots {

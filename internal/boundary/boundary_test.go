@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/gajae-code/gjc/agent/places"
+	"github.com/gajae-code/gjc/internal/places"
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
@@ -245,7 +245,7 @@ func TestBoundary_Together(t *testing.T) {
 	}
 }
 
-// What nobody has looked at, because the turn was cancelled or there is too much of it, has not been made by a command.
+// What has not been read, because the turn was cancelled or there is too much of it, has not been made by a command.
 func TestMade_Unread(t *testing.T) {
 	root := layOut(t, "main.go")
 	var b Settings

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gajae-code/gjc/agent/places"
+	"github.com/gajae-code/gjc/internal/places"
 )
 
 // Refusal is something that the boundary has refused to a command: to reach Host, or to read or change Path.

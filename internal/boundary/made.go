@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gajae-code/gjc/agent/places"
+	"github.com/gajae-code/gjc/internal/places"
 )
 
 // Made returns what is protected in a and was not in before: what a command has made and programs run. A repository as git makes it is
