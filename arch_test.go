@@ -279,6 +279,57 @@ func TestSurroundingsOnlyInCmd(t *testing.T) {
 	})
 }
 
+// acts lists the packages that change files or open connections, with what makes that safe. All others go through the file systems, terminals
+// and programs of package bridges, which ask the permit of their context. Children are started by internal/proc alone: see forbidden.
+var acts = map[string]string{
+	"bridges":             "asks the permit",
+	"internal/webclient":  "asks the permit",
+	"lsp":                 "asks the permit before a server starts; temporary directories of servers",
+	"dap":                 "asks the permit before an adapter starts; its sockets and temporary directories",
+	"dap/config":          "looks whether a local port is free",
+	"mcp":                 "servers of the client and of the user's configuration",
+	"agent":               "gives files other names that the user has rejected",
+	"agent/secrets":       "the key for placeholders, in the agent directory",
+	"agent/tools/shell":   "temporary directories of shells and SSH connections",
+	"agent/contextwindow": "a compaction service of the user's configuration",
+	"internal/boundary":   "looks whether a file can be written",
+	"internal/lockedfile": "files of the agent directory",
+	"internal/proc":       "the guard's pipe",
+	"internal/sandbox":    "state of boxes",
+	"internal/egress":     "connects for programs to allowed hosts",
+	"providers":           "models of the user's configuration",
+	"providers/registry":  "the cache of model lists",
+	"sessions":            "conversations in the agent directory",
+	"conformance":         "runs agents to test them",
+}
+
+// acting matches calls that change files or open connections.
+var acting = regexp.MustCompile(`\bos\.(WriteFile|Rename|Remove|RemoveAll|Mkdir|MkdirAll|MkdirTemp|Create|CreateTemp|OpenFile|Symlink|Link|Chmod|Chtimes|Truncate)\(|` +
+	`\bunix\.(Renameat|Unlinkat|Mkdirat)|\bnet\.(Dial|Listen|Dialer|ListenConfig)|\bhttp\.(Client|Transport)\{|\bhttp\.DefaultClient`)
+
+func TestActsOnlyWithPermit(t *testing.T) {
+	seen := make(map[string]bool)
+	sources(t, func(path string, text []byte) {
+		dir := filepath.ToSlash(filepath.Dir(path))
+		if strings.HasPrefix(dir, "cmd/") || strings.HasSuffix(dir, "test") || strings.HasSuffix(dir, "testenv") || strings.HasSuffix(dir, "/generate") {
+			return
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			if code, _, _ := strings.Cut(line, "//"); !acting.MatchString(code) {
+				continue
+			}
+			if seen[dir] = true; acts[dir] == "" {
+				t.Errorf("%s:%d acts by itself; go through package bridges, or give the reason in acts", path, i+1)
+			}
+		}
+	})
+	for dir := range acts {
+		if !seen[dir] {
+			t.Errorf("%s does not act any longer; remove it from acts", dir)
+		}
+	}
+}
+
 func TestOnePackageComment(t *testing.T) {
 	comments := make(map[string][]string)
 	packages := make(map[string]bool)
