@@ -3,6 +3,7 @@ module github.com/gajae-code/gjc
 go 1.26.0
 
 require (
+	github.com/BurntSushi/toml v1.5.0
 	github.com/JohannesKaufmann/html-to-markdown/v2 v2.5.2
 	github.com/anthropics/anthropic-sdk-go v1.84.0
 	github.com/aws/aws-sdk-go-v2 v1.47.4

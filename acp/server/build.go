@@ -169,6 +169,8 @@ type configuration struct {
 	cwd  string
 	// Each error is about one part of the configuration; nil if that part is valid.
 	settingsErr, modelErr, secretsErr, policyErr, languagesErr, debuggerErr error
+	// suggested is [approval.Policy.Suggested].
+	suggested string
 }
 
 // apply reads the configuration and stores it in the options of a session.
@@ -179,7 +181,7 @@ func (c *configuration) apply(opts *agent.Options) {
 	opts.Settings, opts.Retry, opts.TitleModel, opts.HelperModel = &set.Agent, set.Retry, set.TitleModel, set.HelperModel
 	if c.opts.Policy != nil {
 		opts.Policy = c.opts.Policy(c.cwd)
-		c.policyErr = opts.Policy.Broken
+		c.policyErr, c.suggested = opts.Policy.Broken, opts.Policy.Suggested
 	}
 }
 
@@ -200,6 +202,9 @@ func (c *configuration) notices() []agent.Noticed {
 	}
 	if c.policyErr != nil && c.settingsErr == nil { // settingsErr includes policyErr
 		add(agent.SeverityError, "Cannot read the permissions in the configuration, so every step needs approval. Fix the file and reopen the session.", c.policyErr)
+	}
+	if c.suggested != "" {
+		all = append(all, agent.Noticed{Severity: agent.SeverityInfo, Title: c.suggested})
 	}
 	if c.languagesErr != nil {
 		add(agent.SeverityWarning, "The language server configuration has an error.", c.languagesErr)

@@ -25,6 +25,8 @@ type Policy struct {
 	Followed func(root string) []string
 	// Keeper has the answers for the workspace. Optional.
 	Keeper Keeper
+	// Suggested is a notice about permissions of other agents, for the first session that could adopt them; empty for none.
+	Suggested string
 	// Broken is why the rules could not be read: everything that has an effect asks then.
 	Broken error
 }

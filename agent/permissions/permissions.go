@@ -25,6 +25,16 @@ type Workspace struct {
 	// Path is the workspace's directory in the form of [trust.Canonical].
 	Path   string           `json:"path"`
 	Grants []approval.Grant `json:"grants"`
+	// Rules are those that the user has adopted from other agents' settings, and Shown identifies the suggestions that the user has
+	// seen.
+	Rules []StoredRule `json:"rules,omitzero"`
+	Shown string       `json:"shown,omitzero"`
+}
+
+// StoredRule is an adopted rule.
+type StoredRule struct {
+	Verdict string `json:"verdict"` // allow, ask or deny
+	Text    string `json:"text"`
 }
 
 // stored is the file's content.
@@ -79,8 +89,60 @@ func (s *Store) decode(data []byte) ([]Workspace, error) {
 	return f.Workspaces, nil
 }
 
+// Rules returns the rules that the user has adopted for a workspace. Without a readable file there are none.
+func (s *Store) Rules(root string) approval.Rules {
+	all, _ := s.List() // gjc doctor and gjc permissions say why
+	var rules approval.Rules
+	for _, w := range all {
+		if w.Path != trust.Canonical(root) {
+			continue
+		}
+		for _, stored := range w.Rules {
+			for verdict, name := range verdictNames {
+				if r, err := approval.ParseRule(verdict, stored.Text); err == nil && name == stored.Verdict {
+					rules = append(rules, r)
+				}
+			}
+		}
+	}
+	return rules
+}
+
+// Adopt keeps the rules of suggestions for a workspace, in the place of those that were adopted before. It returns their number.
+func (s *Store) Adopt(ctx context.Context, root string, all []Suggestion) (n int, err error) {
+	err = s.update(ctx, trust.Canonical(root), func(w *Workspace) {
+		w.Rules, w.Shown = nil, sum(all)
+		for _, suggestion := range all {
+			for _, r := range suggestion.Rules {
+				w.Rules = append(w.Rules, StoredRule{verdictNames[r.Verdict], r.Text})
+			}
+		}
+		n = len(w.Rules)
+	})
+	return n, err
+}
+
+// Show reports whether suggestions have not been shown for a workspace yet, and notes that they are.
+func (s *Store) Show(ctx context.Context, root string, all []Suggestion) (first bool, err error) {
+	path := trust.Canonical(root)
+	known, err := s.List()
+	if err != nil || len(all) == 0 || slices.ContainsFunc(known, func(w Workspace) bool { return w.Path == path && w.Shown == sum(all) }) {
+		return false, err
+	}
+	err = s.update(ctx, path, func(w *Workspace) {
+		first = w.Shown != sum(all)
+		w.Shown = sum(all)
+	})
+	return first && err == nil, err
+}
+
 // change replaces the answers for a workspace by what fn makes of them. A workspace without answers is removed.
 func (s *Store) change(ctx context.Context, path string, fn func([]approval.Grant) []approval.Grant) error {
+	return s.update(ctx, path, func(w *Workspace) { w.Grants = fn(w.Grants) })
+}
+
+// update changes what is kept for a workspace. One for which nothing is kept is removed.
+func (s *Store) update(ctx context.Context, path string, fn func(*Workspace)) error {
 	err := s.file.Change(ctx, func(data []byte) ([]byte, error) {
 		all, err := s.decode(data)
 		if err != nil {
@@ -91,8 +153,8 @@ func (s *Store) change(ctx context.Context, path string, fn func([]approval.Gran
 			all = append(all, Workspace{Path: path})
 			at = len(all) - 1
 		}
-		all[at].Grants = fn(all[at].Grants)
-		all = slices.DeleteFunc(all, func(w Workspace) bool { return len(w.Grants) == 0 })
+		fn(&all[at])
+		all = slices.DeleteFunc(all, func(w Workspace) bool { return len(w.Grants) == 0 && len(w.Rules) == 0 && w.Shown == "" })
 		data, err = jsonx.Marshal(stored{version, all})
 		return append(data, '\n'), err
 	})
@@ -102,13 +164,13 @@ func (s *Store) change(ctx context.Context, path string, fn func([]approval.Gran
 	return fmt.Errorf("saving what is allowed: %w", err)
 }
 
-// Revoke removes the answers with the given numbers, the first one being 1, for a workspace; without numbers, all. It returns how many it
-// has removed.
+// Revoke removes the answers with the given numbers, the first one being 1, for a workspace; without numbers, all, and the adopted rules. It
+// returns how many it has removed.
 func (s *Store) Revoke(ctx context.Context, path string, numbers map[int]bool) (n int, err error) {
 	for _, name := range slices.Compact([]string{trust.Canonical(path), filepath.Clean(path)}) { // the directory may be gone, or a link
-		err = errors.Join(err, s.change(ctx, name, func(all []approval.Grant) []approval.Grant {
+		err = errors.Join(err, s.update(ctx, name, func(w *Workspace) {
 			at := 0
-			return slices.DeleteFunc(all, func(approval.Grant) bool {
+			w.Grants = slices.DeleteFunc(w.Grants, func(approval.Grant) bool {
 				at++
 				hit := len(numbers) == 0 || numbers[at]
 				if hit {
@@ -116,6 +178,10 @@ func (s *Store) Revoke(ctx context.Context, path string, numbers map[int]bool) (
 				}
 				return hit
 			})
+			if len(numbers) == 0 {
+				n += len(w.Rules)
+				w.Rules = nil
+			}
 		}))
 	}
 	return n, err

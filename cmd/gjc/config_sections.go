@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/url"
 	"os/exec"
@@ -343,6 +344,11 @@ func (h *host) policy(agentDir string, opts *options) func(cwd string) approval.
 			if rest, ok := strings.CutPrefix(dir, "~/"); ok {
 				p.Boundary.Write[i] = filepath.Join(home, rest)
 			}
+		}
+		store := permissions.Open(agentDir)
+		p.Rules = append(p.Rules[:len(p.Rules):len(p.Rules)], store.Rules(cwd)...)
+		if first, err := store.Show(context.Background(), cwd, permissions.Suggest(cwd, "")); err == nil && first {
+			p.Suggested = "Other agents have permissions for this workspace, which gjc does not use. gjc permissions suggest shows them, and --adopt adopts them."
 		}
 		find := h.sandboxOnce()
 		p.Boundary.Find = func() (string, error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -42,7 +43,13 @@ func newPermissions(h *host, opts *options) *cobra.Command {
 				return err
 			}
 			for _, w := range all {
+				if len(w.Grants)+len(w.Rules) == 0 {
+					continue
+				}
 				fmt.Fprintln(h.stdout, trust.Printable(w.Path))
+				for _, r := range w.Rules {
+					fmt.Fprintf(h.stdout, "  adopted: permissions.%s: %s\n", r.Verdict, trust.Printable(r.Text))
+				}
 				for i, g := range w.Grants {
 					fmt.Fprintf(h.stdout, "  %d. %s\n", i+1, g.Describe())
 				}
@@ -51,7 +58,7 @@ func newPermissions(h *host, opts *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.AddCommand(newPermissionsRevoke(h, opts))
+	cmd.AddCommand(newPermissionsRevoke(h, opts), newPermissionsSuggest(h, opts))
 	return cmd
 }
 
@@ -125,4 +132,46 @@ func revokePermissions(h *host, cmd *cobra.Command, opts *options, dir string) e
 		_, err = store.Revoke(cmd.Context(), dir, nil)
 	}
 	return err
+}
+
+func newPermissionsSuggest(h *host, opts *options) *cobra.Command {
+	adopt := false
+	cmd := &cobra.Command{
+		Use:   "suggest [directory]",
+		Short: "Show what the permissions of other agents would mean, or adopt them",
+		Long: "suggest reads the permissions of Claude Code (.claude/settings.json) and the sandbox settings of Codex (.codex/config.toml) in a directory, this one unless another is named, and in the home directory, and prints them as settings of config.yml. They have no effect. " +
+			"With --adopt, the rules hold for sessions in the directory, until gjc permissions revoke.",
+		Args: usageArgs(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, err := filepath.Abs(strings.Join(args, ""))
+			if err != nil {
+				return err
+			}
+			home, _ := h.home() // without one there are no files in it
+			all := permissions.Suggest(dir, home)
+			if len(all) == 0 {
+				_, err := fmt.Fprintln(h.stdout, "There are no permissions of other agents here.")
+				return err
+			}
+			for _, line := range permissions.Describe(all) {
+				fmt.Fprintln(h.stdout, trust.Printable(line))
+			}
+			if !adopt {
+				_, err := fmt.Fprintln(h.stdout, "Nothing of this holds. --adopt adopts the rules; the other lines go into config.yml.")
+				return err
+			}
+			store, err := permissionStore(h, opts)
+			if err != nil {
+				return err
+			}
+			n, err := store.Adopt(cmd.Context(), dir, all)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(h.stdout, "Adopted rules: %d. They hold for sessions in %s that begin from now on.\n", n, trust.Printable(dir))
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&adopt, "adopt", false, "adopt the rules for this directory")
+	return cmd
 }
