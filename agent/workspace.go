@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -154,7 +155,8 @@ func (t *temporary) dir() string {
 	return t.terminal.ExistingTempDir()
 }
 
-// place returns where the files of a clean path are: those in /tmp are in the session's directory.
+// place returns where the files of a clean path are: those in /tmp are in the session's directory, except those that only the machine's /tmp
+// has, such as one that the user names. They lie outside the workspace.
 func (t *temporary) place(path string) string {
 	if t == nil || !places.Within(sharedTemp, path) || t.roots[0].Contains(path) || t.roots[1].Contains(path) || !t.boundary.PrivateTemp() {
 		return path
@@ -172,7 +174,13 @@ func (t *temporary) place(path string) string {
 	if err != nil {
 		return path
 	}
-	return filepath.Join(dir, rel)
+	in := filepath.Join(dir, rel)
+	if _, err := os.Lstat(in); err != nil && rel != "." {
+		if _, err := os.Lstat(path); err == nil {
+			return path
+		}
+	}
+	return in
 }
 
 // shown returns the path in /tmp by which the session's commands find a path; ok is false for a path elsewhere.

@@ -51,19 +51,19 @@ func TestWorkspace_Temporary(t *testing.T) {
 		in, want string
 		shown    string
 	}{
-		{boundary.Auto, found("bubblewrap", nil), "/tmp/x", "/tmp/own/x", "/tmp/x"},
-		{boundary.Require, found("bubblewrap", nil), "/tmp/a/../x", "/tmp/own/x", "/tmp/x"},
+		{boundary.Auto, found("bubblewrap", nil), "/tmp/gjc-none", "/tmp/own/gjc-none", "/tmp/gjc-none"},
+		{boundary.Require, found("bubblewrap", nil), "/tmp/a/../gjc-none", "/tmp/own/gjc-none", "/tmp/gjc-none"},
 		{boundary.Auto, found("bubblewrap", nil), "/tmp", "/tmp/own", "/tmp"},
-		{boundary.Auto, found("bubblewrap", nil), "../tmp/x", "/tmp/own/x", "/tmp/x"},
-		{boundary.Auto, found("bubblewrap", nil), "/tmp/own/x", "/tmp/own/x", "/tmp/x"},
+		{boundary.Auto, found("bubblewrap", nil), "../tmp/gjc-none", "/tmp/own/gjc-none", "/tmp/gjc-none"},
+		{boundary.Auto, found("bubblewrap", nil), "/tmp/own/gjc-none", "/tmp/own/gjc-none", "/tmp/gjc-none"},
 		{boundary.Auto, found("bubblewrap", nil), "/tmp/project/x", "/tmp/project/x", "/tmp/project/x"},
 		{boundary.Auto, found("bubblewrap", nil), "/tmp/link/x", "/tmp/own/link/x", "/tmp/link/x"},
 		{boundary.Auto, found("bubblewrap", nil), "/tmp/real/x", "/tmp/real/x", "/tmp/real/x"},
 		{boundary.Auto, found("bubblewrap", nil), "/tmp/shared/x", "/tmp/shared/x", "/tmp/shared/x"},
 		{boundary.Auto, found("bubblewrap", nil), "/tmpx", "/tmpx", "/tmpx"},
-		{boundary.Auto, found("landlock", nil), "/tmp/x", "/tmp/x", "/tmp/x"},
-		{boundary.Auto, found("", errors.New("none")), "/tmp/x", "/tmp/x", "/tmp/x"},
-		{boundary.Off, found("bubblewrap", nil), "/tmp/x", "/tmp/x", "/tmp/x"},
+		{boundary.Auto, found("landlock", nil), "/tmp/gjc-none", "/tmp/gjc-none", "/tmp/gjc-none"},
+		{boundary.Auto, found("", errors.New("none")), "/tmp/gjc-none", "/tmp/gjc-none", "/tmp/gjc-none"},
+		{boundary.Off, found("bubblewrap", nil), "/tmp/gjc-none", "/tmp/gjc-none", "/tmp/gjc-none"},
 	} {
 		o := Options{Environment: Environment{Workspace: Workspace{Cwd: "/work", Additional: []string{"/tmp/project"}}, FS: tempLinks{}, Terminal: new(ownTemp)}}
 		o.Policy.Boundary = boundary.Settings{Use: tt.use, Find: tt.find, Write: []string{"/tmp/shared"}}

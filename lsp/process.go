@@ -159,7 +159,7 @@ func newProcess(s *Server, p *proc.Process) *process {
 		server: s, proc: p, started: time.Now(), nowait: nowait, features: features{encoding: UTF16}, progress: newProgress(),
 		exit: exit{done: make(chan struct{}), handled: make(chan struct{})}, config: configuration{answered: make(chan struct{})},
 	}
-	ps.conn = jsonrpc.NewConn(context.Background(), p.Stdout(), p.Stdin(), jsonrpc.Options{
+	ps.conn = jsonrpc.NewConn(permit.With(context.Background(), permit.Own()), p.Stdout(), p.Stdin(), jsonrpc.Options{
 		Framing: frame.HeadersAndStray(ps.addStray), Handler: jsonrpc.HandlerFunc(ps.handle), Closer: p.Pipes(),
 		MaxMessageSize: s.opts.MaxMessage, CancelMethod: "$/cancelRequest", CancelParam: "id",
 		// Notifications before an answer are handled before the call returns.

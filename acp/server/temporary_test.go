@@ -50,7 +50,7 @@ func TestTemporary_ToolsAndCommandsAgree(t *testing.T) {
 	}{
 		{name: "a command's file is read", calls: [][2]string{{"bash", command("echo by-command > /tmp/f")}, {"read", `{"path":"/tmp/f"}`}}, want: []string{"by-command"}},
 		{name: "a written file is seen", calls: [][2]string{{"write", `{"path":"/tmp/sub/f","content":"by-tool"}`}, {"bash", command(`test "$(cat /tmp/sub/f $TMPDIR/sub/f)" = by-toolby-tool`)}}, want: []string{`"exitCode":0`}},
-		{name: "the machine's file is not read", calls: [][2]string{{"read", `{"path":"` + machine.Name() + `"}`}}, want: []string{"does not exist; /tmp is the session's own"}, fails: true},
+		{name: "the machine's file is not read without a question", calls: [][2]string{{"read", `{"path":"` + machine.Name() + `"}`}}, want: []string{"rejected"}, fails: true, asks: true},
 		{name: "nor is it found", calls: [][2]string{{"write", `{"path":"/tmp/gjc-test-own","content":"x"}`}, {"find", `{"paths":["/tmp/gjc-test-*"]}`}}, want: []string{"/tmp/gjc-test-own"}},
 		{name: "a command's file is searched", calls: [][2]string{{"bash", command("echo by-command > /tmp/f")}, {"search", `{"pattern":"by-c","paths":["/tmp"]}`}}, want: []string{"by-command", "/tmp/f"}},
 		{name: "a root in /tmp stays", calls: [][2]string{{"read", `{"path":"` + dir + `/in-root"}`}}, want: []string{"of the root"}},

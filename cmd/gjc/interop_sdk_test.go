@@ -134,7 +134,7 @@ func TestInterop_TypeScriptSDK(t *testing.T) {
 	equal("new mode", got.Mode, "auto")
 	equal("questions", len(got.Permissions), 3)
 	for _, p := range got.Permissions {
-		equal("answers", p.Kinds, []string{"allow_once", "allow_always", "reject_once", "reject_always"})
+		equal("answers", p.Kinds, []string{"allow_once", "allow_always", "allow_always", "reject_once", "reject_always"})
 	}
 	equal("errors", got.Errors, map[string]int{
 		"unknown session": -32002, "relative cwd": -32602, "unknown method": -32601, "model failure": -32000,
