@@ -2,6 +2,7 @@ package gjc
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -201,5 +202,19 @@ func writeExceptions(t *testing.T, all map[string]*exception) {
 	}
 	if err := os.WriteFile(exceptionsFile, []byte(b.String()), 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestApprovalIsSmall bounds what a reader has to trust: the decisions and the reading of command lines.
+func TestApprovalIsSmall(t *testing.T) {
+	const most = 2500
+	lines := 0
+	sources(t, func(path string, text []byte) {
+		if strings.HasPrefix(path, "agent/approval/") {
+			lines += bytes.Count(text, []byte("\n"))
+		}
+	})
+	if lines > most || lines == 0 {
+		t.Errorf("agent/approval and agent/approval/shell have %d lines, at most %d", lines, most)
 	}
 }

@@ -280,9 +280,20 @@ func (s *scan) repository(dotGit string) {
 			s.keep(filepath.Join(dir, name))
 		}
 		s.modules(filepath.Join(dir, "modules"))
+		s.worktrees(filepath.Join(dir, "worktrees"))
 	}
 	if info, err := os.Lstat(dotGit); err == nil && !info.IsDir() {
 		s.keep(dotGit)
+	}
+}
+
+// worktrees keeps what says where other worktrees have their repository: git follows it when the user works there.
+func (s *scan) worktrees(dir string) {
+	entries, _ := os.ReadDir(dir) // usually there are none
+	for _, e := range entries {
+		for _, name := range []string{"commondir", "gitdir", "config.worktree"} {
+			s.keep(filepath.Join(dir, e.Name(), name))
+		}
 	}
 }
 

@@ -199,6 +199,8 @@ func TestAccess_Made(t *testing.T) {
 		{map[string]string{".git/HEAD": "", ".git/hooks/pre-commit": ""}, ".git/hooks"},
 		{map[string]string{".git/HEAD": "", ".git/info/attributes": ""}, ".git/info"},
 		{map[string]string{".git/HEAD": "", ".git/commondir": "../c"}, ".git/commondir"},
+		{map[string]string{".git/HEAD": "", ".git/worktrees/x/HEAD": "", ".git/worktrees/x/commondir": "../..", ".git/worktrees/x/gitdir": "/w/.git"}, ""},
+		{map[string]string{".git/HEAD": "", ".git/worktrees/x/HEAD": "", ".git/worktrees/x/commondir": "../../../c"}, ".git/worktrees/x/commondir"},
 		{map[string]string{".git/HEAD": "", ".git/modules/a/b/hooks/x": ""}, ".git/modules/a/b/hooks"},
 		{map[string]string{".envrc": "", "sub/.vscode/tasks.json": ""}, ".envrc sub/.vscode/tasks.json"},
 	} {
