@@ -11,6 +11,7 @@ import (
 
 	"github.com/gajae-code/gjc/dap"
 	"github.com/gajae-code/gjc/dap/config"
+	"github.com/gajae-code/gjc/internal/permit"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/testenv"
 )
@@ -50,7 +51,7 @@ func TestCatalog_Machine(t *testing.T) {
 // run starts a prepared launch with breakpoints, and returns the session at its first stop.
 func run(t *testing.T, p *config.Prepared, breakpoints ...dap.Breakpoint) (*dap.Session, *dap.Snapshot) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(permit.With(t.Context(), permit.Own()), patience)
 	t.Cleanup(cancel)
 	children := proc.NewGroup(nil)
 	d := dap.NewDebugger(dap.Options{Children: children, Env: func(context.Context) []string { return os.Environ() }})

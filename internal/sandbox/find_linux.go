@@ -34,5 +34,5 @@ func (s *Sandbox) check(lookPath func(string) (string, error)) error {
 	return fmt.Errorf("bwrap does not work here: %w: %s", err, bytes.TrimSpace(out))
 }
 
-// tryLimit bounds the trial of bubblewrap.
-const tryLimit = 5 * time.Second
+// tryLimit bounds the trial of bubblewrap, which takes a tenth of a second on an idle machine.
+const tryLimit = 30 * time.Second
