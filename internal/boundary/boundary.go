@@ -111,7 +111,7 @@ type FileRule struct {
 // Access returns what commands of a session may do inside the boundary. The rules hold there, too.
 func (b *Settings) Access(ctx context.Context, paths *places.Paths, rules []FileRule) *Access {
 	a := &Access{Hosts: slices.Clone(b.Hosts), Network: b.Network, Links: make(map[string]string), found: make(map[string]fs.FileInfo)}
-	s := scan{paths: paths, rules: rules, access: a}
+	s := scan{paths: paths, index: paths.Index(), rules: rules, access: a}
 	for i, root := range paths.Roots {
 		real := paths.RealRoots[i]
 		if root == filepath.Dir(root) || real == filepath.Dir(real) {
@@ -148,6 +148,7 @@ func (b *Settings) Access(ctx context.Context, paths *places.Paths, rules []File
 // scan finds what is to be kept and hidden.
 type scan struct {
 	paths *places.Paths
+	index *places.Index
 	// rules are those that do not allow to read or to change files.
 	rules  []FileRule
 	access *Access
@@ -181,14 +182,15 @@ func (s *scan) directory(ctx context.Context, dir string, depth int) {
 			s.repository(path)
 			continue
 		}
-		secret, protected := s.paths.Secret(path) && !plainNpmrc(path), s.paths.Protected(path) != ""
+		link := e.Type()&fs.ModeSymlink != 0
+		secret, protected := s.judge(e.Name(), path, link)
 		if secret {
 			s.add(&s.access.Hide, path)
 		}
 		if protected {
 			s.keep(path)
 		}
-		if e.IsDir() && !secret && !protected && !dependencies[e.Name()] || e.Type()&fs.ModeSymlink != 0 && !protected && s.leads(path) {
+		if e.IsDir() && !secret && !protected && !dependencies[e.Name()] || link && !protected && s.leads(path) {
 			kept := len(s.access.Keep)
 			s.directory(ctx, path, depth+1)
 			if e.IsDir() && len(s.access.Keep) > kept && s.paths.Leads(e.Name()) {
@@ -196,6 +198,14 @@ func (s *scan) directory(ctx context.Context, dir string, depth int) {
 			}
 		}
 	}
+}
+
+// judge reports whether a path holds secrets, and whether it is protected.
+func (s *scan) judge(name, path string, link bool) (secret, protected bool) {
+	if !link && !s.index.Candidate(name) {
+		return false, false
+	}
+	return s.paths.Secret(path) && !plainNpmrc(path), s.paths.Protected(path) != ""
 }
 
 // ruled keeps or hides a path about which there is a rule. It reports whether the path is hidden, with all that is in it.
