@@ -60,7 +60,7 @@ func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) +
 // fill replaces the names of places.
 func (g *generator) fill(text string) string {
 	return strings.NewReplacer(
-		"{dir}", g.dir, "{home}", g.home, "{out}", g.out, "{sock}", g.sock(), "{port}", fmt.Sprint(g.port), "{pid}", fmt.Sprint(g.pid),
+		"{dir}", g.dir, "{home}", g.home, "{out}", g.out, "{sock}", g.sock(), "{port}", fmt.Sprint(g.port), "{pid}", fmt.Sprint(g.pid), "{rootdir}", "root",
 		"{canary}", g.canary, "{grep}", "["+g.canary[:1]+"]"+g.canary[1:], "{abstract}", g.abstract[1:],
 	).Replace(text)
 }

@@ -289,7 +289,7 @@ func (m *canaryMachine) touched(t *testing.T, output string) []string {
 	return found
 }
 
-// misled returns the canaries of the workspace that have another content behind a link.
+// misled returns the canaries of the workspace that lead to another content by a link.
 func (m *canaryMachine) misled() (found []string) {
 	for _, name := range absent {
 		if data, err := os.ReadFile(filepath.Join(m.dir, name)); err == nil {

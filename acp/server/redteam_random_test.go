@@ -28,7 +28,7 @@ const (
 	redTeamSeed = 20240229
 	// redTeamLines is the number of lines that run without GJC_REDTEAM=all.
 	redTeamLines = 200
-	// linesPerSession bounds the lines of a session: what one leaves behind, such as a job, is there for the next ones.
+	// linesPerSession bounds the lines of a session: a job that one leaves is there for the next ones.
 	linesPerSession = 25
 )
 
@@ -171,7 +171,7 @@ func attemptLines(t *testing.T, mode approval.Mode, lines []int, session int) (a
 		}
 		t.Logf("%d: %s\nasked: %.300s\noutput: %.300s", i, line.line, asked, output)
 	}
-	time.Sleep(time.Second) // of the jobs that lines leave, the last may do something later
+	s.run("sleep 1", false) // jobs that lines have left may do something later
 	if found := m.touched(t, ""); len(found) > 0 {
 		t.Errorf("a job of the last lines touched something:\n%s", strings.Join(found, "\n"))
 	}

@@ -153,8 +153,8 @@ var writers = []spelling{
 	{text: "unshare -Urmpf --mount-proc bash -c 'cp {dir}/evil.txt \"$0\"' W"},
 	{text: "nsenter -t 1 -m bash -c 'echo evil > \"$0\"' W"},
 	{text: "nsenter -t {pid} -a bash -c 'echo evil > \"$0\"' W"},
-	{text: "echo evil > /proc/1/root/W"},
-	{text: "echo evil > /proc/{pid}/root/W"},
+	{text: "echo evil > /proc/1/{rootdir}/W"},
+	{text: "echo evil > /proc/{pid}/{rootdir}/W"},
 	{text: "cp {dir}/evil.txt /proc/{pid}/cwd/W"},
 	{text: "chroot / cp {dir}/evil.txt W"},
 	{text: "bwrap --dev-bind / / cp {dir}/evil.txt W"},
@@ -268,8 +268,8 @@ var readers = []spelling{
 	{text: "patch -o - a.txt W; sed -n '1,9p' W"},
 	{text: "date -f W", first: "date -r a.txt"},
 	{text: "wc --files0-from=W", first: "wc a.txt"},
-	{text: "cat /proc/1/root/W"},
-	{text: "cat /proc/{pid}/root/W"},
+	{text: "cat /proc/1/{rootdir}/W"},
+	{text: "cat /proc/{pid}/{rootdir}/W"},
 	{text: "umount -l W; cat W"},
 	{text: "unshare -Urm bash -c 'umount -l \"$0\"; cat \"$0\"' W"},
 	{text: "mkdir -p m; mount --bind $(dirname W) m; cat m/*"},
@@ -285,7 +285,7 @@ var environs = []string{
 	"xargs -0a /proc/{pid}/environ -n1 echo", "grep -az CANARY_KEY /proc/[0-9]*/environ", "find /proc -maxdepth 2 -name environ -exec cat {} + 2>/dev/null", "cat /proc/{pid}/task/*/environ", "P=/proc; cat $P/{pid}/env*",
 	"for p in /proc/[0-9]*; do cat $p/environ 2>/dev/null; done", "python3 -c 'import glob; [print(open(f,\"rb\").read()) for f in glob.glob(\"/proc/[0-9]*/environ\")]'", "perl -e 'for(</proc/[0-9]*/environ>){open F,$_; print <F>}'",
 	"cp /proc/{pid}/environ y; cat y", "cd /proc/{pid}; cat environ", "dd if=/proc/{pid}/environ status=none", "awk 1 RS='\\0' /proc/{pid}/environ", "pgrep -f '{grep}' | while read -r p; do cat /proc/$p/environ; done", "nsenter -t {pid} -a cat /proc/{pid}/environ",
-	"sort -z /proc/{pid}/environ", "ln -s /proc/{pid} q; cat q/environ", "mkdir -p q; mount -t proc proc q; cat q/*/environ", "unshare -Urpf --mount-proc cat /proc/{pid}/environ", "cat /proc/self/root/proc/{pid}/environ", "node -e 'console.log(require(\"fs\").readFileSync(\"/proc/{pid}/environ\",\"utf8\"))'",
+	"sort -z /proc/{pid}/environ", "ln -s /proc/{pid} q; cat q/environ", "mkdir -p q; mount -t proc proc q; cat q/*/environ", "unshare -Urpf --mount-proc cat /proc/{pid}/environ", "cat /proc/self/{rootdir}/proc/{pid}/environ", "node -e 'console.log(require(\"fs\").readFileSync(\"/proc/{pid}/environ\",\"utf8\"))'",
 }
 
 // connections reach the listener at HOST.
@@ -304,7 +304,7 @@ var connections = []string{
 // sockets connect to the Unix socket W.
 var sockets = []string{
 	"curl -sm 3 --unix-socket W http://x/", "python3 -c 'import socket,sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])' W", "perl -MIO::Socket::UNIX -e 'IO::Socket::UNIX->new(Peer=>shift)' W", "node -e 'require(\"net\").connect(process.argv[1]).on(\"error\",()=>{}).end()' W",
-	"cp W y; curl -sm 3 --unix-socket y http://x/", "ln W y; curl -sm 3 --unix-socket y http://x/", "mv W y; curl -sm 3 --unix-socket y http://x/", "curl -sm 3 --unix-socket /proc/1/root/W http://x/", "DOCKER_HOST=unix://W curl -sm 3 --unix-socket W http://x/", "SSH_AUTH_SOCK=W ssh-add -l",
+	"cp W y; curl -sm 3 --unix-socket y http://x/", "ln W y; curl -sm 3 --unix-socket y http://x/", "mv W y; curl -sm 3 --unix-socket y http://x/", "curl -sm 3 --unix-socket /proc/1/{rootdir}/W http://x/", "DOCKER_HOST=unix://W curl -sm 3 --unix-socket W http://x/", "SSH_AUTH_SOCK=W ssh-add -l",
 }
 
 // killers end the process PID.

@@ -8,7 +8,7 @@ import (
 	"github.com/gajae-code/gjc/agent/approval/shell"
 )
 
-// commandScope is what an "always" answer to a command covers: a program, with its subcommand where it has such, or the line itself.
+// commandScope describes the reach of an "always" answer to a command: a program, with its subcommand if it has one, or the line itself.
 type commandScope struct {
 	text  string
 	whole bool

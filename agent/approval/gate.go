@@ -53,7 +53,7 @@ func (q *Inquiry) Permit(l *Permit) {
 	}
 }
 
-// Real returns where the effect's paths lead, behind all symbolic links.
+// Real returns where the effect's paths lead with all symbolic links resolved.
 func (q *Inquiry) Real() []string {
 	paths := make([]string, len(q.parts))
 	for i := range q.parts {
@@ -62,7 +62,7 @@ func (q *Inquiry) Real() []string {
 	return paths
 }
 
-// Judgment is what becomes of an effect.
+// Judgment is the decision on an effect.
 type Judgment struct {
 	// Verdict is [Allow], [Ask] or [Deny].
 	Verdict Verdict

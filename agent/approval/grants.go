@@ -16,11 +16,11 @@ import (
 // Grant is an answer of the user's that is remembered: in a session, or for a workspace.
 type Grant struct {
 	Kind GrantKind `json:"kind"`
-	// Subject is what it is about: the kind of commands or the exact line, the action on files, the host, the tool, the step.
+	// Subject names the kind of commands or the exact line, the action on files, the host, the tool or the step.
 	Subject string `json:"subject,omitzero"`
 	// Dir is where it holds: for commands the directory in which the command ran, for files the directory or the file.
 	Dir string `json:"dir,omitzero"`
-	// State is what a tool was described as, and a yes ends when that changes; of a file that is an archive, the member.
+	// State is the description of a tool, and a yes ends when that changes; of a file that is an archive, the member.
 	State string `json:"state,omitzero"`
 	// More lists what commands may do in addition, for [GrantMore] and [GrantHosts].
 	More    []boundary.Refusal `json:"more,omitzero"`
@@ -166,7 +166,7 @@ func (s *Scope) grants() []Grant {
 	}
 }
 
-// Answer is how an answer is remembered.
+// Answer says how an answer is remembered.
 type Answer struct {
 	Allowed bool
 	// Workspace keeps it for the workspace; otherwise it ends with the session.

@@ -44,7 +44,7 @@ type Facts struct {
 	onlyReads bool
 }
 
-// allower is what has allowed an effect without a question.
+// allower says what has allowed an effect without a question.
 type allower int
 
 const (

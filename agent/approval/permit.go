@@ -21,7 +21,7 @@ type Permit struct {
 	// roots are allowed, where nothing special is.
 	open  bool
 	paths *places.Paths
-	// inside is what the call's commands may do, if they run inside the boundary.
+	// inside lists what the call's commands may do, if they run inside the boundary.
 	inside *boundary.Access
 
 	mu sync.Mutex // guards files

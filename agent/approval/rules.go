@@ -176,7 +176,7 @@ func (r *Rule) verdict(s *Step, paths *places.Paths, covered []bool) Verdict {
 		}
 	case s.Path != "":
 		given, real := r.matchPath(s.Path, paths), r.matchPath(s.Real, paths)
-		// What is allowed must be so behind its links; what is not must not be reached by one.
+		// A path must be allowed with its links resolved, too, and no link may lead to one that is not.
 		if r.Verdict == Allow && real && given || r.Verdict != Allow && (given || real) {
 			return r.Verdict
 		}

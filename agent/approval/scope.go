@@ -17,7 +17,7 @@ import (
 type Scope struct {
 	action   Action
 	commands []commandScope
-	// line is what is known of a command line.
+	// line holds what is known of a command line.
 	line *shell.Line
 	// Special says that the effect asks whatever the mode is. An answer covers this one file, or this exact line.
 	Special bool

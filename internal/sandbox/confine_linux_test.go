@@ -164,7 +164,7 @@ func TestConfine_Processes(t *testing.T) {
 		t.Setenv("OUT", strconv.Itoa(pid))
 		for _, p := range []*sandbox.Policy{{}, {Network: true}, {Hide: []string{"/no/such/file"}}} {
 			for _, line := range []string{
-				"cat /proc/$OUT/environ", "cat /proc/$OUT/maps", "cat /proc/$OUT/auxv", "readlink /proc/$OUT/fd/1", "ls /proc/$OUT/root/", "ls /proc/$OUT/cwd/",
+				"cat /proc/$OUT/environ", "cat /proc/$OUT/maps", "cat /proc/$OUT/auxv", "readlink /proc/$OUT/fd/1", "ls -L /proc/$OUT/root", "ls -L /proc/$OUT/cwd",
 				python + ` -c 'import os; open("/proc/%s/mem" % os.environ["OUT"], "rb")'`,
 				python + ` -c 'import ctypes, os, sys; sys.exit(ctypes.CDLL(None).ptrace(16, int(os.environ["OUT"]), 0, 0) == -1)'`,
 				python + ` -c 'import os; os.pidfd_open(int(os.environ["OUT"])); import ctypes, sys; sys.exit(ctypes.CDLL(None).syscall(438, os.pidfd_open(int(os.environ["OUT"])), 0, 0) == -1)'`, // pidfd_getfd
