@@ -13,7 +13,7 @@ import (
 // one that holds secrets.
 var ErrWithheld = errors.New("it is a link to a file with secrets, which models do not get")
 
-// Guidance returns files, which lie below root, without those that hold secrets or are git's own, also behind links: what a
+// Guidance returns files, which lie below root, without those that hold secrets or are git's own, also with links resolved: what a
 // workspace says to a model is sent without a question, and a link in a repository must not choose what that is.
 func Guidance(root string, files fs.FS) fs.FS { return guidance{root, files} }
 

@@ -189,7 +189,7 @@ func pathSpecial(e *Effect, paths *places.Paths) (why []string) {
 			why = append(why, "gjc does not know which programs use this directory")
 		}
 	}
-	if paths.Secret(e.Path) || slices.ContainsFunc(e.members(), paths.Secret) { // what fails tells what is there
+	if paths.Secret(e.Path) || slices.ContainsFunc(e.members(), paths.Secret) { // a failure shows what is there
 		why = append(why, secretByName)
 	}
 	return why

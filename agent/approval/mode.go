@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Mode is how much an agent may do without asking.
+// Mode says how much an agent may do without asking.
 type Mode string
 
 // The modes.

@@ -12,13 +12,13 @@ import (
 	"github.com/gajae-code/gjc/internal/places"
 )
 
-// Permit lists what a running call may touch: the files that were judged before it ran, and where each of them led then, behind all
-// symbolic links. It comes with the context of [Tool.Run], and implementations of [FS] hold to it: what a path leads to can
+// Permit lists what a running call may touch: the files that were judged before it ran, and where each of them led then, with all
+// symbolic links resolved. It comes with the context of [Tool.Run], and implementations of [FS] hold to it: what a path leads to can
 // change between the user's answer and the work.
 type Permit struct {
 	files map[string]permitted
-	// open says that the call was allowed to have a program do something, whose changes nobody knows before: those inside of the
-	// roots are allowed, where nothing special is.
+	// open says that the call was allowed to run a program whose changes are not known before: those inside the roots are allowed, except
+	// of protected files.
 	open  bool
 	paths *places.Paths
 	// inside lists what the call's commands may do, if they run inside the boundary.
@@ -73,7 +73,7 @@ func (l *Permit) Inside() *boundary.Access {
 	return l.inside
 }
 
-// Moved tells of a path that leads elsewhere than when it was judged. Files are opened by where they led; this is for directories
+// Moved returns an error for a path that leads elsewhere than when it was judged. Files are opened by where they led; this is for directories
 // and for programs, which open what they find.
 func (l *Permit) Moved(files Files) error {
 	l.mu.Lock()
@@ -173,8 +173,8 @@ func (l *Permit) changing(path string) (real, parent string, err error) {
 	return "", "", fmt.Errorf("%s: %w", path, ErrNotPermitted)
 }
 
-// Beside lets the call use another name in the directory of a file that it may change: for what is put aside meanwhile.
-func (l *Permit) Beside(path, aside string) {
+// AllowSibling lets the call use another name in the directory of a file that it may change: for a file that is renamed meanwhile.
+func (l *Permit) AllowSibling(path, aside string) {
 	if l == nil || filepath.Dir(path) != filepath.Dir(aside) {
 		return
 	}

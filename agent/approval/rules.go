@@ -90,7 +90,7 @@ func (r *Rule) exact() bool { return r.about != "" && !strings.ContainsAny(r.abo
 type Step struct {
 	// Tool is the tool's name, Action the kind of the step: read, edit, delete, move, bash, network, mcp, debug; empty for none.
 	Tool, Action string
-	// Path is absolute, of a step on a file; Real is the same behind its links.
+	// Path is absolute, of a step on a file; Real is the same with its links resolved.
 	Path, Real string
 	// Line is the command line, and Command what is known of it. Inside says that it runs inside the boundary.
 	Line    string
@@ -105,7 +105,7 @@ type Step struct {
 	Outside bool
 }
 
-// Rules are all of a user's.
+// Rules holds the rules of a user.
 type Rules []Rule
 
 // onFiles returns the rules that do not allow to read or change files.

@@ -245,8 +245,8 @@ func (s *scan) elsewhere() {
 	}
 }
 
-// leads reports whether a link may lead to files that are protected by its name and theirs, such as a link named .vscode. What is behind a
-// link in such a directory is not found by that name.
+// leads reports whether a link may lead to files that are protected by its name and theirs, such as a link named .vscode. A link in
+// such a directory is not followed: its files are not found by that name.
 func (s *scan) leads(link string) bool {
 	info, err := os.Stat(link)
 	real, realErr := filepath.EvalSymlinks(filepath.Dir(link))

@@ -13,7 +13,7 @@ import (
 type Paths struct {
 	// Roots are the directories that a session works in, as they were given; the first one is the working directory.
 	Roots []string
-	// RealRoots are the same behind their links; nil to look for each question.
+	// RealRoots are the roots with all symbolic links resolved; nil to resolve them for each question.
 	RealRoots []string
 	// Temp is the session's own directory for temporary files, without symbolic links. Its files are not outside. Empty for none.
 	Temp string
@@ -37,7 +37,7 @@ func (p *Paths) Resolve(path string) string {
 	return p.Real(path)
 }
 
-// Outside reports whether an absolute path lies outside the roots, by its name or behind its links.
+// Outside reports whether an absolute path lies outside the roots, by its name or with its links resolved.
 func (p *Paths) Outside(path string) bool {
 	if !withinAny(p.Roots, path) && !p.temporary(path) {
 		return true
@@ -195,7 +195,7 @@ func (p *Paths) below(path string) string {
 	return path
 }
 
-// Secret reports whether a file holds secrets by its name, or by what is behind its links: .env, keys, credentials.
+// Secret reports whether a file holds secrets by its name, or by the name that its links lead to: .env, keys, credentials.
 func (p *Paths) Secret(path string) bool {
 	return SecretName(Names(p.below(path))) || SecretName(Names(p.below(p.Resolve(path))))
 }

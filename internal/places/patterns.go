@@ -85,7 +85,7 @@ func matchName(pattern, name string) bool {
 	return len(name) >= len(start)+len(end) && strings.HasPrefix(name, start) && strings.HasSuffix(name, end)
 }
 
-// backups are how the names of copies end.
+// backups lists the ends of the names of copies.
 var backups = [...]string{"~", ".bak", ".old", ".orig", ".save", ".swp", ".backup"}
 
 // SecretName reports whether the path with the elements names names a file or a directory of secrets, or a backup of one. names is not

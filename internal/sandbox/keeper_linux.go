@@ -134,7 +134,7 @@ func (k *keeper) run(c *net.UnixConn, req *runRequest, files []*os.File) error {
 	return err
 }
 
-// backgroundGrace is how long the rest of a process group may still write after its leader has ended.
+// backgroundGrace bounds the time in which the rest of a process group may write after its leader has ended.
 const backgroundGrace = 300 * time.Millisecond
 
 // group is the process group of a program. Its ID may belong to others once all of its processes have ended; the keeper starts all

@@ -130,7 +130,7 @@ var confineOptions = map[access]string{writable: "-w", readable: "-k", hidden: "
 
 var errInvocation = errors.New("invalid invocation")
 
-// Invocation is how this program was started to call [Main].
+// Invocation describes the start of this program for [Main].
 type Invocation struct {
 	Args                  []string // those after [Command]
 	Env                   []string

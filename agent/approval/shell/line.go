@@ -11,9 +11,9 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// Line is what is known of a command line for a POSIX shell without running it.
+// Line describes a command line for a POSIX shell, as far as it is known without running it.
 type Line struct {
-	// Commands are all simple commands in it, in order: also those of pipelines, substitutions, functions and loops, and of lines in
+	// Commands lists the simple commands in it, in order: also those of pipelines, substitutions, functions and loops, and of lines in
 	// the words of others (sh -c "…").
 	Commands []Command
 	// Flat says that the line is nothing but simple commands in a row or in pipelines, without substitutions and files that they
@@ -22,7 +22,7 @@ type Line struct {
 	Flat, Assigns bool
 	// Reads says that the line is known to change nothing and to read no secrets, in the roots alone.
 	Reads bool
-	// Notes are what a user should know about the line.
+	// Notes list facts that a user should know about the line.
 	Notes []string
 	// Changes are the absolute paths that the line's redirections write.
 	Changes []string

@@ -18,7 +18,7 @@ type readOptions struct {
 	// short are letters; those in values take the rest of the word, or the next word.
 	short, values string
 	long          map[string]bool
-	// operands is how many operands the program takes without changing one; -1 for any number.
+	// operands is the number of operands that the program takes without changing one; -1 for any number.
 	operands int
 }
 
