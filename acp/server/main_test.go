@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/gajae-code/gjc/internal/boundary"
@@ -18,7 +19,7 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
-		os.Exit(code)
+		syscall.Exit(code) // [os.Exit] waits a second with the race detector
 	}
 	os.Exit(m.Run())
 }

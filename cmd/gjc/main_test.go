@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -36,8 +37,11 @@ func TestMain(m *testing.M) {
 		runFakeLanguageServer(os.Args[2])
 		return
 	}
-	if len(os.Args) == 2 && os.Args[1] == guardCommand || len(os.Args) > 1 && os.Args[1] == sandbox.Command {
+	if len(os.Args) == 2 && os.Args[1] == guardCommand {
 		os.Exit(run())
+	}
+	if len(os.Args) > 1 && os.Args[1] == sandbox.Command {
+		syscall.Exit(run()) // [os.Exit] waits a second with the race detector
 	}
 	if os.Getenv(asGJC) != "" {
 		if err := testenv.ReportProcess(); err != nil {

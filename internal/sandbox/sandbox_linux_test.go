@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/gajae-code/gjc/internal/proc"
@@ -23,7 +24,7 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
-		os.Exit(code)
+		syscall.Exit(code) // [os.Exit] waits a second with the race detector
 	}
 	if len(os.Args) > 1 && os.Args[1] == makeTemporary {
 		if err := temporary(); err != nil {
