@@ -263,3 +263,22 @@ func TestMade_Unread(t *testing.T) {
 		t.Errorf("the command made %q", made)
 	}
 }
+
+// A project in the home directory, as most are: what a command makes there is noticed, and a hidden file is one that cannot be read.
+func TestMade_InHome(t *testing.T) {
+	home := layOut(t, "w/main.go", "w/.envrc")
+	root := filepath.Join(home, "w")
+	paths := pathsOf(home, root)
+	before := new(Settings).Access(t.Context(), paths, nil)
+	put(t, filepath.Join(root, ".vscode", "tasks.json"), "{}")
+	made := new(Settings).Access(t.Context(), paths, nil).Made(before)
+	if want := []string{filepath.Join(root, ".vscode", "tasks.json")}; !slices.Equal(made, want) {
+		t.Errorf("made %q, want %q", made, want)
+	}
+	if r, refused := before.Refuses(filepath.Join(root, ".envrc")); !refused || r.Change {
+		t.Errorf("a hidden file: %+v, %v", r, refused)
+	}
+	if r, refused := before.Refuses(filepath.Join(home, "notes")); !refused || !r.Change {
+		t.Errorf("a file next to the project: %+v, %v", r, refused)
+	}
+}

@@ -24,7 +24,8 @@ func (a *Access) Made(before *Access) []string {
 	}
 	for _, path := range a.Keep {
 		known := a.found[path] == nil || slices.Contains(a.Unknown, path) || slices.ContainsFunc(before.Keep, func(kept string) bool {
-			return places.Within(kept, path) && before.has(kept)
+			// The home directory around a root is kept, too, and says nothing about what is in the root.
+			return places.Within(kept, path) && before.has(kept) && innermost(kept, before.Write) > 0
 		})
 		if !known && !wider(path) && (replaced[path] || !usualGit(path)) {
 			made = append(made, path)

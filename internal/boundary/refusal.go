@@ -45,7 +45,7 @@ func (a *Access) Forbids(path string) bool { return innermost(path, a.Forbidden)
 
 // shows reports whether a command can read a path.
 func (a *Access) shows(path string) bool {
-	return innermost(path, a.Write, a.Keep, a.Show) >= innermost(path, a.Hide)
+	return innermost(path, a.Write, a.Show) >= innermost(path, a.Hide)
 }
 
 // writes reports whether a command can change a path.
