@@ -4,17 +4,20 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/gajae-code/gjc/internal/testenv"
 )
 
 // What gjc itself reads from a workspace, and what git's configuration makes git run, asks before it is changed.
 func TestProtected_Computed(t *testing.T) {
 	t.Parallel()
+	testenv.NeedsTool(t, "git")
 	p := startPeer(t, peerOptions{})
 	for _, args := range [][]string{{"init", "-q"}, {"config", "core.hooksPath", "scripts/git"}} {
 		cmd := exec.CommandContext(t.Context(), "git", args...)
 		cmd.Dir = p.work
 		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Skipf("git: %v: %s", err, out)
+			t.Fatalf("git: %v: %s", err, out)
 		}
 	}
 	p.initialize(nil)

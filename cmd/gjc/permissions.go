@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gajae-code/gjc/agent/permissions"
-	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/trust"
 )
 
@@ -31,12 +30,7 @@ func newPermissions(h *host, opts *options) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				text, err := jsonx.Marshal(all)
-				if err != nil {
-					return err
-				}
-				_, err = fmt.Fprintf(h.stdout, "%s\n", text)
-				return err
+				return printJSON(h.stdout, all)
 			}
 			if len(all) == 0 {
 				_, err := fmt.Fprintln(h.stdout, "There are no answers for workspaces yet.")

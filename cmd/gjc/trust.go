@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,12 +40,7 @@ func newTrust(h *host, opts *options) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				text, err := jsonx.Marshal(entries)
-				if err != nil {
-					return err
-				}
-				_, err = fmt.Fprintf(h.stdout, "%s\n", text)
-				return err
+				return printJSON(h.stdout, entries)
 			}
 			if len(entries) == 0 {
 				_, err := fmt.Fprintln(h.stdout, "There are no answers yet. gjc asks when a workspace names programs of its own.")
@@ -68,6 +64,16 @@ func newTrust(h *host, opts *options) *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.AddCommand(newTrustAdd(h, opts), newTrustRevoke(h, opts))
 	return cmd
+}
+
+// printJSON prints a value as JSON on one line.
+func printJSON(w io.Writer, v any) error {
+	text, err := jsonx.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s\n", text)
+	return err
 }
 
 func (h *host) trustStore(opts *options) (store *trust.Store, agentDir string, err error) {

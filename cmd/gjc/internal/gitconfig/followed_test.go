@@ -8,14 +8,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gajae-code/gjc/internal/testenv"
 )
 
 // git's own listing names what a repository's configuration makes it run: also by files that others include.
 func TestFollowed(t *testing.T) {
-	git, err := exec.LookPath("git")
-	if err != nil {
-		t.Skip(err)
-	}
+	git := testenv.NeedsTool(t, "git")
 	root, home := t.TempDir(), t.TempDir()
 	put := func(path, text string) {
 		t.Helper()
