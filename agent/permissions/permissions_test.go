@@ -116,7 +116,7 @@ func TestStore_BadFiles(t *testing.T) {
 func TestKeeper_Concurrent(t *testing.T) {
 	dir, root := t.TempDir(), t.TempDir()
 	var wg sync.WaitGroup
-	for _, subject := range strings.Split("abcdefghijklmnop", "") {
+	for subject := range strings.SplitSeq("abcdefghijklmnop", "") {
 		wg.Go(func() {
 			if err := permissions.Open(dir).Keeper(root).Keep(t.Context(), grant(subject, true)); err != nil {
 				t.Error(err)

@@ -23,7 +23,7 @@ func TestIndex_FindsAll(t *testing.T) {
 				continue
 			}
 			patterns, _, _ := strings.Cut(line, ": ")
-			for _, pattern := range strings.Fields(patterns) {
+			for pattern := range strings.FieldsSeq(patterns) {
 				name := strings.ReplaceAll(strings.TrimPrefix(pattern, "!"), "*", "x")
 				names = append(names, name, "sub/"+strings.TrimSuffix(name, "/"), strings.ToUpper(name))
 			}

@@ -48,7 +48,7 @@ var secretPatterns = sync.OnceValues(func() (secret, exempt []pattern) {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
-		for _, text := range strings.Fields(line) {
+		for text := range strings.FieldsSeq(line) {
 			if name, ok := strings.CutPrefix(text, "!"); ok {
 				exempt = append(exempt, newPattern(name, ""))
 			} else {

@@ -85,14 +85,14 @@ func TestProfile_Rules(t *testing.T) {
 		"/u/w/keptnot": "rwu", "/u/w/dir/.env": "", "/u/w/dir/.env/a": "", "/u/own": "", "/u/own/a": "", "/u/own/kept": "", "/u/own/tree/a": "rwu", "/u/own/tree": "rw",
 		"/u/own/tree/.env": "", "/u/own/shown/a": "r", "/u/own/shown/key": "",
 	} {
-		got := ""
+		var got strings.Builder
 		for op, letter := range map[string]string{"file-read-data": "r", "file-write-data": "w", "file-write-unlink": "u"} {
 			if rules.allows(op, path) {
-				got += letter
+				got.WriteString(letter)
 			}
 		}
-		if !sameLetters(got, want) {
-			t.Errorf("%s: %q, want %q", path, got, want)
+		if !sameLetters(got.String(), want) {
+			t.Errorf("%s: %q, want %q", path, got.String(), want)
 		}
 	}
 }

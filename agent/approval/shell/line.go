@@ -3,6 +3,7 @@ package shell
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -81,10 +82,8 @@ func Read(line, dir string, paths *places.Paths) *Line {
 }
 
 func (r *reader) note(note string) {
-	for _, have := range r.line.Notes {
-		if have == note {
-			return
-		}
+	if slices.Contains(r.line.Notes, note) {
+		return
 	}
 	r.line.Notes = append(r.line.Notes, note)
 }

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -32,7 +33,7 @@ var readers = sync.OnceValue(func() map[string]readOptions {
 			continue
 		}
 		o := readOptions{operands: -1, long: make(map[string]bool)}
-		for _, field := range strings.Fields(rest) {
+		for field := range strings.FieldsSeq(rest) {
 			switch {
 			case strings.HasPrefix(field, "--"):
 				o.long[field] = true
@@ -151,10 +152,8 @@ func (r *reader) ownRepository() bool {
 				return false // a repository without a .git
 			}
 		}
-		for _, root := range r.paths.ResolvedRoots() {
-			if dir == root {
-				return true
-			}
+		if slices.Contains(r.paths.ResolvedRoots(), dir) {
+			return true
 		}
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil || dir == filepath.Dir(dir) {
 			return false

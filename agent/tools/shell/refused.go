@@ -29,10 +29,8 @@ func (r *bashRun) refusals(output string) []boundary.Refusal {
 	}
 	var found []boundary.Refusal
 	add := func(refusal boundary.Refusal) {
-		for _, f := range found {
-			if f == refusal {
-				return
-			}
+		if slices.Contains(found, refusal) {
+			return
 		}
 		if len(found) < maxRefusals {
 			found = append(found, refusal)
