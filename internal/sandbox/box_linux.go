@@ -172,6 +172,50 @@ func (b *Box) Accept() (net.Conn, error) {
 	return connOf(receive(b.forward, &a))
 }
 
+// Listen listens on a free port of 127.0.0.1 inside the box. The caller must close the listener.
+func (b *Box) Listen(ctx context.Context) (net.Listener, error) {
+	c, err := connect(ctx, b.socket)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	var a answer
+	if err = send(c, request{Listen: true}); err == nil {
+		_, err = receive(c, &a)
+	}
+	if err == nil && a.Error != "" {
+		err = errors.New(a.Error)
+	}
+	if !stop() && err == nil {
+		err = context.Cause(ctx)
+	}
+	var address net.Addr
+	if err == nil {
+		address, err = net.ResolveTCPAddr("tcp4", a.Address) // no name to resolve
+	}
+	if err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return &boxListener{c, address}, nil
+}
+
+// boxListener is a listener inside a box.
+type boxListener struct {
+	forward *net.UnixConn
+	address net.Addr
+}
+
+// Accept implements [net.Listener]. Only one goroutine may call it.
+func (l *boxListener) Accept() (net.Conn, error) {
+	var a answer
+	return connOf(receive(l.forward, &a))
+}
+
+func (l *boxListener) Addr() net.Addr { return l.address }
+
+func (l *boxListener) Close() error { return l.forward.Close() }
+
 // Dial connects to a TCP address inside the box.
 func (b *Box) Dial(ctx context.Context, address string) (net.Conn, error) {
 	c, err := connect(ctx, b.socket)

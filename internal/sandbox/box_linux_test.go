@@ -123,6 +123,100 @@ func TestBox_Proxy(t *testing.T) {
 	}
 }
 
+// Programs inside connect to a listener whose connections arrive outside, until it is closed.
+func TestBox_Listen(t *testing.T) {
+	testenv.NoLeaks(t)
+	python := testenv.NeedsTool(t, "python3")
+	box := open(t, boxes(t), new(sandbox.Policy))
+	l, err := box.Listen(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() {
+		c, err := l.Accept()
+		if err == nil {
+			_, err = io.WriteString(c, "from outside")
+			_ = c.Close()
+		}
+		served <- err
+	}()
+	connect := python + ` -c 'import socket; print(socket.create_connection(("127.0.0.1", ` + port + `)).recv(100).decode())'`
+	if out, err := inside(t, box, connect); err != nil || strings.TrimSpace(out) != "from outside" {
+		t.Errorf("%q, %v", out, err)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if c, err := l.Accept(); err == nil {
+		_ = c.Close()
+		t.Error("a closed listener accepts")
+	}
+	closed := strings.Replace(connect, "import socket; ", "import socket, time\nfor i in range(500):\n  try: socket.create_connection((\"127.0.0.1\", "+port+")).close(); time.sleep(0.01)\n  except ConnectionRefusedError: print(\"refused\"); exit()\n", 1)
+	if out, _ := inside(t, box, closed); !strings.Contains(out, "refused") {
+		t.Errorf("the port is still open: %s", out)
+	}
+}
+
+// A box tells of its programs and their ports, and of nothing else on the machine.
+func TestBox_Look(t *testing.T) {
+	testenv.NoLeaks(t)
+	python := testenv.NeedsTool(t, "python3")
+	temp := t.TempDir()
+	box := open(t, boxes(t), &sandbox.Policy{Temp: temp})
+	if box.Busy(t.Context()) {
+		t.Error("a new box is busy")
+	}
+	out, err := inside(t, box, "setsid "+python+` -c '
+import os, socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+s.listen()
+with open("/tmp/ready.new", "w") as f: f.write(f"{os.getpid()} {s.getsockname()[1]}")
+os.rename("/tmp/ready.new", "/tmp/ready")
+os.read(os.open("/tmp/end", os.O_RDONLY), 1)
+' >/dev/null 2>&1 & mkfifo /tmp/end; until [ -e /tmp/ready ]; do sleep 0.01; done; cat /tmp/ready`)
+	var pid, port int
+	if _, scanErr := fmt.Sscan(out, &pid, &port); err != nil || scanErr != nil {
+		t.Fatalf("%s: %v, %v", out, err, scanErr)
+	}
+	path, command, ok := box.Process(t.Context(), pid)
+	if !ok || !strings.Contains(command, "import os, socket") || !strings.Contains(path, "python") {
+		t.Errorf("process %d: %v, %q, %q", pid, ok, path, command)
+	}
+	for _, other := range []int{1, os.Getpid() + 1_000_000, 1 << 22} {
+		if _, command, ok := box.Process(t.Context(), other); ok {
+			t.Errorf("process %d: %q", other, command)
+		}
+	}
+	outside, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = outside.Close() }()
+	if !box.Listens(t.Context(), port) || box.Listens(t.Context(), outside.Addr().(*net.TCPAddr).Port) {
+		t.Error("the box does not tell its ports from those of the machine")
+	}
+	if !box.Busy(t.Context()) {
+		t.Error("a box with a program is not busy")
+	}
+	if out, err := inside(t, box, "echo > /tmp/end; while kill -0 "+fmt.Sprint(pid)+" 2>/dev/null; do sleep 0.01; done"); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	for begin := time.Now(); box.Busy(t.Context()); { // the shell, too
+		if time.Since(begin) > 10*time.Second {
+			t.Fatal("an empty box is busy")
+		}
+	}
+}
+
 // What is hidden cannot be read, what is kept cannot be changed or moved away, and what is shown can be read.
 func TestBox_Policy(t *testing.T) {
 	testenv.NoLeaks(t)

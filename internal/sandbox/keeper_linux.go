@@ -36,7 +36,7 @@ func keep() error {
 		return err
 	}
 	k := &keeper{listener: listener}
-	if k.proxy, err = new(net.ListenConfig).Listen(context.Background(), "tcp4", "127.0.0.1:0"); err != nil {
+	if k.proxy, err = listenLoopback(); err != nil {
 		k.proxy = nil
 	}
 	for {
@@ -63,7 +63,14 @@ func (k *keeper) serve(c *net.UnixConn) {
 	case req.Dial != "":
 		err = dial(c, req.Dial)
 	case req.Forward:
-		err = k.forward(c)
+		err = k.forwardProxy(c)
+	case req.Listen:
+		err = listenAndForward(c)
+	case req.Look != nil:
+		var a answer
+		if a, err = look(req.Look); err == nil {
+			err = send(c, a)
+		}
 	default:
 		err = errors.New("unknown request")
 	}
@@ -253,20 +260,39 @@ func pass(c *net.UnixConn, conn net.Conn, a answer) error {
 	return send(c, a, f)
 }
 
-// forward answers with each connection that a program makes to the proxy's address.
-func (k *keeper) forward(c *net.UnixConn) error {
+// forwardProxy answers with each connection that a program makes to the proxy's address.
+func (k *keeper) forwardProxy(c *net.UnixConn) error {
 	if k.proxy == nil {
 		return errors.New("the box has no loopback interface")
 	}
-	if err := send(c, answer{Address: k.proxy.Addr().String()}); err != nil {
+	return forward(c, k.proxy)
+}
+
+// listenAndForward answers with each connection that a program makes to a new address.
+func listenAndForward(c *net.UnixConn) error {
+	l, err := listenLoopback()
+	if err != nil {
+		return err
+	}
+	return forward(c, l)
+}
+
+func listenLoopback() (net.Listener, error) {
+	return new(net.ListenConfig).Listen(context.Background(), "tcp4", "127.0.0.1:0")
+}
+
+// forward answers with the address of a listener, and then with each of its connections. It closes the listener at the end of c.
+func forward(c *net.UnixConn, l net.Listener) error {
+	if err := send(c, answer{Address: l.Addr().String()}); err != nil {
+		_ = l.Close()
 		return err
 	}
 	go func() { // ends with the connection
 		_, _ = io.Copy(io.Discard, c)
-		_ = k.proxy.Close()
+		_ = l.Close()
 	}()
 	for {
-		conn, err := k.proxy.Accept()
+		conn, err := l.Accept()
 		if err != nil {
 			return err
 		}

@@ -35,8 +35,20 @@ func (*Box) Proxy() string { return "" }
 // Accept waits for a connection to the box's proxy.
 func (*Box) Accept() (net.Conn, error) { return nil, errSystem }
 
+// Listen listens inside the box.
+func (*Box) Listen(context.Context) (net.Listener, error) { return nil, errSystem }
+
 // Dial connects to an address inside the box.
 func (*Box) Dial(context.Context, string) (net.Conn, error) { return nil, errSystem }
+
+// Process returns the program and the command line of a process inside the box.
+func (*Box) Process(context.Context, int) (path, command string, ok bool) { return "", "", false }
+
+// Listens reports whether a program listens on a port inside the box.
+func (*Box) Listens(context.Context, int) bool { return false }
+
+// Busy reports whether programs run in the box.
+func (*Box) Busy(context.Context) bool { return false }
 
 // Done returns a channel that is closed when the box has ended.
 func (*Box) Done() <-chan struct{} { return nil }

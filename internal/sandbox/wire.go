@@ -21,6 +21,16 @@ type request struct {
 	Dial string `json:"dial,omitzero"`
 	// Forward asks for the connections to the box's proxy, one answer with a file for each. The first answer has the address.
 	Forward bool `json:"forward,omitzero"`
+	// Listen asks for the same of a new address.
+	Listen bool `json:"listen,omitzero"`
+	// Look asks about the box.
+	Look *lookRequest `json:"look,omitzero"`
+}
+
+// lookRequest asks about a process or a port; if it is zero, whether any program runs.
+type lookRequest struct {
+	Process int `json:"process,omitzero"`
+	Port    int `json:"port,omitzero"`
 }
 
 // runRequest describes a program.
@@ -46,6 +56,10 @@ type answer struct {
 	// Code and Signal say how the program ended; Signal is zero if it exited.
 	Code   int `json:"code,omitzero"`
 	Signal int `json:"signal,omitzero"`
+	// Found, Path and Text answer a lookRequest.
+	Found bool   `json:"found,omitzero"`
+	Path  string `json:"path,omitzero"`
+	Text  string `json:"text,omitzero"`
 }
 
 // maxMessage bounds a message: the kernel bounds arguments and environments to two megabytes, JSON may need six bytes for one.
