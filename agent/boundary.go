@@ -10,23 +10,51 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/boundary"
 )
 
-// enclose makes the call's commands run inside the boundary, with what earlier answers have added.
+// enclose makes the call's programs run inside the boundary, with what earlier answers have added.
 func (r *toolRun) enclose(ctx context.Context) {
 	s := r.turn.session
 	access := s.opts.Policy.Access(ctx, s.paths())
+	r.before = s.standing.baseline(ctx, s.opts.Terminal, access)
 	r.permit.Enclose(s.grants.Wider(access, r.commandKey()))
 }
 
-// commandKey identifies the call's command in the user's answers: its line, and the directory that it runs in.
+// standing is what the roots held at the end of the last call inside the boundary. Programs that it has left running can have made files
+// since then.
+type standing struct {
+	mu   sync.Mutex // guards last
+	last *boundary.Access
+}
+
+// baseline returns what the programs of a call cannot have made, of which now is the access.
+func (s *standing) baseline(ctx context.Context, terminal Terminal, now *boundary.Access) *boundary.Access {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if lingering, ok := terminal.(LingeringTerminal); s.last == nil || !ok || !lingering.Lingers(ctx) {
+		return now
+	}
+	return s.last
+}
+
+func (s *standing) set(a *boundary.Access) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = a
+}
+
+// commandKey identifies the call's command in the user's answers: its line, and the directory that it runs in; or the debugged program.
 func (r *toolRun) commandKey() approval.CommandKey {
 	for _, e := range r.plan.Effects {
 		if e.Action == approval.ActionCommand {
 			return approval.CommandKey{Line: e.Command, Dir: cmp.Or(e.Dir, r.turn.session.opts.Workspace.Cwd)}
+		}
+		if e.Action == approval.ActionDebug && e.Subject != "" {
+			return approval.CommandKey{Line: e.Subject, Dir: r.turn.session.opts.Workspace.Cwd}
 		}
 	}
 	return approval.CommandKey{}
@@ -82,11 +110,13 @@ func (r *toolRun) widen(ctx context.Context, refused []boundary.Refusal) (bool, 
 // that exist before a command are kept as they are; a new one cannot be prevented by its name. If the user does not want to keep them,
 // they get another name, under which no program looks for them. It returns a note for the model, or "".
 func (r *toolRun) settle(ctx context.Context) (note string, err error) {
-	s, before := r.turn.session, r.permit.Inside()
-	if before == nil {
+	s, inside := r.turn.session, r.permit.Inside()
+	if inside == nil {
 		return "", nil
 	}
 	now := s.opts.Policy.Access(context.WithoutCancel(ctx), s.paths()) // also of a command that has been stopped
+	s.standing.set(now)
+	before := r.before.With(inside.Wider)
 	made := now.Made(before)
 	if len(made) == 0 || s.grants.Keeps(r.commandKey()) {
 		return "", nil

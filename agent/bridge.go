@@ -67,6 +67,12 @@ type TempTerminal interface {
 	ExistingTempDir() string
 }
 
+// A LingeringTerminal is a [Terminal] whose commands can leave programs running inside the boundary.
+type LingeringTerminal interface {
+	// Lingers reports whether programs run there.
+	Lingers(ctx context.Context) bool
+}
+
 // StateEnd is the line after the variables in the files of [Command.StateDir].
 const StateEnd = ": end"
 

@@ -2,11 +2,13 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/internal/boundary"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
@@ -19,6 +21,9 @@ func TestApproval_Debugger(t *testing.T) {
 	bare := testTool("bare", true, []approval.Effect{{Action: approval.ActionDebug, Title: "bare"}}, ran("bare"))
 	outside := testTool("out", true, []approval.Effect{{Action: approval.ActionDebug, Path: "/bin/sh", Subject: "sh", Covers: "launches of sh", Title: "out"}}, ran("out"))
 	resume := testTool("resume", true, []approval.Effect{{Action: approval.ActionResume}}, ran("resume"))
+	step := func(name string, where approval.Where) agent.Tool {
+		return testTool(name, true, []approval.Effect{{Action: approval.ActionDebug, Subject: name, Covers: name, Title: name, Where: where}}, ran(name))
+	}
 	for _, tt := range []struct {
 		name    string
 		mode    approval.Mode
@@ -30,7 +35,15 @@ func TestApproval_Debugger(t *testing.T) {
 		{"asks as a command", approval.ModeDefault, agent.Tools{debug("a", "app")}, []agent.Decision{agent.RejectOnce}, []string{"launches of app"}, ""},
 		{"strict asks", approval.ModeStrict, agent.Tools{debug("a", "app")}, []agent.Decision{agent.AllowOnce}, []string{"launches of app"}, "a"},
 		{"auto does not", approval.ModeAuto, agent.Tools{debug("a", "app"), resume}, nil, nil, "a resume"},
-		{"auto asks outside of the roots", approval.ModeAuto, agent.Tools{outside}, []agent.Decision{agent.RejectOnce}, []string{"launches of sh"}, ""},
+		{"nor for a program outside of the roots", approval.ModeAuto, agent.Tools{outside}, nil, nil, "out"},
+		{"auto asks about a program outside the boundary", approval.ModeAuto, agent.Tools{step("in", approval.Inside), step("out", approval.Outside)}, []agent.Decision{agent.RejectOnce}, []string{"out"}, "in"},
+		{
+			"an answer about a program outside the boundary is remembered", approval.ModeAuto,
+			agent.Tools{step("out", approval.Outside), step("out", approval.Outside)},
+			[]agent.Decision{agent.AllowAlways},
+			[]string{"out"},
+			"out out",
+		},
 		{"outside of the roots it is one question", approval.ModeDefault, agent.Tools{outside}, []agent.Decision{agent.AllowOnce}, []string{"launches of sh"}, "out"},
 		{"plan refuses", approval.ModePlan, agent.Tools{debug("a", "app"), resume, outside}, nil, nil, ""},
 		{"to run on asks nowhere", approval.ModeStrict, agent.Tools{resume}, nil, nil, "resume"},
@@ -87,6 +100,48 @@ func TestApproval_Debugger(t *testing.T) {
 				}
 				if strings.Join(always, "|") != strings.Join(tt.always, "|") || strings.Join(did, " ") != tt.ran {
 					t.Errorf("asked about %q, ran %q\n%s", always, did, strings.Join(w.story(), "\n"))
+				}
+			})
+		})
+	}
+}
+
+// Where debuggers cannot run inside the boundary, auto mode asks, each time if there should be one.
+func TestApproval_DebuggerWithoutBoundary(t *testing.T) {
+	debug := testTool("a", true, []approval.Effect{{Action: approval.ActionDebug, Subject: "app", Covers: "launches of app", Title: "a"}}, ran("a"))
+	none := func() (string, error) { return "", errors.New("none") }
+	landlock := func() (string, error) { return "Landlock", nil }
+	for _, tt := range []struct {
+		name  string
+		use   boundary.Use
+		find  func() (string, error)
+		asked int
+		ran   string
+	}{
+		{"no boundary", boundary.Auto, none, 2, "a a"},
+		{"no boxes", boundary.Auto, landlock, 2, "a a"},
+		{"off", boundary.Off, none, 1, "a a"},
+		{"required, no boxes", boundary.Require, landlock, 0, ""},
+		{"required, none", boundary.Require, none, 0, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			run(t, func(o *agent.Options) {
+				o.Mode, o.Tools, o.Policy.Boundary = approval.ModeAuto, agent.Tools{debug}, boundary.Settings{Use: tt.use, Find: tt.find}
+			}, func(w *world) {
+				w.answer = func(context.Context, agent.Question) (agent.Decision, error) { return agent.AllowAlways, nil }
+				for _, id := range []string{"1", "2"} {
+					w.script.Add(providertest.Step{providertest.Call(id, "a", `{}`)})
+				}
+				w.script.Add(providertest.Step{providertest.Text("ok")})
+				w.prompt("go")
+				var did []string
+				for _, line := range w.story() {
+					if _, what, ok := strings.Cut(line, ": ran "); ok {
+						did = append(did, what)
+					}
+				}
+				if len(w.asked) != tt.asked || strings.Join(did, " ") != tt.ran {
+					t.Errorf("asked %d times, ran %q\n%s", len(w.asked), did, strings.Join(w.story(), "\n"))
 				}
 			})
 		})

@@ -199,9 +199,10 @@ type Session struct {
 	// background counts the goroutines that run alongside the turns. They end with ctx.
 	background sync.WaitGroup
 
-	asking chan struct{}    // holds a token while a question to the user is open: one at a time
-	grants *approval.Grants // shared with child sessions, like asking
-	child  bool             // whether this is a child session
+	asking   chan struct{}    // holds a token while a question to the user is open: one at a time
+	grants   *approval.Grants // shared with child sessions, like asking and standing
+	standing *standing
+	child    bool // whether this is a child session
 	lineage
 
 	programs seenPrograms
@@ -273,7 +274,7 @@ func New(opts Options) *Session {
 		opts.learn()
 	}
 	s := &Session{
-		opts: opts, box: newMailbox(), done: make(chan struct{}), asking: make(chan struct{}, 1), grants: &approval.Grants{Keeper: opts.Policy.Keeper}, hooked: new(hookState),
+		opts: opts, box: newMailbox(), done: make(chan struct{}), asking: make(chan struct{}, 1), grants: &approval.Grants{Keeper: opts.Policy.Keeper}, standing: new(standing), hooked: new(hookState),
 	}
 	st := &state{
 		session: s,

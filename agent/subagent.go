@@ -144,7 +144,7 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) { 
 			opts.Mode = approval.ModePlan
 		}
 		kept.session = New(opts)
-		kept.session.asking, kept.session.grants, kept.session.child = s.asking, s.grants, true
+		kept.session.asking, kept.session.grants, kept.session.standing, kept.session.child = s.asking, s.grants, s.standing, true
 		kept.session.lineage = lineage{
 			tree: s.tree, parent: t.Turn, depth: s.depth + 1, helper: helper, record: kept, readOnly: readOnly, slot: slot,
 		}

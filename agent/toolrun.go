@@ -12,6 +12,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/contextwindow"
+	"github.com/gajae-code/gjc/internal/boundary"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
@@ -40,7 +41,7 @@ func (t *RunningTurn) runTools(ctx context.Context, calls []providers.ToolCall) 
 	slots := make(chan struct{}, maxParallel)
 	var announced <-chan struct{}
 	for _, c := range calls {
-		run := &toolRun{turn: t, call: c, tool: find(t.tools, c.Name), before: announced, announced: make(chan struct{})}
+		run := &toolRun{turn: t, call: c, tool: find(t.tools, c.Name), earlier: announced, announced: make(chan struct{})}
 		announced = run.announced
 		exclusive := t.exclusive(c.Name)
 		if exclusive {
@@ -97,13 +98,15 @@ type toolRun struct {
 	byUser bool
 	// plan is non-nil once the call is announced.
 	plan *CallPlan
-	// before is closed when the previous call has been announced, announced when this one has. Both are nil for a call
+	// earlier is closed when the previous call has been announced, announced when this one has. Both are nil for a call
 	// that runs alone.
-	before    <-chan struct{}
+	earlier   <-chan struct{}
 	announced chan struct{}
 
 	// permit holds the decisions so far.
 	permit approval.Permit
+	// before is what the roots held before the call's programs could change it; nil if none runs inside the boundary.
+	before *boundary.Access
 	// known are the effects that were decided on before the plan was completed.
 	known []knownEffect
 
@@ -262,8 +265,8 @@ func (r *toolRun) announce(plan *CallPlan) {
 	r.shown = r.showing(plan.Content)
 	title := r.title(plan.Title)
 	r.details = details{Title: title, Kind: kind, Start: r.shown, StartLocations: plan.Locations}
-	if r.before != nil {
-		<-r.before // every call is announced, even if it only fails
+	if r.earlier != nil {
+		<-r.earlier // every call is announced, even if it only fails
 	}
 	r.turn.emit(ToolStarted{
 		CallID: r.call.ID, Name: r.call.Name, Title: title, Kind: kind, Input: shownInput(r.call.Input),

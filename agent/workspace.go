@@ -158,7 +158,7 @@ func (t *temporary) dir() string {
 // place returns where the files of a clean path are: those in /tmp are in the session's directory, except those that only the machine's /tmp
 // has, such as one that the user names. They lie outside the workspace.
 func (t *temporary) place(path string) string {
-	if t == nil || !places.Within(sharedTemp, path) || t.roots[0].Contains(path) || t.roots[1].Contains(path) || !t.boundary.PrivateTemp() {
+	if t == nil || !places.Within(sharedTemp, path) || t.roots[0].Contains(path) || t.roots[1].Contains(path) || !t.boundary.Boxes() {
 		return path
 	}
 	for _, shared := range t.boundary.Write {
@@ -186,7 +186,7 @@ func (t *temporary) place(path string) string {
 // shown returns the path in /tmp by which the session's commands find a path; ok is false for a path elsewhere.
 func (t *temporary) shown(path string) (in string, ok bool) {
 	dir := t.dir()
-	if dir == "" || !places.Within(dir, path) || !t.boundary.PrivateTemp() {
+	if dir == "" || !places.Within(dir, path) || !t.boundary.Boxes() {
 		return "", false
 	}
 	rel, err := filepath.Rel(dir, path)

@@ -167,7 +167,7 @@ func echoTool() agent.Tool {
 
 // fakeBoundary is a boundary in which commands are said to run. The tools of these tests run none.
 func fakeBoundary() boundary.Settings {
-	return boundary.Settings{Use: boundary.Auto, Find: func() (string, error) { return "fake", nil }}
+	return boundary.Settings{Use: boundary.Auto, Find: func() (string, error) { return "bubblewrap", nil }}
 }
 
 // run runs fn in a synctest bubble with a session whose model follows steps.

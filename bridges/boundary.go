@@ -57,6 +57,7 @@ type start struct {
 // enclosed is a program inside the boundary.
 type enclosed struct {
 	boundary *boundary
+	box      *sandbox.Box // nil for a program that restricts itself
 	hosts    []string
 	// seen is the number of hosts that had been refused when the program began.
 	seen  int
@@ -114,7 +115,7 @@ func (b *boundary) enclose(ctx context.Context, s *start) error {
 	if box.Kind != sandbox.Bubblewrap {
 		return b.confine(box, p, s, access)
 	}
-	opened, err := b.open(ctx, box, p, access.Wider)
+	opened, err := b.boxFor(ctx, box, p, access.Wider)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoBoundary, err)
 	}
@@ -123,6 +124,7 @@ func (b *boundary) enclose(ctx context.Context, s *start) error {
 		s.env = append(s.env, proxyEnv(address)...)
 	}
 	s.inside = b.begin(access.Hosts)
+	s.inside.box = opened
 	return nil
 }
 
@@ -223,10 +225,10 @@ func proxyEnv(address string) []string {
 	return append(env, "NODE_USE_ENV_PROXY=1", "npm_config_update_notifier=false", "PIP_DISABLE_PIP_VERSION_CHECK=1")
 }
 
-// open returns the box for a policy, which exceeds that of the session's other programs by the paths in wider. What a box keeps and
+// boxFor returns the box for a policy, which exceeds that of the session's other programs by the paths in wider. What a box keeps and
 // hides may change while it runs, so programs with and without a new file to keep share one. A box that has ended, or that cannot
 // protect its files any longer, is replaced.
-func (b *boundary) open(ctx context.Context, s *sandbox.Sandbox, p *sandbox.Policy, wider []string) (*sandbox.Box, error) {
+func (b *boundary) boxFor(ctx context.Context, s *sandbox.Sandbox, p *sandbox.Policy, wider []string) (*sandbox.Box, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	key, err := jsonx.Marshal([]any{p.Write, p.Show, p.Network, wider})
@@ -273,6 +275,18 @@ func (b *boundary) tempDir() (string, error) {
 		}
 	}
 	return b.temp, nil
+}
+
+// open returns the boxes.
+func (b *boundary) open() []*sandbox.Box {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Collect(maps.Values(b.boxes))
+}
+
+// lingers reports whether programs run in a box.
+func (b *boundary) lingers(ctx context.Context) bool {
+	return b != nil && slices.ContainsFunc(b.open(), func(box *sandbox.Box) bool { return box.Busy(ctx) })
 }
 
 // existingTempDir is like tempDir, but creates nothing.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gajae-code/gjc/acp"
@@ -113,6 +114,9 @@ func (c *clientTerminal) TempDir() (string, error) { return c.boundary.tempDir()
 // ExistingTempDir implements [agent.TempTerminal].
 func (c *clientTerminal) ExistingTempDir() string { return c.boundary.existingTempDir() }
 
+// Lingers implements [agent.LingeringTerminal].
+func (c *clientTerminal) Lingers(ctx context.Context) bool { return c.boundary.lingers(ctx) }
+
 func (c *clientTerminal) execution(id acp.TerminalID, mark string) *clientExecution {
 	return &clientExecution{client: c.client, session: c.session, id: id, mark: mark, children: c.children}
 }
@@ -125,6 +129,8 @@ type clientExecution struct {
 	mark     string // empty for none
 	children *proc.Group
 	inside   *enclosed // nil outside
+	// ended says that the command has ended, and killed that it was told to.
+	ended, killed atomic.Bool
 
 	release    sync.Once
 	releaseErr error
@@ -144,6 +150,7 @@ func (e *clientExecution) Wait(ctx context.Context) (agent.ExitStatus, error) {
 		}
 		return agent.ExitStatus{}, fmt.Errorf("waiting for the editor's terminal: %w", err)
 	}
+	e.ended.Store(true)
 	return exitStatus(resp.ExitCode, resp.Signal), nil
 }
 
@@ -180,6 +187,7 @@ func (e *clientExecution) cleanup() bounded {
 
 // Kill implements [agent.Execution]. It also ends the processes that the command started on this machine.
 func (e *clientExecution) Kill(ctx context.Context) error {
+	e.killed.Store(true)
 	if e.mark != "" {
 		defer proc.End(e.mark, killGrace)
 	}
@@ -190,11 +198,12 @@ func (e *clientExecution) Kill(ctx context.Context) error {
 	return nil
 }
 
-// Release implements [agent.Execution]. It ends the command's remaining processes on this machine without waiting for them.
+// Release implements [agent.Execution]. It ends the remaining processes on this machine of a command that has not ended by itself, without
+// waiting for them. A command that has may have left a server for later ones.
 func (e *clientExecution) Release(ctx context.Context) error {
 	e.release.Do(func() {
 		defer e.inside.end()
-		if e.mark != "" {
+		if e.mark != "" && (!e.ended.Load() || e.killed.Load()) {
 			defer e.children.Sweep(e.mark)
 		}
 		_, err := acp.MethodTerminalRelease.Call(context.WithoutCancel(ctx), e.cleanup(), &acp.ReleaseTerminalRequest{SessionID: e.session, TerminalID: e.id})

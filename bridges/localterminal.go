@@ -75,6 +75,9 @@ func (l *LocalTerminal) TempDir() (string, error) { return l.boundary.tempDir() 
 // ExistingTempDir implements [agent.TempTerminal].
 func (l *LocalTerminal) ExistingTempDir() string { return l.boundary.existingTempDir() }
 
+// Lingers implements [agent.LingeringTerminal].
+func (l *LocalTerminal) Lingers(ctx context.Context) bool { return l.boundary.lingers(ctx) }
+
 // partOf returns the mark of one process of a session.
 func partOf(mark string) string {
 	if mark == "" {

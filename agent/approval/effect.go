@@ -29,6 +29,8 @@ type Effect struct {
 	// subject alone; without one it is good for this once. Covers says in words what that is. With [ActionMCP], Subject stands
 	// for what the tool is said to be, and a yes ends when that is another.
 	Subject, Covers string
+	// Where says where the program of a debug step runs.
+	Where Where
 	// Title describes the effect in a question; if empty, the call's title.
 	Title string
 }
@@ -50,6 +52,18 @@ const (
 	ActionDebug
 	// ActionResume lets a program run on that was allowed to run.
 	ActionResume
+)
+
+// Where says where a program runs that a call starts or does something with.
+type Where int
+
+// The places. The zero value is for a program that the call starts: inside the boundary, if the user has not seen the call.
+const (
+	Started Where = iota
+	// Inside is for a program that runs inside the boundary already.
+	Inside
+	// Outside is for a program of the machine that gjc has not started, or that runs outside because the user allowed that.
+	Outside
 )
 
 // Each returns the effect's parts: itself for each of its paths.

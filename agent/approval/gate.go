@@ -132,9 +132,13 @@ func (p *Policy) Once(e *Effect) bool {
 // is remembered.
 func (q *Inquiry) Answered(always bool) (inside bool) {
 	p := q.gate.Policy
-	if len(q.parts) == 0 || !always && p.Boundary.Use != boundary.Require {
+	if len(q.parts) == 0 {
 		return false
 	}
-	_, inside = p.unattended(Allow, &q.parts[0].effect, new(Facts), byAnswer)
+	e := &q.parts[0].effect
+	if !always && p.Boundary.Use != boundary.Require {
+		return e.Where == Inside
+	}
+	_, inside = p.unattended(Allow, e, new(Facts), byAnswer)
 	return inside
 }

@@ -54,21 +54,33 @@ const (
 )
 
 // unattended returns the verdict on an effect that v allows without a question, and whether it happens inside the boundary: a
-// command that the user has not seen runs inside. Without a boundary, one that is not known to only read needs a rule, or, if the user
-// wants no boundary, an earlier answer.
+// program that the user has not seen runs inside. Without a boundary, and for a program that is outside already, what is not known to only
+// read needs a rule, or, if the user wants no boundary or has allowed that program, an earlier answer.
 func (p *Policy) unattended(v Verdict, e *Effect, f *Facts, by allower) (Verdict, bool) {
+	started := e.Where == Started
 	switch {
-	case e.Action != ActionCommand || v != Allow:
-		return v, false
-	case p.Boundary.Holds():
+	case v == Allow && e.Where == Inside:
 		return Allow, true
-	case p.Boundary.Use == boundary.Require:
+	case e.Action != ActionCommand && e.Action != ActionDebug || v != Allow:
+		return v, false
+	case started && p.encloses(e):
+		return Allow, true
+	case started && p.Boundary.Use == boundary.Require:
 		return Deny, false
-	case f.onlyReads || by == byRule || by == byAnswer && p.Boundary.Use != boundary.Auto:
+	case f.onlyReads || by == byRule || by == byAnswer && (p.Boundary.Use != boundary.Auto || !started):
 		return Allow, false
 	default:
 		return Ask, false
 	}
+}
+
+// encloses reports whether a program that an effect starts can run inside the boundary. Debuggers and their programs talk to each other
+// over the network, for which they need one of their own.
+func (p *Policy) encloses(e *Effect) bool {
+	if e.Action == ActionDebug {
+		return p.Boundary.Boxes()
+	}
+	return p.Boundary.Holds()
 }
 
 // Judge decides on one effect under a mode (the table is in docs/security.md). The reason is for the model and set with deny
@@ -85,6 +97,9 @@ func (p *Policy) Judge(mode Mode, e *Effect, f *Facts) (v Verdict, reason string
 			return Deny, fmt.Sprintf("bash.sandbox of the configuration requires a sandbox, and there is none: %v", err)
 		}
 	}
+	if e.Action == ActionDebug && e.Where == Started && p.Boundary.Use == boundary.Require && !p.Boundary.Boxes() {
+		return Deny, "bash.sandbox of the configuration requires a sandbox, and debuggers need bubblewrap for one: ask the user to install it"
+	}
 	v = p.judgeMode(mode, e, f)
 	switch f.Rule {
 	case Ask:
@@ -98,8 +113,8 @@ func (p *Policy) Judge(mode Mode, e *Effect, f *Facts) (v Verdict, reason string
 
 // judgeMode returns the verdict of a mode on an effect to which no rule applies.
 func (p *Policy) judgeMode(mode Mode, e *Effect, f *Facts) Verdict {
-	if mode == ModeAuto && e.Action == ActionCommand && p.Boundary.Holds() && p.Broken == nil {
-		return Allow // what the command touches, the boundary decides
+	if mode == ModeAuto && (e.Action == ActionCommand || e.Action == ActionDebug && e.Where == Started) && p.encloses(e) && p.Broken == nil {
+		return Allow // what the program touches, the boundary decides
 	}
 	if f.outside || len(f.Special) > 0 {
 		return Ask

@@ -55,8 +55,9 @@ func (b *Settings) Holds() bool {
 	return (b.Use == Auto || b.Use == Require) && b.Lacks() == nil
 }
 
-// PrivateTemp reports whether commands inside have the session's own directory for temporary files as /tmp.
-func (b *Settings) PrivateTemp() bool {
+// Boxes reports whether the programs of a session that run inside share what only they have: a network, and the session's own directory
+// for temporary files as /tmp.
+func (b *Settings) Boxes() bool {
 	if b.Use != Auto && b.Use != Require || b.Find == nil {
 		return false
 	}

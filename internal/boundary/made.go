@@ -9,6 +9,13 @@ import (
 	"github.com/gajae-code/gjc/internal/places"
 )
 
+// With returns a copy of an access with other paths by which it exceeds that of the session's other commands.
+func (a *Access) With(wider []string) *Access {
+	b := *a
+	b.Wider = wider
+	return &b
+}
+
 // Made returns what is protected in a and was not in before: what a command has made and programs run. A repository as git makes it is
 // not among that. A protected file whose directory was renamed, and that was made again, is; so is a link that leads elsewhere.
 func (a *Access) Made(before *Access) []string {

@@ -237,7 +237,7 @@ func aboutAttach(c *debugCall) string {
 	case c.in.Listen:
 		return "the next connection to port " + strconv.Itoa(c.in.Port)
 	case c.in.Port != 0:
-		return address(c.in)
+		return addressOf(c.in)
 	default:
 		return "a program"
 	}

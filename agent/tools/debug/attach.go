@@ -10,13 +10,14 @@ import (
 	"strconv"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/dap"
 	dapconfig "github.com/gajae-code/gjc/dap/config"
 )
 
-// address returns the address to attach to.
-func address(in *debugInput) string {
+// addressOf returns the address to attach to.
+func addressOf(in *debugInput) string {
 	host := cmp.Or(in.Host, "127.0.0.1")
 	return net.JoinHostPort(host, strconv.Itoa(in.Port))
 }
@@ -40,12 +41,18 @@ func (c launcher) planAttach(ctx context.Context, dir string, extra map[string]a
 		}
 		a.Program = st.program
 	}
+	executable := ""
 	if in.PID != 0 {
-		if err := attachable(in.PID); err != nil { // before the user is asked about an adapter for it
-			return nil, err
+		var inside bool
+		if executable, _, inside = c.insideProcess(ctx, in.PID); !inside {
+			if err := attachable(in.PID); err != nil { // before the user is asked about an adapter for it
+				return nil, err
+			}
 		}
 	}
-	spec, err := c.adapter(ctx, dap.Wanted{Adapter: in.Adapter, Program: st.program, Dir: dir, Attach: true, Remote: in.Port != 0, PID: in.PID})
+	spec, err := c.adapter(ctx, dap.Wanted{
+		Adapter: in.Adapter, Program: st.program, Dir: dir, Attach: true, Remote: in.Port != 0, PID: in.PID, Executable: executable,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -57,8 +64,43 @@ func (c launcher) planAttach(ctx context.Context, dir string, extra map[string]a
 	return st, nil
 }
 
+// insideProcess returns the program and the command line of a process that commands in the sandbox know by an ID.
+func (c launcher) insideProcess(ctx context.Context, pid int) (path, command string, ok bool) {
+	if box := c.debugger.Sandbox(); box != nil {
+		return box.Process(ctx, pid)
+	}
+	return "", "", false
+}
+
+// locate determines where the program is that a start connects to. What commands in the sandbox have started is meant before what has the
+// same number outside: the model sees the numbers inside.
+func (c launcher) locate(ctx context.Context, st *debugStart) {
+	address, isAdapter := st.start.Address, true
+	if address == "" && c.in.Port != 0 && !c.in.Listen {
+		address, isAdapter = addressOf(c.in), false
+	}
+	switch {
+	case st.where != approval.Started: // see processes
+	case address == "" && st.start.Request != "attach":
+	case address == "" && c.in.Listen:
+	case c.insideAddress(ctx, address):
+		st.where = approval.Inside
+	case isAdapter || st.start.Request == "attach":
+		st.where = approval.Outside
+	}
+}
+
+// insideAddress reports whether a program in the sandbox listens at an address.
+func (c launcher) insideAddress(ctx context.Context, address string) bool {
+	host, port, err := net.SplitHostPort(address)
+	number, numberErr := strconv.Atoi(port)
+	ip := net.ParseIP(host)
+	box := c.debugger.Sandbox()
+	return err == nil && numberErr == nil && box != nil && (host == "localhost" || ip.IsLoopback()) && box.Listens(ctx, number)
+}
+
 // processes checks the processes to which a start would attach. The call, a configuration or the arguments may name one.
-func (st *debugStart) processes() error {
+func (c launcher) processes(ctx context.Context, st *debugStart) error {
 	if st.start.Request != "attach" {
 		return nil
 	}
@@ -70,11 +112,16 @@ func (st *debugStart) processes() error {
 		if err != nil || pid <= 0 {
 			continue
 		}
-		if err := attachable(pid); err != nil {
-			return err
+		_, line, inside := c.insideProcess(ctx, pid)
+		if st.where = approval.Inside; !inside {
+			st.where = approval.Outside
+			if err := attachable(pid); err != nil {
+				return err
+			}
+			st.identity += " " + processIdentity(pid)
+			line = processCommand(pid)
 		}
-		st.identity += " " + processIdentity(pid)
-		if line := processCommand(pid); line != "" {
+		if line != "" {
 			st.shown = append(st.shown, fmt.Sprintf("Process %d: %s", pid, toolkit.CutLine(line, toolkit.MaxColumns)))
 		}
 	}

@@ -165,7 +165,7 @@ func planDebug(_ context.Context, call *agent.Call, in *debugInput) (*agent.Call
 		plan.Effects = append(plan.Effects, e.effect)
 		plan.Content = append(plan.Content, agent.TextContent{Text: e.shown})
 	case c.action.resumes:
-		plan.Effects = append(plan.Effects, approval.Effect{Action: approval.ActionResume, Title: plan.Title})
+		plan.Effects = append(plan.Effects, approval.Effect{Action: approval.ActionResume, Title: plan.Title, Where: c.where()})
 	}
 	return plan, nil
 }

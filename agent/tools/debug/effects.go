@@ -133,7 +133,7 @@ func (c *debugCall) again() sideEffect {
 		program = ""
 	}
 	name := text.VisibleLine(toolkit.Display(&c.call.Workspace, st.Program))
-	e := approval.Effect{Action: approval.ActionDebug, Path: program, Subject: st.Subject, Covers: st.Covers, Title: "Restart " + name}
+	e := approval.Effect{Action: approval.ActionDebug, Path: program, Subject: st.Subject, Covers: st.Covers, Title: "Restart " + name, Where: c.where()}
 	return sideEffect{e, "Start " + name + " again, as it is now."}
 }
 
@@ -158,7 +158,19 @@ func (c *debugCall) sideEffect(title, shown, covers, subject string) sideEffect 
 	} else {
 		subject = fmt.Sprintf("%s %s", c.in.Action, subject)
 	}
-	return sideEffect{approval.Effect{Action: approval.ActionDebug, Subject: subject, Covers: covers, Title: title}, text.Visible(shown)}
+	return sideEffect{approval.Effect{Action: approval.ActionDebug, Subject: subject, Covers: covers, Title: title, Where: c.where()}, text.Visible(shown)}
+}
+
+// where says where the session's program runs.
+func (c *debugCall) where() approval.Where {
+	switch {
+	case c.session == nil:
+		return approval.Started // a condition for the next session
+	case c.session.Started().Inside:
+		return approval.Inside
+	default:
+		return approval.Outside
+	}
 }
 
 // programName returns the program of the session, for people.

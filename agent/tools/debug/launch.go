@@ -35,6 +35,8 @@ type debugStart struct {
 	shown []string
 	// dir is the directory of the program, if it differs from the adapter's.
 	dir string
+	// where says where the program to attach to is.
+	where approval.Where
 	// identity distinguishes the processes to attach to from later ones with the same ids.
 	identity string
 	// secrets are values that must not be shown.
@@ -74,9 +76,10 @@ func (c launcher) planStart(ctx context.Context, plan *agent.CallPlan, prep *deb
 	if err != nil {
 		return err
 	}
-	if err := st.processes(); err != nil {
+	if err := c.processes(ctx, st); err != nil {
 		return err
 	}
+	c.locate(ctx, st)
 	st.start.Roots = append([]string{c.call.Workspace.Cwd}, c.call.Workspace.Additional...)
 	st.look()
 	prep.start = st
@@ -143,7 +146,7 @@ func (c launcher) planLaunch(ctx context.Context, dir string, extra map[string]a
 			return nil, fmt.Errorf("%w for debug: %q is not a valid environment variable", agent.ErrBadInput, name)
 		}
 	}
-	l := dapconfig.Launch{Args: in.Args, Dir: dir, Mode: in.Mode, Env: in.Env, Terminal: in.Terminal, TempDir: os.TempDir(), Extra: extra}
+	l := dapconfig.Launch{Args: in.Args, Dir: dir, Mode: in.Mode, Env: in.Env, Terminal: in.Terminal, TempDir: c.tempDir(), Extra: extra}
 	st := &debugStart{mode: in.Mode}
 	isDir := false
 	if in.Program != "" {
@@ -183,6 +186,14 @@ func (c launcher) planLaunch(ctx context.Context, dir string, extra map[string]a
 	st.start, st.notes = prepared.Start, prepared.Notes
 	st.plain = len(in.Env) == 0 && len(extra) == 0 && l.Core == "" && st.program != ""
 	return st, nil
+}
+
+// tempDir returns the directory for what an adapter builds: inside the boundary, it has the session's own in the place of /tmp.
+func (c launcher) tempDir() string {
+	if dir := c.call.Workspace.Resolve(os.TempDir()); dir != "" {
+		return dir
+	}
+	return os.TempDir()
 }
 
 // launchable checks a program that is to be launched.
@@ -301,7 +312,7 @@ func (c launcher) planConfiguration(ctx context.Context, extra map[string]any) (
 
 // startEffects returns the effects that the user is asked about.
 func (c launcher) startEffects(st *debugStart, dir, title string) ([]approval.Effect, error) {
-	e := approval.Effect{Action: approval.ActionDebug, Path: st.program, Title: title, Covers: "this exact " + st.start.Request}
+	e := approval.Effect{Action: approval.ActionDebug, Path: st.program, Title: title, Covers: "this exact " + st.start.Request, Where: st.where}
 	real := c.call.FS.RealPath(st.program)
 	if st.plain && c.call.Workspace.Contains(st.program) && real != "" {
 		a := st.start.Adapter
@@ -393,6 +404,7 @@ func (c launcher) start(ctx context.Context, st *debugStart) (*agent.Result, err
 	if st == nil {
 		return nil, errors.New("internal error: the launch was not planned")
 	}
+	st.start.Inside = approval.PermitOf(ctx).Inside() != nil
 	s, err := c.debugger.Start(ctx, &st.start)
 	if err != nil {
 		return nil, err
