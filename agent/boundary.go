@@ -24,8 +24,8 @@ func (r *toolRun) enclose(ctx context.Context) {
 	r.permit.Enclose(s.grants.Wider(access, r.commandKey()))
 }
 
-// standing is what the roots held at the end of the last call inside the boundary. Programs that it has left running can have made files
-// since then.
+// standing holds the state of the roots at the end of the last call inside the boundary. Programs that it has left running can have made
+// files since then.
 type standing struct {
 	mu   sync.Mutex // guards last
 	last *boundary.Access
@@ -35,7 +35,7 @@ type standing struct {
 func (s *standing) baseline(ctx context.Context, terminal Terminal, now *boundary.Access) *boundary.Access {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if lingering, ok := terminal.(LingeringTerminal); s.last == nil || !ok || !lingering.Lingers(ctx) {
+	if t, ok := terminal.(TempTerminal); s.last == nil || !ok || !t.Lingers(ctx) {
 		return now
 	}
 	return s.last

@@ -65,11 +65,7 @@ type TempTerminal interface {
 	TempDir() (string, error)
 	// ExistingTempDir returns the directory if TempDir or a command has created it, or "".
 	ExistingTempDir() string
-}
-
-// A LingeringTerminal is a [Terminal] whose commands can leave programs running inside the boundary.
-type LingeringTerminal interface {
-	// Lingers reports whether programs run there.
+	// Lingers reports whether programs that commands have started still run inside the boundary.
 	Lingers(ctx context.Context) bool
 }
 

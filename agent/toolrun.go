@@ -105,7 +105,7 @@ type toolRun struct {
 
 	// permit holds the decisions so far.
 	permit approval.Permit
-	// before is what the roots held before the call's programs could change it; nil if none runs inside the boundary.
+	// before holds the state of the roots before the call's programs could change them; nil if none runs inside the boundary.
 	before *boundary.Access
 	// known are the effects that were decided on before the plan was completed.
 	known []knownEffect

@@ -101,6 +101,8 @@ type Set struct {
 	Programs agent.Programs
 	Approver agent.Approver
 	Elicitor agent.Elicitor
+	// Sandbox is the inside of the boundary.
+	Sandbox Sandbox
 	// Child returns the bridges of a child session that has an ID of its own in the client. It shares the boundary.
 	Child func(acp.SessionID) Set
 	// Close ends the programs inside the boundary. It must be called once, after the last call of the session and its children.
@@ -124,6 +126,7 @@ func newSet(o *Options, inside *boundary) Set {
 			child.SessionID = id
 			return newSet(&child, inside)
 		},
+		Sandbox:  Sandbox{inside},
 		Close:    inside.close,
 		Approver: &clientApprover{client: o.Client, session: o.SessionID},
 	}

@@ -114,7 +114,7 @@ func (c *clientTerminal) TempDir() (string, error) { return c.boundary.tempDir()
 // ExistingTempDir implements [agent.TempTerminal].
 func (c *clientTerminal) ExistingTempDir() string { return c.boundary.existingTempDir() }
 
-// Lingers implements [agent.LingeringTerminal].
+// Lingers implements [agent.TempTerminal].
 func (c *clientTerminal) Lingers(ctx context.Context) bool { return c.boundary.lingers(ctx) }
 
 func (c *clientTerminal) execution(id acp.TerminalID, mark string) *clientExecution {
@@ -129,7 +129,7 @@ type clientExecution struct {
 	mark     string // empty for none
 	children *proc.Group
 	inside   *enclosed // nil outside
-	// ended says that the command has ended, and killed that it was told to.
+	// ended says that the command has ended, and killed that gjc has ended it.
 	ended, killed atomic.Bool
 
 	release    sync.Once

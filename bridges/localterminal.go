@@ -75,7 +75,7 @@ func (l *LocalTerminal) TempDir() (string, error) { return l.boundary.tempDir() 
 // ExistingTempDir implements [agent.TempTerminal].
 func (l *LocalTerminal) ExistingTempDir() string { return l.boundary.existingTempDir() }
 
-// Lingers implements [agent.LingeringTerminal].
+// Lingers implements [agent.TempTerminal].
 func (l *LocalTerminal) Lingers(ctx context.Context) bool { return l.boundary.lingers(ctx) }
 
 // partOf returns the mark of one process of a session.

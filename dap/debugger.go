@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/gajae-code/gjc/internal/permit"
 	"github.com/gajae-code/gjc/internal/proc"
 )
 
@@ -23,6 +25,8 @@ type Options struct {
 	// RunInTerminal runs a program in a terminal that the user can see, for adapters that ask for it. If nil, these requests
 	// are refused.
 	RunInTerminal func(ctx context.Context, req *TerminalRequest) (Terminal, error)
+	// Sandbox encloses adapters and their programs. Optional.
+	Sandbox Sandbox
 	// Notice receives messages for the user, such as that an idle session was ended. It must not block.
 	Notice func(text string)
 	// Idle is the time after which an unused session is ended. If zero, 10 minutes.
@@ -44,6 +48,27 @@ type TerminalRequest struct {
 	Env, Unset []string
 	// Output receives the program's output if [Terminal.Output] does not return it. It must not block.
 	Output func([]byte)
+}
+
+// Sandbox starts adapters inside a boundary.
+type Sandbox interface {
+	// Enclose returns where the programs of the call with the permit of ctx run; nil if among the other processes of the machine.
+	Enclose(ctx context.Context) (Enclosure, error)
+	// Process returns the program and the command line of a process that programs inside know by this ID; ok is false for none.
+	Process(ctx context.Context, pid int) (path, command string, ok bool)
+	// Listens reports whether a program inside listens on a port of 127.0.0.1.
+	Listens(ctx context.Context, port int) bool
+}
+
+// Enclosure is a place with processes, a network and temporary files of its own.
+type Enclosure interface {
+	// Start starts a program there. Its working directory and the files below TempDir are the same there and here.
+	Start(ctx context.Context, children *proc.Group, o *proc.Options) (*proc.Process, error)
+	// Dial connects to a TCP address there, and Listen listens on a free port of 127.0.0.1 there.
+	Dial(ctx context.Context, address string) (net.Conn, error)
+	Listen(ctx context.Context) (net.Listener, error)
+	// TempDir is a directory for Unix sockets and other files.
+	TempDir() string
 }
 
 // Terminal is a program that runs in a terminal.
@@ -81,6 +106,10 @@ type Start struct {
 	// Address is the address of a running adapter ("127.0.0.1:4711", or "unix:" and the path of a Unix socket). If set, no
 	// process is started.
 	Address string
+	// Inside says that adapter and program run inside the boundary. This package does not use it.
+	Inside bool
+	// permit is that of the call that started the session. The adapter's own requests and starts have it, too.
+	permit permit.Permit
 }
 
 // Observer receives the output and the events of a session. Its functions may be nil and must not block.
@@ -187,6 +216,7 @@ func (d *Debugger) Start(ctx context.Context, st *Start) (*Session, error) {
 		return nil, fmt.Errorf("debug session %s is still active; terminate it before launching another", open[0].ID())
 	}
 	d.starts++
+	st.permit = permit.From(ctx)
 	g := newDebuggee(d, fmt.Sprintf("debug-%d", d.starts), st)
 	s := g.session
 	g.tree.breakpoints.all, d.planned = d.planned, nil
@@ -310,6 +340,9 @@ func (d *Debugger) Planned() []Breakpoint {
 	defer d.mu.Unlock()
 	return slices.Clone(d.planned)
 }
+
+// Sandbox returns [Options.Sandbox].
+func (d *Debugger) Sandbox() Sandbox { return d.opts.Sandbox }
 
 // Close ends all sessions and the programs that they have launched. It takes at most two seconds. It may be called twice.
 func (d *Debugger) Close(ctx context.Context) error {

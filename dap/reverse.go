@@ -13,6 +13,7 @@ import (
 	godap "github.com/google/go-dap"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/permit"
 	"github.com/gajae-code/gjc/internal/proc"
 )
 
@@ -21,6 +22,7 @@ const reverseTimeout = 30 * time.Second
 
 // reverse answers a request of the adapter.
 func (a *adapter) reverse(ctx context.Context, command string, arguments jsonx.Raw) (any, error) {
+	ctx = permit.With(ctx, a.debuggee.start.permit)
 	ctx, cancel := context.WithTimeoutCause(ctx, reverseTimeout, fmt.Errorf("timed out running %s (%s)", command, reverseTimeout))
 	defer cancel()
 	switch command {
@@ -134,6 +136,7 @@ func (a *adapter) startDebugging(ctx context.Context, arguments jsonx.Raw) (any,
 	child := d.newChildLocked(&Start{
 		Adapter: d.start.Adapter, Request: args.Request, Arguments: args.Configuration, Dir: d.start.Dir, Program: program,
 		Address: a.transport.address, // a listening adapter serves all its sessions
+		Inside:  d.start.Inside, permit: d.start.permit,
 	})
 	d.tree.announceLocked()
 	d.tree.mu.Unlock()

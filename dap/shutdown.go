@@ -255,7 +255,7 @@ func (a *adapter) publishEnd() {
 	var next *startAttempt
 	if again && d.starting == nil {
 		d.state, d.relaunches.data = StateLaunching, a.restartData
-		next, _ = d.reserveStartLocked(permit.With(context.Background(), permit.Own())) // no attempt is under way
+		next, _ = d.reserveStartLocked(permit.With(context.Background(), d.start.permit)) // no attempt is under way
 	}
 	close(a.done)
 	t.announceLocked()

@@ -100,8 +100,9 @@ type Wanted struct {
 	Dir string
 	// Attach says that the adapter is for an attach, Remote that the attach is to a port.
 	Attach, Remote bool
-	// PID is the process to attach to; zero for none.
-	PID int
+	// PID is the process to attach to; zero for none. Executable is its program if that cannot be found by the PID; empty otherwise.
+	PID        int
+	Executable string
 }
 
 // Catalog has the adapters of one workspace. It is safe for concurrent use. Package dap/config implements it with

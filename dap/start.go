@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/gajae-code/gjc/internal/permit"
 )
 
 // startAttempt is the start of an adapter, from its reservation until the adapter is initialized or has failed. To end the session
@@ -63,7 +65,7 @@ func (d *debuggee) startFirst(ctx context.Context) error {
 // startAdapter starts or connects to an adapter and initializes it. The launch continues in the background. s is the attempt that
 // the caller has reserved.
 func (d *debuggee) startAdapter(s *startAttempt) error {
-	b, ctx := d.debugger, s.ctx
+	b, ctx := d.debugger, permit.With(s.ctx, d.start.permit) // a restart happens where the start did
 	b.mu.Lock()
 	closed := b.closed
 	b.mu.Unlock()

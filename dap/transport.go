@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -58,10 +57,14 @@ type printer func(category string) io.Writer
 // connect starts an adapter and connects to it, or connects to a running one. On an error it leaves no process. mark
 // identifies the adapter's descendants (see [proc.Options]).
 func (d *Debugger) connect(ctx context.Context, st *Start, mark string, output printer) (*transport, error) {
+	place, err := d.place(ctx)
+	if err != nil {
+		return nil, err
+	}
 	if st.Address != "" {
 		ctx, cancel := context.WithTimeoutCause(ctx, defaultConnect, fmt.Errorf("timed out (%s)", defaultConnect))
 		defer cancel()
-		conn, err := dial(ctx, st.Address, nil)
+		conn, err := dial(ctx, place, st.Address, nil)
 		if err != nil {
 			return nil, &connectError{cause: err, text: fmt.Sprintf("cannot reach a debug adapter at %s: %v; check that a debug adapter listens there", st.Address, withoutOperation(err))}
 		}
@@ -74,16 +77,24 @@ func (d *Debugger) connect(ctx context.Context, st *Start, mark string, output p
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it was not ready within %s", timeout))
 	defer cancel()
-	tr, err := d.startProcess(ctx, st, mark, output)
+	tr, err := d.startProcess(ctx, place, st, mark, output)
 	if err != nil {
 		return nil, &connectError{cause: err, text: fmt.Sprintf("cannot start the debug adapter %s (%s): %v", spec.Name, spec.Path, err)}
 	}
 	return tr, nil
 }
 
-func (d *Debugger) startProcess(ctx context.Context, st *Start, mark string, output printer) (*transport, error) {
+// place returns where the adapters of a call run; nil for among the other processes.
+func (d *Debugger) place(ctx context.Context) (Enclosure, error) {
+	if d.opts.Sandbox == nil {
+		return nil, nil
+	}
+	return d.opts.Sandbox.Enclose(ctx)
+}
+
+func (d *Debugger) startProcess(ctx context.Context, place Enclosure, st *Start, mark string, output printer) (*transport, error) {
 	spec := st.Adapter
-	e := &endpoint{goos: runtime.GOOS}
+	e := &endpoint{goos: runtime.GOOS, place: place}
 	defer e.close()
 	args, err := e.arguments(ctx, spec)
 	if err != nil {
@@ -101,7 +112,12 @@ func (d *Debugger) startProcess(ctx context.Context, st *Start, mark string, out
 		o.Stdout, o.Stderr = output("stdout"), output("stderr")
 	}
 	// A start that is cancelled would leave a child without a parent that waits for it.
-	p, err := d.opts.Children.Start(context.WithoutCancel(ctx), o)
+	var p *proc.Process
+	if ctx := context.WithoutCancel(ctx); place == nil {
+		p, err = d.opts.Children.Start(ctx, o)
+	} else {
+		p, err = place.Start(ctx, d.opts.Children, o)
+	}
 	if err != nil {
 		return nil, startHint(err, st)
 	}
@@ -168,6 +184,7 @@ func withoutOperation(err error) error {
 type endpoint struct {
 	goos  string
 	stdio bool
+	place Enclosure // nil for this process's surroundings
 	// address is where the adapter listens; listener accepts the connection of an adapter that dials.
 	address  string
 	listener net.Listener
@@ -218,19 +235,27 @@ func (e *endpoint) arguments(ctx context.Context, spec *Spec) (args []string, er
 	}
 	args = make([]string, len(spec.Args))
 	for i, a := range spec.Args {
-		args[i] = strings.NewReplacer("${port}", port, "${socket}", socket, "${pid}", strconv.Itoa(os.Getpid())).Replace(a)
+		args[i] = strings.NewReplacer("${port}", port, "${socket}", socket).Replace(a)
 	}
 	return args, nil
 }
 
 func (e *endpoint) listen(ctx context.Context) (err error) {
+	if e.place != nil {
+		e.listener, err = e.place.Listen(ctx)
+		return err
+	}
 	e.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	return err
 }
 
 // socket chooses a path for a Unix socket. The path is short: an address has room for about 100 bytes.
 func (e *endpoint) socket() (err error) {
-	if e.dir, err = os.MkdirTemp("", "dap-"); err != nil {
+	parent := ""
+	if e.place != nil {
+		parent = e.place.TempDir()
+	}
+	if e.dir, err = os.MkdirTemp(parent, "dap-"); err != nil {
 		return err
 	}
 	e.address = "unix:" + filepath.Join(e.dir, "s")
@@ -250,7 +275,7 @@ func (e *endpoint) close() {
 // connect waits for the adapter and returns the connection.
 func (e *endpoint) connect(ctx context.Context, p *proc.Process) (net.Conn, error) {
 	if e.listener == nil {
-		return dial(ctx, e.address, p)
+		return dial(ctx, e.place, e.address, p)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -272,11 +297,13 @@ func (e *endpoint) connect(ctx context.Context, p *proc.Process) (net.Conn, erro
 	return conn, nil
 }
 
-// dial dials an address. If p is not nil, it retries until the adapter listens, p has ended or ctx ends.
-func dial(ctx context.Context, address string, p *proc.Process) (net.Conn, error) {
-	network, addr := "tcp", address
+// dial dials an address at a place. If p is not nil, it retries until the adapter listens, p has ended or ctx ends.
+func dial(ctx context.Context, place Enclosure, address string, p *proc.Process) (net.Conn, error) {
+	connect := func() (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "tcp", address) }
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
-		network, addr = "unix", path
+		connect = func() (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "unix", path) }
+	} else if place != nil {
+		connect = func() (net.Conn, error) { return place.Dial(ctx, address) }
 	}
 	var gone <-chan struct{}
 	if p != nil {
@@ -285,8 +312,7 @@ func dial(ctx context.Context, address string, p *proc.Process) (net.Conn, error
 	retry := time.NewTicker(dialInterval)
 	defer retry.Stop()
 	for {
-		var d net.Dialer
-		conn, err := d.DialContext(ctx, network, addr)
+		conn, err := connect()
 		if err == nil {
 			return conn, nil
 		}

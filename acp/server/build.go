@@ -54,7 +54,7 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 	c.languagesErr = err
 	o.languages = languages.workspace
 	bridges.Programs = sessionPrograms{bridges.Programs, params.Workspace, o.languages}
-	o.debugger, c.debuggerErr = b.openDebugger(s, params, bridges.Terminal)
+	o.debugger, c.debuggerErr = b.openDebugger(s, params, &bridges)
 	o.commands = b.commands(s, o, params, bridges.FS)
 	opts.ID, opts.Workspace, opts.Log, opts.Uses = log.ID(), params.Workspace, log, log.Uses()
 	opts.FS, opts.Terminal, opts.Programs, opts.Approver, opts.Elicitor = bridges.FS, bridges.Terminal, bridges.Programs, bridges.Approver, bridges.Elicitor

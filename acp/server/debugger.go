@@ -10,7 +10,7 @@ import (
 )
 
 // openDebugger returns the debugger of a session; nil for none. It starts no process. The error is about the configuration.
-func (b *builder) openDebugger(s *session, params *sessionParams, terminal agent.Terminal) (*debug.Debugger, error) {
+func (b *builder) openDebugger(s *session, params *sessionParams, set *Bridges) (*debug.Debugger, error) {
 	if b.opts.Machine.Debugging == nil {
 		return nil, nil
 	}
@@ -21,9 +21,10 @@ func (b *builder) openDebugger(s *session, params *sessionParams, terminal agent
 	return &debug.Debugger{Adapters: found.Adapters, Sessions: dap.NewDebugger(dap.Options{
 		Children: b.children, Env: found.Env, Log: b.opts.Log,
 		RunInTerminal: func(ctx context.Context, req *dap.TerminalRequest) (dap.Terminal, error) {
-			return runInTerminal(ctx, terminal, req)
+			return runInTerminal(ctx, set.Terminal, req)
 		},
-		Notice: func(text string) { s.out.notice(agent.SeverityInfo, text, "") },
+		Sandbox: set.Sandbox,
+		Notice:  func(text string) { s.out.notice(agent.SeverityInfo, text, "") },
 	})}, err
 }
 

@@ -56,7 +56,7 @@ func TestLingering_MakesFiles(t *testing.T) {
 				if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
 					t.Fatal(err)
 				}
-				for begin := time.Now(); ; time.Sleep(time.Millisecond) { // no event tells of a file
+				for begin := time.Now(); ; time.Sleep(time.Millisecond) { // there is no event for a new file
 					if _, err := os.Lstat(filepath.Join(dir, "made")); err == nil {
 						break
 					}

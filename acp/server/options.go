@@ -186,6 +186,8 @@ type Bridges struct {
 	Programs agent.Programs
 	Approver agent.Approver
 	Elicitor agent.Elicitor
+	// Sandbox encloses debug adapters and their programs. Optional.
+	Sandbox dap.Sandbox
 	// Child returns the bridges of a child session that has an ID of its own in the client.
 	Child func(acp.SessionID) Bridges
 	// Close ends what belongs to the bridges. It is called once, after the session's last call. Optional.

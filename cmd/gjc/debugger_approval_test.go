@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/dap/daptest"
+	"github.com/gajae-code/gjc/internal/sandbox"
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
@@ -145,20 +146,37 @@ func TestDebugger_PlanMode(t *testing.T) {
 	wantNoneLeft(t, mark)
 }
 
-// In auto mode only steps outside of the workspace ask.
+// In auto mode nothing asks inside the boundary, and everything that runs something asks without one, also with an answer about the
+// launch.
 func TestDebugger_AutoMode(t *testing.T) {
 	t.Parallel()
-	e, p := startFake(t, new(debugEditorOptions), nil)
-	p.Reply("evaluate", map[string]any{"result": "7", "variablesReference": 0})
-	e.mode("auto")
-	e.answers("reject_once")
-	e.silent(t, does("launch program=main.x", "Status: stopped"))
-	e.silent(t, does("evaluate expression=wipe()", "Result: 7"))
-	e.silent(t, does("terminate", "terminated"))
-	outside := filepath.Join(tempDir(t), "out.x")
-	writeFile(t, outside, fakeSource)
-	e.asks(t, fails("launch program="+outside), outside)
-	e.stop()
+	t.Run("inside", func(t *testing.T) {
+		if s, err := findSandbox(); err != nil || s.Kind != sandbox.Bubblewrap {
+			testenv.Skip(t, "bubblewrap is not there: %v", err)
+		}
+		e, p := startFake(t, new(debugEditorOptions), nil)
+		p.Reply("evaluate", map[string]any{"result": "7", "variablesReference": 0})
+		e.mode("auto")
+		e.answers("reject_once")
+		e.silent(t, does("launch program=main.x", "Status: stopped"))
+		e.silent(t, does("evaluate expression=wipe()", "Result: 7"))
+		e.silent(t, does("terminate", "terminated"))
+		e.stop()
+	})
+	t.Run("without", func(t *testing.T) {
+		e, p := startFake(t, &debugEditorOptions{home: map[string]string{".gjc/agent/config.yml": "bash: {sandbox: off}\n"}}, nil)
+		p.Reply("evaluate", map[string]any{"result": "7", "variablesReference": 0})
+		e.mode("auto")
+		e.answers("reject_once")
+		e.asks(t, fails("launch program=main.x"), "main.x")
+		e.answers("allow_once")
+		e.asks(t, does("launch program=main.x", "Status: stopped"), "main.x")
+		e.answers("reject_once")
+		e.asks(t, fails("evaluate expression=wipe()"), "wipe()")
+		e.silent(t, does("step_over", "main.x:2"))
+		e.silent(t, does("terminate", "terminated"))
+		e.stop()
+	})
 }
 
 // The question about attaching to a process shows the process's command line.

@@ -216,7 +216,9 @@ func startFake(t *testing.T, opts *debugEditorOptions, more map[string]any) (*de
 	t.Helper()
 	var fakes fakeAdapters
 	a := fakes.fake(t, "fake", more)
+	config := opts.home
 	opts.home = fakes.files(t)
+	maps.Copy(opts.home, config)
 	if opts.files == nil {
 		opts.files = map[string]string{"main.x": fakeSource}
 	}

@@ -11,9 +11,11 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/agent/tools/debug"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/sandbox"
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
@@ -29,11 +31,16 @@ type debugHost struct {
 func startDebugger(t *testing.T, files map[string]string, env ...string) *debugHost {
 	t.Helper()
 	h := &debugHost{languageHost: startLanguages(t, nil, env...), saved: make(map[string]string)}
+	h.project(files)
+	return h
+}
+
+// project makes a project with files, and opens a session there.
+func (h *debugHost) project(files map[string]string) {
 	for name, text := range files {
-		writeFile(t, filepath.Join(h.work, filepath.FromSlash(name)), text)
+		writeFile(h.t, filepath.Join(h.work, filepath.FromSlash(name)), text)
 	}
 	h.id = h.open()
-	return h
 }
 
 // debugStep is one call of the tool debug with its expected result.
@@ -190,9 +197,39 @@ func (a *debugAdapter) run(t *testing.T) {
 		h.stop()
 		wantNoneLeft(t, mark)
 	})
+	t.Run("inside", a.inside)
 	for name, steps := range a.states {
 		t.Run("kill/"+name, func(t *testing.T) { a.killed(t, name, steps) })
 	}
+}
+
+// inside debugs in auto mode, without a question: adapter and program run inside the boundary.
+func (a *debugAdapter) inside(t *testing.T) {
+	if s, err := findSandbox(); err != nil || s.Kind != sandbox.Bubblewrap {
+		testenv.Skip(t, "bubblewrap is not there: %v", err)
+	}
+	mark, home, env := markOf(t), tempDir(t), a.env(t)
+	// Adapters in the machine's /tmp are not seen inside, if no setting says so.
+	for _, kv := range env {
+		if path, ok := strings.CutPrefix(kv, "PATH="); ok {
+			writeFile(t, filepath.Join(home, ".gjc", "agent", "config.yml"), fmt.Sprintf("bash: {sandboxWrite: [%q]}\n", filepath.SplitList(path)[0]))
+		}
+	}
+	h := &debugHost{saved: make(map[string]string), languageHost: startLanguagesAt(t, home, nil, func(p *acp.RequestPermissionRequest) acp.PermissionOptionID {
+		t.Errorf("asked: %s", p.ToolCall.Title.Or(""))
+		return "reject_once"
+	}, append(env, mark)...)}
+	h.project(a.files)
+	if a.prepare != nil {
+		a.prepare(t, h.work)
+	}
+	if _, err := acp.MethodSessionSetMode.Call(t.Context(), h.Conn, &acp.SetSessionModeRequest{SessionID: h.id, ModeID: acp.SessionModeID(approval.ModeAuto)}); err != nil {
+		t.Fatal(err)
+	}
+	h.all(t, a.hunt)
+	h.t = t
+	h.stop()
+	wantNoneLeft(t, mark)
 }
 
 func (h *debugHost) all(t *testing.T, steps []debugStep) {

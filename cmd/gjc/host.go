@@ -16,6 +16,7 @@ import (
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/server"
 	"github.com/gajae-code/gjc/bridges"
+	"github.com/gajae-code/gjc/dap"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/sandbox"
 	"github.com/gajae-code/gjc/providers"
@@ -160,9 +161,21 @@ func (h *host) bridges(local bridges.Local) func(server.BridgeOptions) server.Br
 
 func serverBridges(set bridges.Set) server.Bridges {
 	return server.Bridges{
-		FS: set.FS, Terminal: set.Terminal, Programs: set.Programs, Approver: set.Approver, Elicitor: set.Elicitor, Close: set.Close,
+		FS: set.FS, Terminal: set.Terminal, Programs: set.Programs, Approver: set.Approver, Elicitor: set.Elicitor, Sandbox: debugSandbox{set.Sandbox}, Close: set.Close,
 		Child: func(id acp.SessionID) server.Bridges { return serverBridges(set.Child(id)) },
 	}
+}
+
+// debugSandbox implements [dap.Sandbox].
+type debugSandbox struct{ bridges.Sandbox }
+
+// Enclose implements [dap.Sandbox].
+func (s debugSandbox) Enclose(ctx context.Context) (dap.Enclosure, error) {
+	e, err := s.Sandbox.Enclose(ctx)
+	if e == nil {
+		return nil, err
+	}
+	return e, err
 }
 
 // withoutKeys hides the key variables that models.yml names from child processes, in addition to those that are always

@@ -50,7 +50,7 @@ func (s *snapshot) candidates(w dap.Wanted, ws *project, defs []*definition) []*
 	case w.Attach && w.Remote:
 		r.attachPort()
 	case w.Attach:
-		r.attachProcess(w.PID)
+		r.attachProcess(w.PID, w.Executable)
 	default:
 		r.launch(w.Program)
 	}
@@ -245,10 +245,9 @@ func (r *ranking) attachPort() {
 }
 
 // attachProcess ranks adapters by the program of the process, or by root markers if it is unknown.
-func (r *ranking) attachProcess(pid int) {
+func (r *ranking) attachProcess(pid int, path string) {
 	can := func(d *definition) bool { return len(d.Lacking("processForm")) == 0 }
-	path := ""
-	if pid > 0 {
+	if path == "" && pid > 0 {
 		path, _ = r.s.catalog.executable(pid) // on an error, path is empty and root markers decide
 	}
 	if path == "" {

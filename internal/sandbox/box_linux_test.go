@@ -165,7 +165,7 @@ func TestBox_Listen(t *testing.T) {
 	}
 }
 
-// A box tells of its programs and their ports, and of nothing else on the machine.
+// A box reports its programs and their ports, and nothing else on the machine.
 func TestBox_Look(t *testing.T) {
 	testenv.NoLeaks(t)
 	python := testenv.NeedsTool(t, "python3")

@@ -22,7 +22,7 @@ func (b *Box) Listens(ctx context.Context, port int) bool {
 	return err == nil && a.Found
 }
 
-// Busy reports whether programs run in the box. It is true if the box does not say.
+// Busy reports whether programs run in the box. It is true if the box does not answer.
 func (b *Box) Busy(ctx context.Context) bool {
 	a, err := b.look(ctx, &lookRequest{})
 	return err != nil || a.Found
