@@ -120,8 +120,8 @@ func (b *boundary) enclose(ctx context.Context, s *start) error {
 		return fmt.Errorf("%w: %w", ErrNoBoundary, err)
 	}
 	s.path, s.args = opened.Wrap(s.dir, s.path, s.args)
-	if address := opened.Proxy(); address != "" && !access.Network {
-		s.env = append(s.env, proxyEnv(address)...)
+	if !access.Network {
+		s.env = append(s.env, proxyEnv(opened.Proxy().Addr().String())...)
 	}
 	s.inside = b.begin(access.Hosts)
 	s.inside.box = opened
@@ -252,7 +252,7 @@ func (b *boundary) boxFor(ctx context.Context, s *sandbox.Sandbox, p *sandbox.Po
 	if b.boxes == nil {
 		b.boxes = make(map[string]*sandbox.Box)
 	}
-	b.serve(box.Accept)
+	b.serve(box.Proxy().Accept)
 	b.boxes[string(key)] = box
 	return box, nil
 }

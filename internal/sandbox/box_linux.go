@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/gajae-code/gjc/internal/proc"
 )
@@ -19,8 +21,7 @@ type Box struct {
 	self    string
 	state   string // a directory of its own
 	socket  string
-	proxy   string
-	forward *net.UnixConn
+	proxy   net.Listener
 }
 
 // Open starts a box. Its process belongs to children.
@@ -110,32 +111,21 @@ func (b *Box) Protect(ctx context.Context, p *Policy) error {
 
 // await waits for the keeper.
 func (b *Box) await(ctx context.Context) error {
-	c, err := connect(ctx, b.socket)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-b.process.Done():
+			cancel(fmt.Errorf("bubblewrap: %s", b.said()))
+		case <-ctx.Done():
+		}
+	}()
+	l, err := b.Listen(ctx)
 	if err != nil {
 		return err
 	}
-	b.forward = c
-	ready := make(chan error, 1)
-	go func() { // ends with the connection, which Close closes
-		var a answer
-		err := send(c, request{Forward: true})
-		if err == nil {
-			_, err = receive(c, &a)
-		}
-		if err == nil && a.Error != "" {
-			err = errors.New(a.Error)
-		}
-		b.proxy = a.Address
-		ready <- err
-	}()
-	select {
-	case err := <-ready:
-		return err
-	case <-b.process.Done():
-		return fmt.Errorf("bubblewrap: %s", b.said())
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	b.proxy = l
+	return nil
 }
 
 // said returns what bubblewrap has printed.
@@ -163,16 +153,11 @@ func (b *Box) Wrap(dir, path string, args []string) (program string, all []strin
 	return b.self, append(all, args...)
 }
 
-// Proxy returns the address inside the box whose connections [Box.Accept] returns.
-func (b *Box) Proxy() string { return b.proxy }
+// Proxy returns the first listener of [Box.Listen]. The box closes it.
+func (b *Box) Proxy() net.Listener { return b.proxy }
 
-// Accept waits for a connection to [Box.Proxy]. It fails once the box has ended. Only one goroutine may call it.
-func (b *Box) Accept() (net.Conn, error) {
-	var a answer
-	return connOf(receive(b.forward, &a))
-}
-
-// Listen listens on a free port of 127.0.0.1 inside the box. The caller must close the listener.
+// Listen opens a TCP port of 127.0.0.1 inside the box. The returned listener accepts its connections here, until the box ends or the
+// caller closes it, which closes the port.
 func (b *Box) Listen(ctx context.Context) (net.Listener, error) {
 	c, err := connect(ctx, b.socket)
 	if err != nil {
@@ -186,35 +171,37 @@ func (b *Box) Listen(ctx context.Context) (net.Listener, error) {
 	if err == nil && a.Error != "" {
 		err = errors.New(a.Error)
 	}
-	if !stop() && err == nil {
-		err = context.Cause(ctx)
-	}
-	var address net.Addr
+	address, parseErr := netip.ParseAddrPort(a.Address)
 	if err == nil {
-		address, err = net.ResolveTCPAddr("tcp4", a.Address) // no name to resolve
+		err = parseErr
+	}
+	if !stop() {
+		err = context.Cause(ctx)
 	}
 	if err != nil {
 		_ = c.Close()
 		return nil, err
 	}
-	return &boxListener{c, address}, nil
+	return &listener{c: c, address: net.TCPAddrFromAddrPort(address)}, nil
 }
 
-// boxListener is a listener inside a box.
-type boxListener struct {
-	forward *net.UnixConn
-	address net.Addr
+// listener is a port inside a box. The keeper sends its connections to c, and closes the port once c is closed.
+type listener struct {
+	c       *net.UnixConn
+	address *net.TCPAddr
+	mu      sync.Mutex // guards reading from c
 }
 
-// Accept implements [net.Listener]. Only one goroutine may call it.
-func (l *boxListener) Accept() (net.Conn, error) {
+func (l *listener) Accept() (net.Conn, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	var a answer
-	return connOf(receive(l.forward, &a))
+	return connOf(receive(l.c, &a))
 }
 
-func (l *boxListener) Addr() net.Addr { return l.address }
+func (l *listener) Close() error { return l.c.Close() }
 
-func (l *boxListener) Close() error { return l.forward.Close() }
+func (l *listener) Addr() net.Addr { return l.address }
 
 // Dial connects to a TCP address inside the box.
 func (b *Box) Dial(ctx context.Context, address string) (net.Conn, error) {
@@ -253,8 +240,8 @@ func (b *Box) Done() <-chan struct{} { return b.process.Done() }
 
 // Close ends the programs of the box and removes its files. It may be called twice.
 func (b *Box) Close(ctx context.Context) error {
-	if b.forward != nil {
-		_ = b.forward.Close()
+	if b.proxy != nil {
+		_ = b.proxy.Close()
 	}
 	var err error
 	if b.process != nil {

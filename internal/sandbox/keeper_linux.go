@@ -17,13 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keeper starts the programs of a box. It runs inside, below the guard, so that whatever it starts is inside too.
-type keeper struct {
-	listener *net.UnixListener
-	proxy    net.Listener // nil without a loopback interface
-}
-
-// keep serves starters. It returns when the box cannot go on; bubblewrap ends it otherwise.
+// keep starts the programs of a box. It runs inside, below the guard, so that whatever it starts is inside too. It returns when the box
+// cannot go on; bubblewrap ends it otherwise.
 func keep() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
@@ -35,21 +30,17 @@ func keep() error {
 	if err != nil {
 		return err
 	}
-	k := &keeper{listener: listener}
-	if k.proxy, err = listenLoopback(); err != nil {
-		k.proxy = nil
-	}
 	for {
-		c, err := k.listener.AcceptUnix()
+		c, err := listener.AcceptUnix()
 		if err != nil {
 			return err
 		}
-		go k.serve(c) // ends with the connection, at the latest with the box
+		go serve(c) // ends with the connection, at the latest with the box
 	}
 }
 
 // serve answers one connection.
-func (k *keeper) serve(c *net.UnixConn) {
+func serve(c *net.UnixConn) {
 	defer func() { _ = c.Close() }()
 	var req request
 	files, err := receive(c, &req)
@@ -59,13 +50,11 @@ func (k *keeper) serve(c *net.UnixConn) {
 	defer closeAll(files)
 	switch {
 	case req.Run != nil:
-		err = k.run(c, req.Run, files)
+		err = start(c, req.Run, files)
 	case req.Dial != "":
 		err = dial(c, req.Dial)
-	case req.Forward:
-		err = k.forwardProxy(c)
 	case req.Listen:
-		err = listenAndForward(c)
+		err = forward(c)
 	case req.Look != nil:
 		var a answer
 		if a, err = look(req.Look); err == nil {
@@ -79,9 +68,9 @@ func (k *keeper) serve(c *net.UnixConn) {
 	}
 }
 
-// run starts a program, passes signals on to its process group, and reports its end. What is left of the group ends with the
+// start starts a program, passes signals on to its process group, and reports its end. What is left of the group ends with the
 // connection, or a moment after the program.
-func (k *keeper) run(c *net.UnixConn, req *runRequest, files []*os.File) error {
+func start(c *net.UnixConn, req *runRequest, files []*os.File) error {
 	cmd := &exec.Cmd{
 		Path: req.Path, Args: append([]string{req.Path}, req.Args...), Env: req.Env, Dir: req.Dir,
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
@@ -112,7 +101,7 @@ func (k *keeper) run(c *net.UnixConn, req *runRequest, files []*os.File) error {
 	if master != nil {
 		_ = master.Close() // the starter has it; only its end hangs up the terminal
 	}
-	go func() { // ends with the connection, which run closes
+	go func() { // ends with the connection, which serve closes
 		for {
 			var s signalMessage
 			if err := decode(c, &s); err != nil {
@@ -260,31 +249,14 @@ func pass(c *net.UnixConn, conn net.Conn, a answer) error {
 	return send(c, a, f)
 }
 
-// forwardProxy answers with each connection that a program makes to the proxy's address.
-func (k *keeper) forwardProxy(c *net.UnixConn) error {
-	if k.proxy == nil {
-		return errors.New("the box has no loopback interface")
-	}
-	return forward(c, k.proxy)
-}
-
-// listenAndForward answers with each connection that a program makes to a new address.
-func listenAndForward(c *net.UnixConn) error {
-	l, err := listenLoopback()
+// forward opens a port, and answers with each connection that a program makes to it. It closes the port with c.
+func forward(c *net.UnixConn) error {
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp4", "127.0.0.1:0")
 	if err != nil {
-		return err
+		return fmt.Errorf("opening a port in the box: %w", err)
 	}
-	return forward(c, l)
-}
-
-func listenLoopback() (net.Listener, error) {
-	return new(net.ListenConfig).Listen(context.Background(), "tcp4", "127.0.0.1:0")
-}
-
-// forward answers with the address of a listener, and then with each of its connections. It closes the listener at the end of c.
-func forward(c *net.UnixConn, l net.Listener) error {
+	defer func() { _ = l.Close() }()
 	if err := send(c, answer{Address: l.Addr().String()}); err != nil {
-		_ = l.Close()
 		return err
 	}
 	go func() { // ends with the connection

@@ -29,13 +29,10 @@ func (*Box) Wrap(dir, path string, args []string) (program string, all []string)
 // Protect keeps, fixes and hides the paths of a policy.
 func (*Box) Protect(ctx context.Context, p *Policy) error { return errSystem }
 
-// Proxy returns the address of the box's proxy.
-func (*Box) Proxy() string { return "" }
+// Proxy returns the first listener of the box.
+func (*Box) Proxy() net.Listener { return nil }
 
-// Accept waits for a connection to the box's proxy.
-func (*Box) Accept() (net.Conn, error) { return nil, errSystem }
-
-// Listen listens inside the box.
+// Listen opens a port inside the box.
 func (*Box) Listen(context.Context) (net.Listener, error) { return nil, errSystem }
 
 // Dial connects to an address inside the box.

@@ -19,9 +19,7 @@ type request struct {
 	Run *runRequest `json:"run,omitzero"`
 	// Dial connects to an address inside the box; the answer comes with the connection.
 	Dial string `json:"dial,omitzero"`
-	// Forward asks for the connections to the box's proxy, one answer with a file for each. The first answer has the address.
-	Forward bool `json:"forward,omitzero"`
-	// Listen asks for the same of a new address.
+	// Listen opens a port. The first answer has its address, and each further one a connection to it.
 	Listen bool `json:"listen,omitzero"`
 	// Look asks about the box.
 	Look *lookRequest `json:"look,omitzero"`
