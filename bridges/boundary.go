@@ -308,9 +308,11 @@ func (b *boundary) close(ctx context.Context) {
 	if listener != nil {
 		_ = listener.Close() // nothing is lost
 	}
+	var closing sync.WaitGroup
 	for _, box := range boxes {
-		_ = box.Close(ctx) // the group ends its process in any case
+		closing.Go(func() { _ = box.Close(ctx) }) // the group ends its process in any case
 	}
+	closing.Wait()
 	b.serving.Wait()
 	if proxy != nil {
 		proxy.Close() // its connections ask allow

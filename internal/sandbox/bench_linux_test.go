@@ -58,6 +58,22 @@ func BenchmarkBox(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
+			b.StopTimer()
+			_ = box.Close(b.Context())
+			b.StartTimer()
+		}
+	})
+	b.Run("close", func(b *testing.B) {
+		for b.Loop() {
+			b.StopTimer()
+			box, err := s.Open(b.Context(), children, p)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := exec.CommandContext(b.Context(), program, args...).Run(); err != nil {
+				b.Fatal(err)
+			}
+			b.StartTimer()
 			_ = box.Close(b.Context())
 		}
 	})

@@ -4,13 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/proc"
 )
 
@@ -22,6 +27,8 @@ type Box struct {
 	state   string // a directory of its own
 	socket  string
 	proxy   net.Listener
+	init    *os.File // a pidfd of the first process inside; nil if it is not known
+	ending  sync.Once
 }
 
 // Open starts a box. Its process belongs to children.
@@ -59,18 +66,50 @@ func (s *Sandbox) Open(ctx context.Context, children *proc.Group, p *Policy) (_ 
 		return nil, err
 	}
 	defer func() { _ = options.Close() }()
+	info, told, err := os.Pipe()
+	if err != nil {
+		_ = write.Close()
+		return nil, err
+	}
+	defer func() { _ = info.Close() }()
+	defer func() { _ = told.Close() }()
 	go func() { // ends when bubblewrap has read all, or has ended
 		_, _ = write.WriteString(strings.Join(args, "\x00") + "\x00")
 		_ = write.Close()
 	}()
 	b.process, err = children.Start(ctx, &proc.Options{
-		Path: s.bwrap, Args: []string{"--args", "5", "--", boxSelf, Command, "guard"}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"},
-		Files: append(listeners, options), MergeStderr: true,
+		Path: s.bwrap, Args: []string{"--args", "5", "--info-fd", "6", "--", boxSelf, Command, "guard"}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"},
+		Files: append(listeners, options, told), MergeStderr: true,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return b, b.await(ctx)
+	if err := b.await(ctx); err != nil {
+		return b, err
+	}
+	_ = told.Close()
+	b.init = initOf(info)
+	return b, nil
+}
+
+// initOf returns a pidfd of the first process inside, which bubblewrap has named, or nil.
+func initOf(info *os.File) *os.File {
+	_ = info.SetReadDeadline(time.Now().Add(time.Second)) // if it fails, bubblewrap has closed its copy nevertheless
+	data, err := io.ReadAll(info)
+	if err != nil {
+		return nil
+	}
+	var child struct {
+		PID int `json:"child-pid"`
+	}
+	if err := jsonx.Unmarshal(data, &child); err != nil || child.PID <= 0 {
+		return nil
+	}
+	fd, err := unix.PidfdOpen(child.PID, 0)
+	if err != nil {
+		return nil
+	}
+	return os.NewFile(uintptr(fd), "init")
 }
 
 // listen returns a listening Unix socket for another process.
@@ -245,11 +284,34 @@ func (b *Box) Close(ctx context.Context) error {
 	}
 	var err error
 	if b.process != nil {
-		b.process.Kill()
+		b.ending.Do(func() { b.end(ctx) })
 		err = b.process.Shutdown(ctx, nil)
 	}
 	return errors.Join(err, removeAll(b.state))
 }
+
+// end kills the first process inside. The kernel then kills all others, and bubblewrap ends once none is left. If bubblewrap were killed, its
+// children would be orphans, for whose end there is no event.
+func (b *Box) end(ctx context.Context) {
+	defer b.process.Kill()
+	if b.init == nil {
+		return
+	}
+	defer func() { _ = b.init.Close() }()
+	if err := unix.PidfdSendSignal(int(b.init.Fd()), unix.SIGKILL, nil, 0); err != nil {
+		return // it has ended
+	}
+	limit := time.NewTimer(endLimit)
+	defer limit.Stop()
+	select {
+	case <-b.process.Done():
+	case <-ctx.Done():
+	case <-limit.C:
+	}
+}
+
+// endLimit bounds the end of killed processes; one in a system call of a network file system may take long.
+const endLimit = 2 * time.Second
 
 // removeAll removes a directory of which parts may not be readable.
 func removeAll(dir string) error {

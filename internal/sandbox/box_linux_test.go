@@ -11,9 +11,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/sandbox"
@@ -216,6 +219,46 @@ os.read(os.open("/tmp/end", os.O_RDONLY), 1)
 		if time.Since(begin) > 10*time.Second {
 			t.Fatal("an empty box is busy")
 		}
+	}
+}
+
+// The end of a box ends all its programs before it returns, also those that have left their group and ignore signals.
+func TestBox_Close(t *testing.T) {
+	testenv.NoLeaks(t)
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	box := open(t, boxes(t), new(sandbox.Policy))
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	program, args := box.Wrap("", "/bin/sh", []string{"-c", "setsid sh -c 'trap \"\" TERM HUP INT; echo up; while :; do sleep 1000; done' & wait"})
+	cmd := exec.Command(program, args...)
+	cmd.Dir, cmd.Stdout = "/", w
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = w.Close()
+	if _, err := io.ReadFull(r, make([]byte, 3)); err != nil {
+		t.Fatal(err)
+	}
+	var closing sync.WaitGroup
+	for range 2 {
+		closing.Go(func() {
+			if err := box.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	closing.Wait()
+	_ = cmd.Wait() // the starter, which has the pipe
+	state := []unix.PollFd{{Fd: int32(r.Fd())}}
+	if _, err := unix.Poll(state, 0); err != nil || state[0].Revents&unix.POLLHUP == 0 {
+		t.Errorf("a program of the box holds its output open: %+v, %v", state, err)
+	}
+	if left, _ := os.ReadDir(temp); len(left) > 0 {
+		t.Errorf("left: %v", left)
 	}
 }
 
