@@ -24,10 +24,10 @@ func (s *Sandbox) check(lookPath func(string) (string, error)) error {
 	if s.bwrap, err = lookPath("bwrap"); err != nil {
 		return errors.New("bwrap is not installed")
 	}
-	// A kernel or a container may deny user namespaces.
+	// A kernel or a container may deny user namespaces. As the first process, the trial leaves no orphan.
 	ctx, cancel := context.WithTimeout(context.Background(), tryLimit)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, s.bwrap, "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-net", "--unshare-uts", "--", s.self, Command).CombinedOutput()
+	out, err := exec.CommandContext(ctx, s.bwrap, "--as-pid-1", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-net", "--unshare-uts", "--", s.self, Command).CombinedOutput()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == Failed {
 		return nil
 	}

@@ -101,7 +101,30 @@ func BenchmarkClose(b *testing.B) {
 		m.took("stdin-closed-inside-a-prompt", time.Since(begin))
 		<-prompted
 		a.end()
+		closesBoxes(b, m)
 	}
+}
+
+// closesBoxes measures the end of a session, and of gjc, whose commands have run inside the boundary.
+func closesBoxes(b *testing.B, m *metrics) {
+	a := start(b, b.TempDir(), options{EditorOptions: acptest.EditorOptions{Capabilities: &acp.ClientCapabilities{}}})
+	defer a.end()
+	ids := []acp.SessionID{a.open(), a.open()}
+	for _, id := range ids {
+		a.prompt(id, "/mode auto")
+		a.prompt(id, "!bash test -e /run/gjc/self && touch inside")
+		_, err := os.Stat(filepath.Join(a.work, "inside"))
+		a.check(err)
+	}
+	begin := time.Now()
+	_, err := acp.MethodSessionClose.Call(b.Context(), a.Conn, &acp.CloseSessionRequest{SessionID: ids[0]})
+	a.check(err)
+	m.took("session-close-with-a-boundary", time.Since(begin))
+	begin = time.Now()
+	a.check(a.Process.Stdin().Close())
+	_, err = a.Process.Wait(b.Context())
+	a.check(err)
+	m.took("stdin-closed-with-a-boundary", time.Since(begin))
 }
 
 // readPID waits for a command to write its process ID.
