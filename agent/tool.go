@@ -65,6 +65,8 @@ type ToolSpec struct {
 	// Program is a program that the tool needs. A session on a machine without it does not offer the tool. Empty for
 	// none.
 	Program string
+	// Uses declares what calls of the tool do beside the effects of their plans. What is in neither is refused.
+	Uses approval.Uses
 	// For reports whether a model is offered the tool, if several tools of one name exist for different models. Nil means all
 	// models.
 	For func(*providers.ModelInfo) bool
@@ -155,7 +157,7 @@ type CallPlan struct {
 	Locations []Location
 	// Content is shown with the call before it runs: a command line, a diff preview.
 	Content []Content
-	// Effects are judged by the approval policy; empty for a call that only reads inside the roots.
+	// Effects are judged by the approval policy. What a call does and that is neither here nor in [ToolSpec.Uses] is refused.
 	Effects []approval.Effect
 	// Complete, if set, fills in Effects, Content and Locations if that takes time, for example because it asks a
 	// server. The call is already announced, so Complete may ask for consent. An error is a result for the model.
@@ -343,6 +345,7 @@ type ToolFuncs[In any] struct {
 	Exclusive   bool
 	Available   func(*Values) bool
 	Program     string
+	Uses        approval.Uses
 	For         func(*providers.ModelInfo) bool
 	// Schemas contains the schema of In as [Derive] would return it, in the file schemas/NAME.json with the name of the Go type:
 	// deriving it delays the first answer of a session. If there is no such file, the schema is derived. "go test ./agent/tools
@@ -366,7 +369,7 @@ func NewTool[In any](f ToolFuncs[In]) Tool {
 		}
 		return &ToolSpec{
 			Name: f.Name, Description: f.Description, Kind: f.Kind, Schema: raw,
-			Exclusive: f.Exclusive, Available: f.Available, Program: f.Program, For: f.For,
+			Exclusive: f.Exclusive, Available: f.Available, Program: f.Program, Uses: f.Uses, For: f.For,
 		}
 	})}
 }

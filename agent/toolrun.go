@@ -188,6 +188,7 @@ func (r *toolRun) prepare(ctx context.Context) (*Call, error) {
 		r.announce(nil)
 		return nil, err
 	}
+	r.permit.Uses = r.tool.Spec().Uses
 	call := r.newCall(t.session.opts.Secrets.RestoreInput(input))
 	plan, err := r.tool.Plan(ctx, call)
 	r.announce(plan)

@@ -18,6 +18,7 @@ import (
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/internal/boundary"
+	"github.com/gajae-code/gjc/internal/places"
 )
 
 // withShell makes the sessions of a test use another shell.
@@ -132,6 +133,8 @@ func TestTerminal(t *testing.T) {
 		t.Run("inside a boundary that the machine lacks", func(t *testing.T) {
 			e := start(t)
 			permit := new(approval.Permit)
+			gate := &approval.Gate{Policy: new(approval.Policy), Grants: new(approval.Grants), Files: bridges.LocalFS{}, Paths: &places.Paths{Roots: []string{e.dir}}}
+			gate.Inquire(own(t), "bash", &approval.Effect{Action: approval.ActionCommand, Command: "touch ran"}, filepath.Base).Permit(permit)
 			permit.Enclose(new(boundary.Access))
 			_, err := e.Terminal.Start(approval.WithPermit(own(t), permit), agent.Command{Line: "touch ran", Dir: e.dir})
 			if !errors.Is(err, bridges.ErrNoBoundary) {

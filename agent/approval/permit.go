@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/gajae-code/gjc/internal/boundary"
@@ -12,15 +14,33 @@ import (
 	"github.com/gajae-code/gjc/internal/places"
 )
 
-// Permit lists what a running call may touch: the files that were judged before it ran, and where each of them led then, with all
-// symbolic links resolved. It comes with the context of [Tool.Run], and implementations of [FS] hold to it: what a path leads to can
-// change between the user's answer and the work.
+// Uses declares what the calls of a tool do beside their effects. It never asks.
+type Uses struct {
+	// Programs are the names of the helper programs that they start: "rg".
+	Programs []string
+	// Roots says that they read files in the roots that no effect names.
+	Roots bool
+}
+
+// starts reports whether the program at a path is one of the helpers.
+func (u *Uses) starts(path string) bool {
+	name := filepath.Base(path)
+	return slices.Contains(u.Programs, name) || slices.Contains(u.Programs, strings.TrimSuffix(name, filepath.Ext(name))) // rg.exe
+}
+
+// Permit lists what a running call may do: what its tool uses, and what was judged before it ran. Of files it has where each of them led
+// then, with all symbolic links resolved. It comes with the context of [Tool.Run], and all that acts holds to it: what a path leads to can
+// change between the user's answer and the work. The zero Permit permits nothing.
 type Permit struct {
+	// Uses is what the call's tool declares.
+	Uses  Uses
 	files map[string]permitted
 	// open says that the call was allowed to run a program whose changes are not known before: those inside the roots are allowed, except
-	// of protected files.
-	open  bool
-	paths *places.Paths
+	// of protected files. starts says that it may start programs that it does not name.
+	open, starts bool
+	// hosts are where the call may connect to; see [plainHost].
+	hosts []string
+	paths *places.Paths // nil as long as nothing was judged
 	// inside lists what the call's commands may do, if they run inside the boundary.
 	inside *boundary.Access
 
@@ -35,17 +55,25 @@ type permitted struct {
 var (
 	// ErrMoved is wrapped by the error for a path that leads elsewhere than it did when leave was given for it.
 	ErrMoved = errors.New("the path resolves to a different file than the one that was approved; nothing was done; check the links in the path")
-	// ErrNotPermitted is wrapped by the error for a change that was not part of what the call was allowed.
+	// ErrNotPermitted is wrapped by the error for a step that was not part of what the call was allowed.
 	ErrNotPermitted = errors.New("the call's permission does not cover this step")
 )
 
 // give notes that an effect on a path, which led to real when it was judged, is leave for it.
 func (l *Permit) give(files Files, paths *places.Paths, e *Effect, real string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.paths = paths
+	if e.Host != "" {
+		l.hosts = append(l.hosts, plainHost(e.Host))
+	}
 	switch e.Action {
 	case ActionRead, ActionEdit, ActionDelete, ActionMove:
 	case ActionCommand:
-		l.open = true
+		l.open, l.starts = true, true
+		return
+	case ActionDebug:
+		l.starts = true
 		return
 	default:
 		return
@@ -53,8 +81,6 @@ func (l *Permit) give(files Files, paths *places.Paths, e *Effect, real string) 
 	if e.Path == "" {
 		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.files == nil {
 		l.files = make(map[string]permitted)
 	}
@@ -97,24 +123,53 @@ func PermitOf(ctx context.Context) *Permit {
 	return l
 }
 
-// Check implements [permit.Holder]. A call may change what was judged, read all but secrets that were not, and start programs and
-// connect if it has a plan that says so, or none: tools start helpers such as rg.
+// Check implements [permit.Holder]: what a call does must be one of its effects, or what its tool uses. It may look at the names and
+// attributes of all files, because they say whether an effect has to be declared, and what the error for one is. Whether the user is asked
+// before a directory is shown, its effect decides.
 func (l *Permit) Check(e permit.Effect) error {
-	switch e.Action {
-	case permit.Change:
-		_, _, err := l.changing(e.Path)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.paths == nil: // nothing was judged
+	case e.Action == permit.Change:
+		_, _, err := l.changingLocked(e.Path)
 		return err
-	case permit.Read:
-		l.mu.Lock()
-		_, judged := l.files[e.Path]
-		paths := l.paths
-		l.mu.Unlock()
-		if !judged && paths != nil && paths.Secret(e.Path) {
-			return fmt.Errorf("%s: %w: %s", e.Path, ErrNotPermitted, secretByName)
-		}
-	default:
+	case e.Action == permit.Read:
+		return l.readLocked(e.Path)
+	case e.Action == permit.Look,
+		e.Action == permit.Run && (l.starts || l.Uses.starts(e.Path)),
+		e.Action == permit.Reach && slices.Contains(l.hosts, plainHost(e.Host)):
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%s %s%s: %w", e.Action, e.Path, e.Host, ErrNotPermitted)
+}
+
+// readLocked returns an error unless path may be read: it was judged, or is below a directory that was, or in the roots if the tool reads
+// there. A file with secrets must have been judged itself. l.mu is held.
+func (l *Permit) readLocked(path string) error {
+	if _, judged := l.files[path]; judged {
+		return nil
+	}
+	if l.paths.Secret(path) {
+		return fmt.Errorf("%s: %w: %s", path, ErrNotPermitted, secretByName)
+	}
+	if l.Uses.Roots && !l.paths.Outside(path) {
+		return nil
+	}
+	real := l.paths.Resolve(path)
+	for at := filepath.Dir(path); ; at = filepath.Dir(at) {
+		if f, judged := l.files[at]; judged && places.Within(f.real, real) {
+			return nil
+		}
+		if at == filepath.Dir(at) {
+			return fmt.Errorf("reading %s: %w", path, ErrNotPermitted)
+		}
+	}
+}
+
+// plainHost returns a host's name as permits compare it: a site answers with and without "www.".
+func plainHost(host string) string {
+	return strings.TrimPrefix(strings.TrimSuffix(strings.ToLower(host), "."), "www.")
 }
 
 // Reading returns where path must lead, for who reads it in a context. ok is false for a path that was not judged: then it is read as it
@@ -155,6 +210,10 @@ func (l *Permit) changing(path string) (real, parent string, err error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.changingLocked(path)
+}
+
+func (l *Permit) changingLocked(path string) (real, parent string, err error) {
 	for at := path; ; at = filepath.Dir(at) {
 		if f, ok := l.files[at]; ok && f.change {
 			if at == path {

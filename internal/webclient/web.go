@@ -164,9 +164,6 @@ func (c *Client) Fetch(ctx context.Context, address string) (*Page, error) {
 	if c.opts.Unknown != "" {
 		return nil, fmt.Errorf("the network settings cannot be read: %s", c.opts.Unknown)
 	}
-	if err := permit.Check(ctx, permit.Effect{Action: permit.Reach, Host: at.Hostname()}); err != nil {
-		return nil, err
-	}
 	limit := min(cmp.Or(c.opts.Timeout, DefaultTimeout), maxTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: more than %v", errTimeout, limit))
 	defer cancel()
@@ -215,6 +212,9 @@ func bareHost(u *url.URL) string {
 }
 
 func (c *Client) get(ctx context.Context, at *url.URL) (*http.Response, error) {
+	if err := permit.Check(ctx, permit.Effect{Action: permit.Reach, Host: at.Hostname()}); err != nil {
+		return nil, err
+	}
 	t, err := c.begin()
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/internal/permit"
 	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/lsp"
 )
@@ -353,10 +354,7 @@ func (w *WorkspaceChange) parents(ctx context.Context, path string) {
 			case err != nil:
 				return err
 			}
-			if err := w.Call.FS.Remove(ctx, dir); !errors.Is(err, approval.ErrNotPermitted) { // an empty directory is harmless
-				return err
-			}
-			return nil
+			return w.Call.FS.Remove(permit.With(ctx, permit.Own()), dir) // no effect names the directories of a new file
 		})
 	}
 }

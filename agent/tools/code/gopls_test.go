@@ -237,18 +237,20 @@ func TestLSP_GoplsRename(t *testing.T) {
 func TestLSP_GoplsStaleEdit(t *testing.T) {
 	w := gopls(t)
 	call := w.Call(t, "lsp", toolstest.Input{"action": "rename", "file": "main.go", "line": 11, "symbol": "list", "new_name": "shapes", "timeout": 60})
-	if _, err := toolstest.Plan(t.Context(), toolstest.Tool(t, "lsp"), call); err != nil {
+	tool := toolstest.Tool(t, "lsp")
+	plan, err := toolstest.Plan(t.Context(), tool, call)
+	if err != nil {
 		t.Fatal(err)
 	}
 	w.Put(t, "main.go", "package main\n")
-	_, err := toolstest.Tool(t, "lsp").Run(t.Context(), call)
+	_, err = toolstest.RunPlanned(t.Context(), tool, call, plan)
 	if err == nil || !strings.Contains(err.Error(), "nothing was changed: main.go: the file has changed since the edit was planned") {
 		t.Errorf("err = %v", err)
 	}
 	if err := os.Remove(w.Path("main.go")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := toolstest.Tool(t, "lsp").Run(t.Context(), call); err == nil || !strings.Contains(err.Error(), "File not found: main.go does not exist") {
+	if _, err := toolstest.RunPlanned(t.Context(), tool, call, plan); err == nil || !strings.Contains(err.Error(), "File not found: main.go does not exist") {
 		t.Errorf("err = %v", err)
 	}
 }

@@ -51,6 +51,7 @@ func Tool(check Checker) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[lspInput]{
 		Schemas: schemas,
 		Name:    "lsp", Description: toolkit.Description(lspText), Kind: agent.KindSearch, Exclusive: true, Available: toolkit.HasLanguages,
+		Uses: approval.Uses{Roots: true}, // it shows the lines of the places that a server names
 		Plan: planLSP,
 		Run: func(ctx context.Context, call *agent.Call, in *lspInput) (*agent.Result, error) {
 			return runLSP(ctx, call, in, check)

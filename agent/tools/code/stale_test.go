@@ -43,12 +43,13 @@ func TestLSP_DeletesWhatWasSeen(t *testing.T) {
 			})
 			call := w.Call(t, "lsp", toolstest.Input{"action": "rename", "file": "a.x", "line": 1, "symbol": "one", "new_name": "two"})
 			lspTool := toolstest.Tool(t, "lsp")
-			if _, err := toolstest.Plan(t.Context(), lspTool, call); err != nil {
+			plan, err := toolstest.Plan(t.Context(), lspTool, call)
+			if err != nil {
 				t.Fatal(err)
 			}
 			tt.meanwhile(w)
 			before := toolstest.Tree(t, w)
-			_, err := lspTool.Run(t.Context(), call)
+			_, err = toolstest.RunPlanned(t.Context(), lspTool, call, plan)
 			if !tt.refused {
 				if err != nil {
 					t.Error(err)

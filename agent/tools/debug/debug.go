@@ -37,6 +37,7 @@ func Tool() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[debugInput]{
 		Schemas: schemas,
 		Name:    "debug", Description: toolkit.Description(debugText), Kind: agent.KindExecute, Exclusive: true, Available: hasDebugger,
+		Uses: approval.Uses{Roots: true}, // it shows the source where a program stops
 		Plan: planDebug, Run: runDebug,
 	})
 }

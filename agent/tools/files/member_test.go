@@ -48,7 +48,7 @@ func TestMember_H6ChangedMeaning(t *testing.T) {
 	}
 	toolstest.Same(t, "path", p.Effects[0].Path, w.Path("b.zip:id_rsa"))
 	w.Put(t, "b.zip", zipOf(t, member{"id_rsa", "PRIVATE\n"}))
-	if res, err := tool.Run(t.Context(), call); err == nil {
+	if res, err := toolstest.RunPlanned(t.Context(), tool, call, p); err == nil {
 		t.Errorf("it read %q", res.Text)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/lsp"
@@ -25,6 +26,7 @@ func Undo() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[undoInput]{
 		Schemas: schemas,
 		Name:    "undo", Description: toolkit.Description(undoText), Kind: agent.KindEdit, Exclusive: true,
+		Uses: approval.Uses{Roots: true}, // it looks for files that are gone in the editor, too
 		Plan: func(ctx context.Context, call *agent.Call, _ *undoInput) (*agent.CallPlan, error) {
 			p, err := planUndo(ctx, call)
 			if err != nil {
@@ -72,6 +74,9 @@ func planUndo(ctx context.Context, call *agent.Call) (*undoPlan, error) {
 func isGone(ctx context.Context, call *agent.Call, path string) bool {
 	if _, err := call.FS.Stat(ctx, path); !errors.Is(err, fs.ErrNotExist) {
 		return false
+	}
+	if !toolkit.Inside(call, path) {
+		return true // editors show the workspace's files only
 	}
 	_, err := call.FS.ReadFile(ctx, path)
 	return errors.Is(err, fs.ErrNotExist)

@@ -366,7 +366,7 @@ func TestASTGrep_Broken(t *testing.T) {
 		return nil, context.Cause(ctx)
 	}}
 	call := w.Call(t, "ast_grep", toolstest.Input{"pat": "f($A)", "paths": []string{"."}})
-	if _, err := toolstest.Tool(t, "ast_grep").Run(ctx, call); !errors.Is(err, cause) {
+	if _, _, err := toolstest.Do(ctx, toolstest.Tool(t, "ast_grep"), call); !errors.Is(err, cause) {
 		t.Error(err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/agent/toolkit/walk"
@@ -47,6 +48,7 @@ func AstEdit(globalIgnore string) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[astEditInput]{
 		Schemas: schemas,
 		Name:    "ast_edit", Description: toolkit.Description(astEditText), Kind: agent.KindSearch, Exclusive: true, Program: astProgram,
+		Uses: approval.Uses{Programs: []string{astProgram}},
 		Plan: planASTEdit, Run: func(ctx context.Context, call *agent.Call, in *astEditInput) (*agent.Result, error) {
 			return runASTEdit(ctx, call, in, globalIgnore)
 		},

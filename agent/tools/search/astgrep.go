@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/toolkit/walk"
 	"github.com/gajae-code/gjc/internal/text"
@@ -38,7 +39,7 @@ type astGrepInput struct {
 func AstGrep(globalIgnore string) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[astGrepInput]{
 		Schemas: schemas,
-		Name:    "ast_grep", Description: toolkit.Description(astGrepText), Kind: agent.KindSearch, Program: astProgram,
+		Name:    "ast_grep", Description: toolkit.Description(astGrepText), Kind: agent.KindSearch, Program: astProgram, Uses: approval.Uses{Programs: []string{astProgram}},
 		Plan: planASTGrep, Run: func(ctx context.Context, call *agent.Call, in *astGrepInput) (*agent.Result, error) {
 			return runASTGrep(ctx, call, in, globalIgnore)
 		},

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/toolkit/walk"
 	"github.com/gajae-code/gjc/internal/text"
@@ -69,7 +70,7 @@ type searchInput struct {
 func Search(globalIgnore string) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[searchInput]{
 		Schemas: schemas,
-		Name:    "search", Description: toolkit.Description(searchText), Kind: agent.KindSearch,
+		Name:    "search", Description: toolkit.Description(searchText), Kind: agent.KindSearch, Uses: approval.Uses{Programs: []string{"rg"}},
 		Plan: planSearch, Run: func(ctx context.Context, call *agent.Call, in *searchInput) (*agent.Result, error) {
 			return runSearch(ctx, call, in, globalIgnore)
 		},

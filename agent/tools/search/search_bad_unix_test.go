@@ -111,7 +111,7 @@ func TestSearch_Cancelled(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		call := w.Call(t, name, in)
 		call.FS = cancelling{w.FS, cancel, cause, filepath.Join(w.Dir, "7")}
-		if _, err := toolstest.Tool(t, name).Run(ctx, call); !errors.Is(err, cause) {
+		if _, _, err := toolstest.Do(ctx, toolstest.Tool(t, name), call); !errors.Is(err, cause) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

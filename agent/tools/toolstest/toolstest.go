@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -14,10 +15,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/tools/debug"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/permit"
+	"github.com/gajae-code/gjc/internal/places"
 	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/providers"
 )
@@ -104,7 +107,7 @@ func (w *World) Call(t testing.TB, tool string, input any) *agent.Call {
 		ID:          "call",
 		Name:        tool,
 		Input:       jsonx.Raw(raw),
-		Environment: agent.Environment{Workspace: agent.Workspace{Cwd: w.Dir, Additional: w.Additional}, FS: w.FS, Terminal: w.Terminal, Programs: w.Programs},
+		Environment: agent.Environment{Workspace: agent.Workspace{Cwd: w.Dir, Additional: w.Additional}, FS: w.FS, Terminal: w.Terminal},
 		Values:      w.Values,
 		Model:       w.Model,
 		Tools:       w.Tools,
@@ -118,6 +121,9 @@ func (w *World) Call(t testing.TB, tool string, input any) *agent.Call {
 	}
 	if w.Artifacts != nil {
 		call.Artifacts = w.Artifacts
+	}
+	if w.Programs != nil {
+		call.Programs = permittedPrograms{w.Programs}
 	}
 	if w.Values != nil {
 		toolkit.SetLanguages(w.Values, w.Languages, call.Workspace.Display)
@@ -133,14 +139,38 @@ func (w *World) Progress() []agent.Progress {
 	return append([]agent.Progress(nil), w.progress...)
 }
 
-// Do plans and runs a call as a session does. It returns the first error.
+// Do plans and runs a call as a session does whose user allows everything: the call may do what it has declared. It returns the first
+// error.
 func Do(ctx context.Context, tool agent.Tool, call *agent.Call) (*agent.CallPlan, *agent.Result, error) {
 	plan, err := Plan(ctx, tool, call)
 	if err != nil {
 		return nil, nil, err
 	}
-	res, err := tool.Run(permit.With(ctx, permit.Own()), call)
+	res, err := RunPlanned(ctx, tool, call, plan)
 	return plan, res, err
+}
+
+// RunPlanned runs a planned call.
+func RunPlanned(ctx context.Context, tool agent.Tool, call *agent.Call, plan *agent.CallPlan) (*agent.Result, error) {
+	return tool.Run(approval.WithPermit(ctx, permitOf(ctx, tool, call, plan)), call)
+}
+
+// permitOf returns the permit of a planned call.
+func permitOf(ctx context.Context, tool agent.Tool, call *agent.Call, plan *agent.CallPlan) *approval.Permit {
+	effects := plan.Effects
+	if len(effects) == 0 {
+		effects = []approval.Effect{{Action: approval.ActionRead}}
+	}
+	ws := &call.Workspace
+	gate := &approval.Gate{
+		Policy: new(approval.Policy), Grants: new(approval.Grants), Files: call.FS, OS: runtime.GOOS,
+		Paths: &places.Paths{Roots: append([]string{ws.Cwd}, ws.Additional...), Real: call.FS.RealPath},
+	}
+	p := &approval.Permit{Uses: tool.Spec().Uses}
+	for i := range effects {
+		gate.Inquire(permit.With(ctx, permit.Own()), call.Name, &effects[i], ws.Display).Permit(p)
+	}
+	return p
 }
 
 // Plan plans a call and completes the plan.
@@ -169,9 +199,20 @@ type FS struct {
 
 var _ agent.FS = (*FS)(nil)
 
+// fail returns the error of an operation: what is not permitted fails.
 func (f *FS) fail(ctx context.Context, op, path string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	action := permit.Change
+	switch op {
+	case "read", "open":
+		action = permit.Read
+	case "stat", "readdir":
+		action = permit.Look
+	}
+	if err := permit.Check(ctx, permit.Effect{Action: action, Path: path}); err != nil {
+		return err
 	}
 	if f.Fail != nil {
 		return f.Fail(op, path)
@@ -224,8 +265,10 @@ func (f *FS) Remove(ctx context.Context, path string) error {
 
 // Rename implements [agent.FS]. It saves and closes the buffers of the files that move.
 func (f *FS) Rename(ctx context.Context, from, to string) error {
-	if err := f.fail(ctx, "rename", from); err != nil {
-		return err
+	for _, path := range []string{from, to} {
+		if err := f.fail(ctx, "rename", path); err != nil {
+			return err
+		}
 	}
 	for path, text := range f.Buffers {
 		if path == from || strings.HasPrefix(path, from+string(filepath.Separator)) {
@@ -294,6 +337,27 @@ func realPath(path string, followed int) string {
 		return path
 	}
 	return filepath.Join(realPath(dir, followed), filepath.Base(path))
+}
+
+// permittedPrograms are programs that start as far as the permit of a call says so.
+type permittedPrograms struct{ agent.Programs }
+
+func (p permittedPrograms) Output(ctx context.Context, prog agent.Program, limit int) ([]byte, error) {
+	if err := permit.Check(ctx, permit.Effect{Action: permit.Run, Path: prog.Path}); err != nil {
+		return nil, err
+	}
+	return p.Programs.Output(ctx, prog, limit)
+}
+
+func (p permittedPrograms) StartProgram(ctx context.Context, prog agent.LongProgram) (agent.RunningProgram, error) {
+	starter, ok := p.Programs.(agent.ProgramStarter)
+	if !ok {
+		return nil, agent.ErrNotStarted
+	}
+	if err := permit.Check(ctx, permit.Effect{Action: permit.Run, Path: prog.Path}); err != nil {
+		return nil, err
+	}
+	return starter.StartProgram(ctx, prog)
 }
 
 // Artifacts keeps outputs in memory.
