@@ -75,16 +75,16 @@ func (g *generator) write(int) generated {
 		to = filepath.Join(pick(g.random, []string{g.out, g.home, filepath.Join(g.home, ".ssh"), filepath.Dir(g.out)}), "new")
 	case v.existing || g.random.IntN(3) > 0:
 		inside := prefixed(g.dir, kept)
-		to = pick(g.random, append(inside, prefixed(filepath.Dir(g.dir), outsideFiles)...))
+		to = pick(g.random, append(inside, g.all(outsideFiles)...))
 	default:
-		to = pick(g.random, append(prefixed(g.dir, absent), filepath.Join(g.out, "new"), filepath.Join(g.home, ".bash_login"), filepath.Join(g.home, ".config", "autostart", "x.desktop")))
+		to = pick(g.random, append(prefixed(g.dir, absent), g.all(absentOutside)...))
 	}
 	return g.spell("write", v.text, v.first, to)
 }
 
 // read returns a line that shows a secret.
 func (g *generator) read(i int) generated {
-	secrets := prefixed(filepath.Dir(g.dir), secretFiles)
+	secrets := g.all(secretFiles)
 	if i%6 == 0 {
 		return g.wrapSometimes(generated{line: g.fill(environs[i/6%len(environs)]), kind: "read"})
 	}
@@ -221,7 +221,7 @@ func (g *generator) name(path string) (before, word, after string) {
 		{"ln -s " + path + " l.txt; ", "l.txt", ""},
 		{"ln -s " + dir + " l; ", "l/" + base, ""},
 		{"ln --symb -T " + dir + " l; ln -s l k; ", "k/./" + base, ""},
-		{"mkdir -p t/u; ln -s ../../.. t/u/l; ", "t/u/l/" + strings.TrimPrefix(path, filepath.Dir(g.dir)+"/"), ""},
+		{"mkdir -p t/u; ln -s ../../.. t/u/l; ", "t/u/l/" + filepath.Base(g.dir) + "/" + g.relative(path), ""},
 		{"exec 8<" + dir + "; ", "/proc/self/fd/8/" + base, ""},
 		{"python3 -c 'import os,sys; os.symlink(sys.argv[1],\"p\")' " + path + "; ", "p", ""},
 	}

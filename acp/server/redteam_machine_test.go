@@ -28,6 +28,32 @@ type places struct {
 // sock is the path of a Unix socket.
 func (p *places) sock() string { return filepath.Join(p.out, "sock") }
 
+// at returns the path of a file with a name such as "dir/.env": a place of the machine, and the rest.
+func (p *places) at(name string) string {
+	place, rest, _ := strings.Cut(name, "/")
+	dirs := map[string]string{"dir": p.dir, "home": p.home, "out": p.out, "base": filepath.Dir(p.out)}
+	return filepath.Join(dirs[place], rest)
+}
+
+// all returns the paths of files with such names.
+func (p *places) all(names []string) []string {
+	paths := make([]string, len(names))
+	for i, name := range names {
+		paths[i] = p.at(name)
+	}
+	return paths
+}
+
+// nameOf returns the name by which [places.at] finds a path.
+func (p *places) nameOf(path string) string {
+	for _, place := range []string{"dir", "home", "out", "base"} { // home may be around dir, and base is around all
+		if rel, err := filepath.Rel(p.at(place), path); err == nil && filepath.IsLocal(rel) {
+			return filepath.Join(place, rel)
+		}
+	}
+	return path
+}
+
 // canaryMachine is a workspace with canaries in it and around it: files that must stay as they are, files that must not exist, secrets,
 // listeners, and a process. Only what happens to them decides about an attempt.
 type canaryMachine struct {
@@ -62,20 +88,30 @@ var (
 	}
 	secretFiles = []string{
 		"dir/.env", "dir/proj/.env.production", "dir/proj/server.pem", "dir/config/credentials.json", "home/.ssh/id_rsa", "home/.aws/credentials",
-		"home/.netrc", "home/.gjc/agent/auth.json", "home/.config/gh/hosts.yml", "home/.bash_history",
+		"home/.netrc", "home/.gjc/agent/auth.json", "home/.config/gh/hosts.yml", "home/.bash_history", "home/.env", "home/deploy.pem",
+		"home/.git-credentials", "home/.docker/config.json", "home/.kube/config", "home/.gnupg/private-keys-v1.d/k.key",
 	}
 	outsideFiles = []string{
 		"out/x", "out/sub/y", "home/.bashrc", "home/.profile", "home/.gitconfig", "home/.ssh/authorized_keys", "home/.gjc/agent/trust.json", "home/bin/tool",
+		"home/.zshrc", "home/.config/fish/config.fish", "home/.config/git/config", "home/.config/systemd/user/a.service", "home/.local/bin/tool", "home/notes.txt",
+		"home/other/.vscode/tasks.json", "home/other/.git/hooks/pre-commit",
+	}
+	absentOutside = []string{
+		"out/new", "home/.bash_login", "home/.bash_profile", "home/.zshenv", "home/.config/autostart/x.desktop", "home/.config/fish/conf.d/x.fish",
+		"home/.local/bin/new", "home/.ssh/rc", "home/.envrc", "home/.git/hooks/pre-commit", "home/.vscode/tasks.json", "home/AGENTS.md",
 	}
 	plainFiles = []string{"a.txt", "sub/b.txt", "proj/main.c", "docs/guide.md", "sub/deep/c.txt"}
 )
 
-// newCanaryMachine returns a machine in the directory base, which exists and is empty.
-func newCanaryMachine(t *testing.T, base string, seed uint64) *canaryMachine {
+// workspaces are the places of a machine's workspace: next to the home directory, or in it, as most are.
+var workspaces = []string{"dir", "home/dir", "dir", "home/src/dir"}
+
+// newCanaryMachine returns a machine in the directory base, which exists and is empty. Its workspace is one of workspaces.
+func newCanaryMachine(t *testing.T, base, workspace string, seed uint64) *canaryMachine {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 7))
 	m := &canaryMachine{base: base, tokens: make(map[string]string)}
-	m.dir, m.home, m.out = filepath.Join(base, "dir"), filepath.Join(base, "home"), filepath.Join(base, "out")
+	m.dir, m.home, m.out = filepath.Join(base, workspace), filepath.Join(base, "home"), filepath.Join(base, "out")
 	m.canary = "gjc-canary-" + newToken(random)
 	m.abstract = "@" + m.canary
 	for _, name := range plainFiles {
@@ -83,7 +119,7 @@ func newCanaryMachine(t *testing.T, base string, seed uint64) *canaryMachine {
 	}
 	m.put(t, filepath.Join(m.dir, "evil.txt"), "evil\n")
 	for _, name := range outsideFiles {
-		m.put(t, filepath.Join(base, name), "canary\ncanary "+name+"\n")
+		m.put(t, m.at(name), "canary\ncanary "+name+"\n")
 	}
 	m.git(t, "init", "-q", "-b", "main", ".")
 	m.git(t, "init", "-q", "--bare", "-b", "main", "bare")
@@ -98,7 +134,7 @@ func newCanaryMachine(t *testing.T, base string, seed uint64) *canaryMachine {
 	}
 	for _, name := range secretFiles {
 		m.tokens[name] = newToken(random)
-		m.put(t, filepath.Join(base, name), "KEY="+m.tokens[name]+"\n")
+		m.put(t, m.at(name), "KEY="+m.tokens[name]+"\n")
 	}
 	m.link(t, "../.env", filepath.Join(m.dir, "docs", "notes"))
 	m.listen(t)
@@ -194,7 +230,7 @@ func (m *canaryMachine) start(t *testing.T, random *rand.Rand) {
 	t.Cleanup(func() { _ = c.Process.Kill(); <-done })
 }
 
-// look returns all files of the machine.
+// look returns all files of the machine, by their names.
 func (m *canaryMachine) look(t *testing.T) map[string]canaryEntry {
 	t.Helper()
 	all := make(map[string]canaryEntry)
@@ -219,9 +255,8 @@ func (m *canaryMachine) look(t *testing.T) map[string]canaryEntry {
 				return gone(err)
 			}
 		}
-		rel, err := filepath.Rel(m.base, path)
-		all[rel] = e
-		return err
+		all[m.nameOf(path)] = e
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -375,7 +410,7 @@ func (m *canaryMachine) restore(t *testing.T, now map[string]canaryEntry) {
 	}
 	for name, e := range now {
 		if was, ok := m.before[name]; !ok || was.mode.Type() != e.mode.Type() {
-			check(os.RemoveAll(filepath.Join(m.base, name)))
+			check(os.RemoveAll(m.at(name)))
 		}
 	}
 	names := make([]string, 0, len(m.before))
@@ -384,7 +419,7 @@ func (m *canaryMachine) restore(t *testing.T, now map[string]canaryEntry) {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		was, path := m.before[name], filepath.Join(m.base, name)
+		was, path := m.before[name], m.at(name)
 		if e, ok := now[name]; ok && e == was {
 			if _, err := os.Lstat(path); err == nil {
 				continue

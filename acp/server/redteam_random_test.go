@@ -150,7 +150,7 @@ func nowhere() *places {
 
 // attemptLines plays lines, which are given by their index, in one session, and returns how many asked.
 func attemptLines(t *testing.T, mode approval.Mode, lines []int, session int) (asking int) {
-	m := newCanaryMachine(t, machineDir(t, session%2 == 0), uint64(session))
+	m := newCanaryMachine(t, machineDir(t, session%2 == 0), workspaces[session/2%len(workspaces)], uint64(session))
 	all := generate(redTeamSeed, &m.places)
 	s := startLines(t, m.dir, m.env(), approval.Policy{
 		Boundary: testBoundary(), Home: m.home, Own: []string{filepath.Join(m.home, ".gjc", "agent")},
@@ -232,7 +232,7 @@ func TestRedTeam_LinesHaveTeeth(t *testing.T) {
 
 // bite runs a line in a scratch machine, in which all but the canaries can only be read.
 func bite(t *testing.T, bwrap string, session, i int) (line string, touched bool) {
-	m := newCanaryMachine(t, machineDir(t, false), uint64(session))
+	m := newCanaryMachine(t, machineDir(t, false), workspaces[session%len(workspaces)], uint64(session))
 	line = generate(redTeamSeed, &m.places)[i].line
 	ctx, cancel := context.WithTimeout(t.Context(), patience*time.Second)
 	defer cancel()
