@@ -361,7 +361,7 @@ func (r *bashRun) ended(ctx context.Context, status agent.ExitStatus) (*agent.Re
 	}
 	raw := bashRaw{ExitCode: &code, Signal: status.Signal, Truncated: out.Truncated}
 	// The status of a line is that of its last command.
-	if code != 0 || strings.ContainsAny(r.command.line, "|;\n") || strings.Contains(out.Text, egressRefusal) {
+	if code != 0 || strings.ContainsAny(r.command.line, "|;\n") || strings.Contains(out.Text, egressRefusal) || strings.Contains(out.Text, settingRefusal) {
 		r.refused = r.refusals(out.Text)
 	}
 	if code == 0 {

@@ -81,5 +81,8 @@ func pathsIn(line string) []string {
 	return paths
 }
 
+// settingRefusal begins git's message that it cannot change its settings. Some commands, such as "git push -u", succeed nevertheless.
+const settingRefusal = "could not write config file"
+
 // egressRefusal begins the page that the proxy shows for a host that it refuses; a program may take it for a success.
 const egressRefusal = "gjc does not let this command reach "
