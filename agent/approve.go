@@ -131,6 +131,9 @@ func (r *toolRun) approveEffect(ctx context.Context, e *approval.Effect, answere
 	if err := look(); err != nil {
 		return err
 	}
+	if e.Action == approval.ActionCommand {
+		r.introduce()
+	}
 	if judgment.Verdict == approval.Ask {
 		// The answer to another question may settle this one too.
 		done, err := s.ask(ctx)
@@ -161,6 +164,18 @@ func (r *toolRun) approveEffect(ctx context.Context, e *approval.Effect, answere
 			r.enclose(ctx)
 		}
 		return err
+	}
+}
+
+// introduce shows where commands run, before the first one of a workspace. The boundary has been found for the judgment, so the notice
+// delays nothing.
+func (r *toolRun) introduce() {
+	s := r.turn.session
+	if s.opts.Policy.Introduce == nil || !s.hooked.once("boundary") {
+		return
+	}
+	if title, detail := s.opts.Policy.Introduce(); title != "" {
+		r.turn.emit(Noticed{Severity: SeverityInfo, Title: title, Detail: detail})
 	}
 }
 

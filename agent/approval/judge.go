@@ -27,6 +27,9 @@ type Policy struct {
 	Keeper Keeper
 	// Suggested is a notice about permissions of other agents, for the first session that could adopt them; empty for none.
 	Suggested string
+	// Introduce returns the notice about the boundary that the first command in the workspace shows; empty if it has been shown. It is
+	// called once in a session. Optional.
+	Introduce func() (title, detail string)
 	// Broken is why the rules could not be read: everything that has an effect asks then.
 	Broken error
 }

@@ -29,6 +29,8 @@ type Workspace struct {
 	// seen.
 	Rules []StoredRule `json:"rules,omitzero"`
 	Shown string       `json:"shown,omitzero"`
+	// Boundary identifies the notice about the boundary that the user has seen.
+	Boundary string `json:"boundary,omitzero"`
 }
 
 // StoredRule is an adopted rule.
@@ -136,6 +138,20 @@ func (s *Store) Show(ctx context.Context, root string, all []Suggestion) (first 
 	return first && err == nil, err
 }
 
+// Introduce reports whether a notice about the boundary has not been shown for a workspace yet, and notes that it is.
+func (s *Store) Introduce(ctx context.Context, root, boundary string) (first bool, err error) {
+	path := trust.Canonical(root)
+	known, err := s.List()
+	if err != nil || slices.ContainsFunc(known, func(w Workspace) bool { return w.Path == path && w.Boundary == boundary }) {
+		return false, err
+	}
+	err = s.update(ctx, path, func(w *Workspace) {
+		first = w.Boundary != boundary
+		w.Boundary = boundary
+	})
+	return first && err == nil, err
+}
+
 // change replaces the answers for a workspace by what fn makes of them. A workspace without answers is removed.
 func (s *Store) change(ctx context.Context, path string, fn func([]approval.Grant) []approval.Grant) error {
 	return s.update(ctx, path, func(w *Workspace) { w.Grants = fn(w.Grants) })
@@ -154,7 +170,9 @@ func (s *Store) update(ctx context.Context, path string, fn func(*Workspace)) er
 			at = len(all) - 1
 		}
 		fn(&all[at])
-		all = slices.DeleteFunc(all, func(w Workspace) bool { return len(w.Grants) == 0 && len(w.Rules) == 0 && w.Shown == "" })
+		all = slices.DeleteFunc(all, func(w Workspace) bool {
+			return len(w.Grants) == 0 && len(w.Rules) == 0 && w.Shown == "" && w.Boundary == ""
+		})
 		data, err = jsonx.Marshal(stored{version, all})
 		return append(data, '\n'), err
 	})

@@ -99,6 +99,36 @@ func TestStore_Adopt(t *testing.T) {
 	}
 }
 
+// The notice about the boundary is shown once for a workspace, and again when it changes. It is no answer that could be revoked.
+func TestStore_Introduce(t *testing.T) {
+	dir, root := t.TempDir(), t.TempDir()
+	introduce := func(root, boundary string) bool {
+		t.Helper()
+		first, err := permissions.Open(dir).Introduce(t.Context(), root, boundary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return first
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(root, link); err != nil {
+		t.Fatal(err)
+	}
+	if !introduce(root, "off") || introduce(link, "off") || !introduce(t.TempDir(), "off") {
+		t.Error("it is not shown once for each workspace")
+	}
+	if !introduce(root, "auto bubblewrap") || introduce(root, "auto bubblewrap") {
+		t.Error("a change is not shown once")
+	}
+	if n, err := permissions.Open(dir).Revoke(t.Context(), root, nil); n != 0 || err != nil || introduce(root, "auto bubblewrap") {
+		t.Errorf("revoking has an effect: %d, %v", n, err)
+	}
+	put(t, filepath.Join(dir, permissions.Name), "{")
+	if first, err := permissions.Open(dir).Introduce(t.Context(), root, "off"); first || err == nil {
+		t.Errorf("an unreadable file: %v, %v", first, err)
+	}
+}
+
 func FuzzSuggest(f *testing.F) {
 	f.Add(`{"permissions":{"allow":["Bash(a:*)"]}}`, "sandbox_mode = \"read-only\"")
 	f.Fuzz(func(t *testing.T, claude, codex string) {

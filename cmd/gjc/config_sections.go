@@ -359,6 +359,14 @@ func (h *host) policy(agentDir string, opts *options) func(cwd string) approval.
 			return string(s.Kind), nil
 		}
 		p.Boundary.Caches = func() []string { return boundary.Caches(home, h.getenv, exec.LookPath) }
+		edge := p.Boundary
+		p.Introduce = func() (title, detail string) {
+			state, title, detail := edge.Introduction()
+			if first, err := store.Introduce(context.Background(), cwd, state); err != nil || !first {
+				return "", "" // what cannot be noted would be said each time
+			}
+			return title, detail
+		}
 		if p.Broken = cfg.stop(stopsSteps); p.Broken != nil {
 			p.Rules = nil
 			for _, r := range cfg.permissions {

@@ -24,8 +24,8 @@ import (
 	rulefiles "github.com/gajae-code/gjc/agent/rules"
 	"github.com/gajae-code/gjc/agent/secrets"
 	"github.com/gajae-code/gjc/agent/userfiles"
+	"github.com/gajae-code/gjc/internal/boundary"
 	"github.com/gajae-code/gjc/internal/jsonx"
-	"github.com/gajae-code/gjc/internal/sandbox"
 	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/providers"
@@ -147,7 +147,7 @@ func examine(ctx context.Context, h *host, opts *options, online bool) []finding
 	if box, err := findSandbox(); err != nil {
 		add("warning", "sandbox", "none: %s; in auto mode commands ask, unless they are known to only read", strings.ReplaceAll(err.Error(), "\n", "; "))
 	} else {
-		add("ok", "sandbox", "%s", sandboxHolds[box.Kind])
+		add("ok", "sandbox", "%s: commands that you have not seen %s", box.Kind, boundary.Holds(string(box.Kind)))
 	}
 	for _, tool := range []struct{ name, without string }{
 		{"git", "the demo needs it"},
@@ -384,11 +384,4 @@ func onlineOutcome(e *providers.Error) string {
 		return "the server does not answer in time: " + text
 	}
 	return text
-}
-
-// sandboxHolds says what each kind of sandbox does.
-var sandboxHolds = map[sandbox.Kind]string{
-	sandbox.Bubblewrap: "bubblewrap: commands that you have not seen change only the workspace, see no secrets, and reach only hosts that you allow",
-	sandbox.Landlock:   "Landlock: commands that you have not seen change only the workspace, see no secrets and have no network; install bubblewrap to allow hosts",
-	sandbox.Seatbelt:   "Seatbelt: commands that you have not seen change only the workspace, see no secrets, and reach only hosts that you allow",
 }

@@ -210,6 +210,7 @@ func TestInterop_GoSDK(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*hang)
 	defer cancel()
 	home, work := tempDir(t), tempDir(t)
+	introduced(t, home, work)
 	log := filepath.Join(home, "rpc.log")
 	writeFile(t, filepath.Join(work, "a.txt"), "one\n")
 

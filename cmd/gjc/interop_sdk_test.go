@@ -85,6 +85,7 @@ func TestInterop_TypeScriptSDK(t *testing.T) {
 	dir := testenv.NeedsInterop(t)
 	home, work := tempDir(t), tempDir(t)
 	writeFile(t, filepath.Join(work, "a.txt"), "one\n")
+	introduced(t, home, work)
 	log := filepath.Join(home, "rpc.log")
 	out, err := node(t, environment(home), home, filepath.Join(dir, "sdk-client.mjs"), work, self(t), "acp", "--rpc-log", log)
 	if err != nil {

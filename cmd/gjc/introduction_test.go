@@ -1,10 +1,14 @@
 package main
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gajae-code/gjc/agent/permissions"
+	"github.com/gajae-code/gjc/internal/boundary"
 )
 
 // Where commands run is said before the first one of a workspace: once, until it changes. Nothing is said without a command.
@@ -74,4 +78,24 @@ func introductions(p *peer, session, text string) (n int) {
 		}
 	}
 	return n
+}
+
+// introduced notes that the notice has been shown in a workspace. Only the first turn with a command has it, and a load does not.
+func introduced(t *testing.T, home, work string) {
+	t.Helper()
+	settings := boundary.Settings{Use: boundary.Auto, Find: func() (string, error) {
+		found, err := findSandbox()
+		if err != nil {
+			return "", err
+		}
+		return string(found.Kind), nil
+	}}
+	state, _, _ := settings.Introduction()
+	dir := filepath.Join(home, ".gjc", "agent")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := permissions.Open(dir).Introduce(t.Context(), work, state); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,6 +30,7 @@ func newPermissions(h *host, opts *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			all = slices.DeleteFunc(all, func(w permissions.Workspace) bool { return len(w.Grants)+len(w.Rules) == 0 }) // only notices were shown there
 			if asJSON {
 				return printJSON(h.stdout, all)
 			}
@@ -37,9 +39,6 @@ func newPermissions(h *host, opts *options) *cobra.Command {
 				return err
 			}
 			for _, w := range all {
-				if len(w.Grants)+len(w.Rules) == 0 {
-					continue
-				}
 				fmt.Fprintln(h.stdout, trust.Printable(w.Path))
 				for _, r := range w.Rules {
 					fmt.Fprintf(h.stdout, "  adopted: permissions.%s: %s\n", r.Verdict, trust.Printable(r.Text))

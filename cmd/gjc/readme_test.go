@@ -24,6 +24,7 @@ var (
 	pointer = regexp.MustCompile(`0x[0-9a-f]{4,}`)
 	handles = regexp.MustCompile(`(ref|frame_id)=\d+`)
 	routine = regexp.MustCompile(`thread \d+`)
+	edge    = regexp.MustCompile(`(?m)^  !  (Commands that you have not seen|This machine has no sandbox).*\n`) // as the machine has one
 	adapter = regexp.MustCompile(`[^\s(]*/dlv dap`)
 )
 
@@ -36,6 +37,7 @@ func steady(s string) string {
 	s = process.ReplaceAllString(s, "PID: 1")
 	s = pointer.ReplaceAllString(s, "0x1000")
 	s = handles.ReplaceAllString(s, "$1=1")
+	s = edge.ReplaceAllString(s, "")
 	s = routine.ReplaceAllString(s, "thread 1")
 	s = adapter.ReplaceAllString(s, "dlv dap")
 	return build.ReplaceAllString(s, "gjc VERSION,")

@@ -157,7 +157,9 @@ func TestLoaded_LooksLikeLive(t *testing.T) {
 	}{{"terminals", nil}, {"bare", &acp.ClientCapabilities{}}} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			live := startLife(t, lifeOptions{capabilities: tt.capabilities})
+			home, work := tempDir(t), tempDir(t)
+			introduced(t, home, work)
+			live := startLife(t, lifeOptions{home: home, work: work, capabilities: tt.capabilities})
 			id := live.begin()
 			want := talk(t, live)
 			usage := lastOf(live.since(0), "usage_update")

@@ -9,9 +9,9 @@ func (b *Settings) Introduction() (state, title, detail string) {
 		return string(Off), "Commands run without a sandbox here, because bash.sandbox is off: " + reads, ""
 	}
 	if err := b.Lacks(); err != nil {
-		why := err.Error()
+		why := strings.ReplaceAll(err.Error(), "\n", "; ")
 		if strings.Contains(why, "bubblewrap") {
-			why += "\nIt would have one with bubblewrap; \"gjc doctor\" says whether that works."
+			why += ". It would have one with bubblewrap; \"gjc doctor\" says whether that works."
 		}
 		if b.Use == Require {
 			return string(b.Use), "This machine has no sandbox, and bash.sandbox requires one: every command is refused.", why

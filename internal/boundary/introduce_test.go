@@ -8,9 +8,11 @@ import (
 func TestSettings_Introduction(t *testing.T) {
 	t.Parallel()
 	found := func(kind string) func() (string, error) { return func() (string, error) { return kind, nil } }
-	lacks := func() (string, error) { return "", errors.New("bubblewrap: bwrap is not installed") }
+	lacks := func() (string, error) {
+		return "", errors.Join(errors.New("bubblewrap: bwrap is not installed"), errors.New("Landlock: too old"))
+	}
 	unneeded := func() (string, error) { t.Error("it looks for a boundary"); return "", nil }
-	const hint = "bubblewrap: bwrap is not installed\nIt would have one with bubblewrap; \"gjc doctor\" says whether that works."
+	const hint = "bubblewrap: bwrap is not installed; Landlock: too old. It would have one with bubblewrap; \"gjc doctor\" says whether that works."
 	seen := make(map[string]bool)
 	for _, tt := range []struct {
 		settings      Settings

@@ -89,7 +89,7 @@ func (s *screen) show(u acp.SessionUpdate) {
 			s.say("     session: %q", title)
 		}
 	case *acp.Notice:
-		s.say("  !  %s %s", u.Title, u.Description)
+		s.say("%s", strings.TrimRight("  !  "+u.Title+" "+u.Description, " "))
 	}
 }
 
