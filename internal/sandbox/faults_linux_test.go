@@ -50,16 +50,6 @@ func TestFind_Faults(t *testing.T) {
 	}
 }
 
-// A box in a box: a container that has no user namespaces left has no boxes, and says so.
-func TestFind_Nested(t *testing.T) {
-	outer := boxes(t)
-	box := open(t, outer, &sandbox.Policy{Write: []string{t.TempDir()}})
-	out, err := inside(t, box, "bwrap --ro-bind / / --unshare-user --unshare-pid true && echo nested")
-	if err == nil && !strings.Contains(out, "nested") || err != nil && out == "" {
-		t.Errorf("%v: %q", err, out)
-	}
-}
-
 // Roots of every kind: what is written in them is on the disk, and what is kept stays.
 func TestBox_Roots(t *testing.T) {
 	s := boxes(t)
