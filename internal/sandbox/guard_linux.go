@@ -33,7 +33,13 @@ type mountRequest struct {
 // guard is the first process of a box. It starts the keeper and serves mount requests. It returns when the keeper has ended.
 func guard(in *Invocation) error {
 	runtime.LockOSThread() // namespaces and capabilities are those of a thread
-	unshared := unix.Unshare(unix.CLONE_NEWNS)
+	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+		return fmt.Errorf("mount namespace: %w", err)
+	}
+	// What is mounted outside from now on would appear inside, and could be changed there.
+	if err := unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""); err != nil {
+		return fmt.Errorf("separating mounts: %w", err)
+	}
 	keeper := &exec.Cmd{
 		Path: boxSelf, Args: []string{boxSelf, Command, "keep"}, Env: in.Env, Stdout: in.Stdout, Stderr: in.Stderr,
 		ExtraFiles: []*os.File{os.NewFile(keeperFD, "keeper")}, SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
@@ -69,11 +75,8 @@ func guard(in *Invocation) error {
 			files, err := receive(c, &req)
 			closeAll(files)
 			if err == nil {
-				if err = unshared; err == nil {
-					err = mountAll(&req)
-				}
 				var a answer
-				if err != nil {
+				if err := mountAll(&req); err != nil {
 					a.Error = err.Error()
 				}
 				_ = send(c, a) // the other side may have gone
