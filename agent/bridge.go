@@ -82,6 +82,8 @@ type Command struct {
 	Dir string
 	// Env is added to the environment, as "NAME=value".
 	Env []string
+	// TempDir, if set, is the directory for temporary files, unless the user's environment or Env names one.
+	TempDir string
 	// StateDir, if set, is a directory owned by the caller to which the shell that runs Line writes its final state, if it can: the
 	// file "after" holds the exported variables as "export -p" prints them, a line [StateEnd], and the working directory. The file
 	// "before" holds the variables that were exported at the start, and the line [StateEnd], unless the execution is an

@@ -183,6 +183,19 @@ func (t *temporary) place(path string) string {
 	return in
 }
 
+// TempDir returns the directory that commands inside the boundary have as /tmp, so that others can put their temporary files there, too. It
+// is empty if they have the machine's.
+func (w *Workspace) TempDir() string {
+	if w.temp == nil || !w.temp.boundary.PrivateTemp() {
+		return ""
+	}
+	dir, err := w.temp.terminal.TempDir()
+	if err != nil {
+		return "" // temporary files are in the machine's directory
+	}
+	return dir
+}
+
 // shown returns the path in /tmp by which the session's commands find a path; ok is false for a path elsewhere.
 func (t *temporary) shown(path string) (in string, ok bool) {
 	dir := t.dir()

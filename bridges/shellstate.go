@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
@@ -101,6 +102,10 @@ func takesState(shell Shell) bool {
 // also writes the variables that it exports when it starts.
 func (l *Local) shellLine(ctx context.Context, cmd *agent.Command, before bool) (line string, env []string, err error) {
 	env = append(quietEnv[:len(quietEnv):len(quietEnv)], explicitBare(l.Environ(ctx))...)
+	const temp = "TMPDIR="
+	if cmd.TempDir != "" && !slices.ContainsFunc(l.Environ(ctx), func(kv string) bool { return strings.HasPrefix(kv, temp) && kv != temp }) {
+		env = append(env, temp+cmd.TempDir)
+	}
 	env = append(env, cmd.Env...)
 	if cmd.StateDir == "" || len(cmd.Args) > 0 || !takesState(l.Shell) {
 		return cmd.Line, env, nil

@@ -41,6 +41,9 @@ func TestTemporary_ToolsAndCommandsAgree(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "in-root"), []byte("of the root"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Symlink(machine.Name(), filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		name  string
 		calls [][2]string
@@ -54,6 +57,8 @@ func TestTemporary_ToolsAndCommandsAgree(t *testing.T) {
 		{name: "nor is it found", calls: [][2]string{{"write", `{"path":"/tmp/gjc-test-own","content":"x"}`}, {"find", `{"paths":["/tmp/gjc-test-*"]}`}}, want: []string{"/tmp/gjc-test-own"}},
 		{name: "a command's file is searched", calls: [][2]string{{"bash", command("echo by-command > /tmp/f")}, {"search", `{"pattern":"by-c","paths":["/tmp"]}`}}, want: []string{"by-command", "/tmp/f"}},
 		{name: "a root in /tmp stays", calls: [][2]string{{"read", `{"path":"` + dir + `/in-root"}`}}, want: []string{"of the root"}},
+		{name: "a link of the root into the machine's asks", calls: [][2]string{{"read", `{"path":"` + dir + `/link"}`}}, want: []string{"rejected"}, fails: true, asks: true},
+		{name: "and leads nowhere inside", calls: [][2]string{{"bash", command("test -L link && test ! -e link")}}, want: []string{`"exitCode":0`}},
 		{name: "a link out of it asks", calls: [][2]string{{"bash", command("ln -s /etc/hostname /tmp/l")}, {"read", `{"path":"/tmp/l"}`}}, fails: true, asks: true},
 		{name: "a secret in it asks", calls: [][2]string{{"bash", command("echo K=1 > /tmp/.env")}, {"read", `{"path":"/tmp/.env"}`}}, fails: true, asks: true},
 		{name: "a directory above it by dots asks", calls: [][2]string{{"read", `{"path":"/tmp/../etc/hostname"}`}}, fails: true, asks: true},
@@ -107,6 +112,61 @@ func TestTemporary_ToolsAndCommandsAgree(t *testing.T) {
 	}
 	if data, err := os.ReadFile(machine.Name()); err != nil || string(data) != "machine-text" {
 		t.Errorf("the machine's file is now %q, %v", data, err)
+	}
+}
+
+// A command that is allowed once runs outside, and makes its temporary files where commands inside and file tools find them.
+func TestTemporary_OfCommandsOutside(t *testing.T) {
+	needsBoundary(t)
+	for name, temp := range map[string]string{"the session's": "", "the user's": t.TempDir()} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("TMPDIR", temp)
+			out := filepath.Join(t.TempDir(), "out")
+			e := start(t, scripted(
+				providertest.Step{providertest.Call("c0", "bash", command(`test ! -e /run/gjc/self && f=$(mktemp) && mv "$f" "$(dirname "$f")/known" && echo by-outside > "$(dirname "$f")/known" && echo "$TMPDIR" > `+out))},
+				providertest.Step{providertest.Text("done")},
+				providertest.Step{providertest.Call("c1", "bash", command(`test -e /run/gjc/self && grep -q by-outside /tmp/known && grep -q by-outside "$TMPDIR/known"`))},
+				providertest.Step{providertest.Call("c2", "read", `{"path":"/tmp/known"}`)},
+				providertest.Step{providertest.Text("done")},
+			), func(c *config) {
+				c.server.Sessions.Policy = func(string) approval.Policy { return approval.Policy{Boundary: testBoundary()} }
+				c.editor.Permission = func(context.Context, *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
+					return acptest.Choose("allow_once"), nil
+				}
+			})
+			id := e.session()
+			e.say(id, "go", acp.StopReasonEndTurn)
+			dir, err := os.ReadFile(out)
+			if err != nil {
+				t.Fatalf("%v: %s", err, e.toolText(id))
+			}
+			if temp != "" {
+				if got := strings.TrimSpace(string(dir)); got != temp {
+					t.Errorf("TMPDIR is %q, want the user's", got)
+				}
+				return
+			}
+			if _, err := acp.MethodSessionSetMode.Call(t.Context(), e.Conn, &acp.SetSessionModeRequest{SessionID: id, ModeID: acp.SessionModeID(approval.ModeAuto)}); err != nil {
+				t.Fatal(err)
+			}
+			asked := slices.Index(e.Calls(), "session/request_permission")
+			calls := len(e.Calls())
+			e.say(id, "go on", acp.StopReasonEndTurn)
+			if asked < 0 || slices.Contains(e.Calls()[calls:], "session/request_permission") {
+				t.Errorf("questions: %q", e.Calls())
+			}
+			for call, want := range map[string]string{"c1": `"exitCode":0`, "c2": "by-outside"} {
+				var updates []acp.SessionUpdate
+				for _, u := range e.Updates(id) {
+					if u, ok := u.(*acp.ToolCallUpdate); ok && string(u.ToolCallID) == call {
+						updates = append(updates, u)
+					}
+				}
+				if text := toolText(updates); !strings.Contains(text, want) {
+					t.Errorf("%s: %s", call, text)
+				}
+			}
+		})
 	}
 }
 

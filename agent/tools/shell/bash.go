@@ -256,6 +256,9 @@ func (r *bashRun) start(ctx context.Context, pty bool) error {
 // begin starts a command and shows its output.
 func (r *bashRun) begin(ctx context.Context, c agent.Command) (err error) {
 	r.live = toolkit.NewLiveOutput(r.call.Update, r.shown)
+	if r.inside == nil {
+		c.TempDir = r.call.Workspace.TempDir()
+	}
 	c.OutputLimit, c.OnOutput = toolkit.MaxText, r.live.Write
 	if r.exec, err = r.call.Terminal.Start(ctx, c); err != nil {
 		r.live.Close()
