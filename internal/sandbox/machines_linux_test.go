@@ -53,9 +53,9 @@ func result(t *testing.T, out string, err error) {
 	switch {
 	case err != nil:
 		t.Errorf("%v\n%s", err, out)
-	case strings.Contains(out, "--- SKIP: "):
+	case strings.Contains(out, "--- SKIP: "+t.Name()+" "):
 		testenv.Skip(t, "%s", out)
-	case !strings.Contains(out, "--- PASS: "+t.Name()):
+	case !strings.Contains(out, "--- PASS: "+t.Name()+" "):
 		t.Errorf("it did not run: %s", out)
 	default:
 		t.Log(out)
@@ -127,51 +127,63 @@ func TestMachine_Overlay(t *testing.T) {
 	if !machine(t, "true") {
 		return
 	}
-	kinds(t, func(t *testing.T, s *sandbox.Sandbox) {
-		dir := dirOutside(t)
-		for _, name := range []string{"kept", "secret", "replaced", "copied"} {
-			write(t, filepath.Join(dir, "lower", name), strings.ToUpper(name))
-		}
-		write(t, filepath.Join(dir, "lower", "sub", "file"), "FILE")
-		for _, name := range []string{"upper", "work"} {
-			if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
-				t.Fatal(err)
-			}
-		}
-		root := filepath.Join(dir, "root")
-		mount(t, "overlay", root, "overlay", 0, fmt.Sprintf("lowerdir=%s/lower,upperdir=%s/upper,workdir=%s/work,userxattr", dir, dir, dir))
-		holds(t, s, root)
-		if left, err := os.ReadDir(filepath.Join(dir, "upper")); err != nil || len(left) != 1 || left[0].Name() != "sub" {
-			t.Errorf("the upper layer has %v, %v; want what has been written", left, err)
-		}
-		if s.Kind != sandbox.Bubblewrap {
-			return
-		}
-		copied, replaced := filepath.Join(root, "copied"), filepath.Join(root, "replaced")
-		p := &sandbox.Policy{Write: []string{root}, Keep: []string{copied, replaced}}
-		box := open(t, s, p)
-		if err := os.WriteFile(copied, []byte("mine"), 0o600); err != nil {
+	for _, lower := range []string{"same", "other"} { // file system as the upper layer
+		t.Run(lower, func(t *testing.T) {
+			kinds(t, func(t *testing.T, s *sandbox.Sandbox) { overlays(t, s, lower == "other") })
+		})
+	}
+}
+
+func overlays(t *testing.T, s *sandbox.Sandbox, other bool) {
+	dir := dirOutside(t)
+	if other {
+		mount(t, "tmpfs", filepath.Join(dir, "lower"), "tmpfs", 0, "")
+	}
+	for _, name := range []string{"kept", "secret", "replaced", "copied"} {
+		write(t, filepath.Join(dir, "lower", name), strings.ToUpper(name))
+	}
+	write(t, filepath.Join(dir, "lower", "sub", "file"), "FILE")
+	for _, name := range []string{"upper", "work"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		write(t, filepath.Join(root, "next"), "mine")
-		if err := os.Rename(filepath.Join(root, "next"), replaced); err != nil {
-			t.Fatal(err)
-		}
-		if err := box.Protect(t.Context(), p); err != nil {
-			t.Fatal(err)
-		}
-		for _, path := range p.Keep {
-			if out, err := inside(t, box, "echo evil > "+path); err == nil {
-				t.Errorf("%s can be changed: %s", path, out)
+	}
+	root := filepath.Join(dir, "root")
+	mount(t, "overlay", root, "overlay", 0, fmt.Sprintf("lowerdir=%s/lower,upperdir=%s/upper,workdir=%s/work,userxattr", dir, dir, dir))
+	holds(t, s, root)
+	if left, err := os.ReadDir(filepath.Join(dir, "upper")); err != nil || len(left) != 1 || left[0].Name() != "sub" {
+		t.Errorf("the upper layer has %v, %v; want what has been written", left, err)
+	}
+	if s.Kind != sandbox.Bubblewrap {
+		return
+	}
+	copied, replaced := filepath.Join(root, "copied"), filepath.Join(root, "replaced")
+	p := &sandbox.Policy{Write: []string{root}, Keep: []string{copied, replaced}}
+	box := open(t, s, p)
+	if err := os.WriteFile(copied, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// The copy is kept also before the box protects it again.
+	if out, err := inside(t, box, "echo evil > "+copied); err == nil {
+		t.Errorf("%s can be changed: %s", copied, out)
+	}
+	write(t, filepath.Join(root, "next"), "mine")
+	if err := os.Rename(filepath.Join(root, "next"), replaced); err != nil {
+		t.Fatal(err)
+	}
+	if err := box.Protect(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range p.Keep {
+		for _, line := range []string{"echo evil > " + path, "rm -f " + path} {
+			if out, err := inside(t, box, line); err == nil {
+				t.Errorf("%s worked: %s", line, out)
 			}
-			if out, err := inside(t, box, "rm -f "+path); err == nil {
-				t.Errorf("%s can be removed: %s", path, out)
-			}
-			if out, err := inside(t, box, "cat "+path); err != nil || out != "mine" {
-				t.Errorf("%s: %q, %v", path, out, err)
-			}
 		}
-	})
+		if out, err := inside(t, box, "cat "+path); err != nil || out != "mine" {
+			t.Errorf("%s: %q, %v", path, out, err)
+		}
+	}
 }
 
 // A root on a file system that is mounted read-only can be used, and refuses changes with the usual words.
