@@ -324,6 +324,8 @@ var attempts = []attempt{
 	{name: "H5 a command of a server on a file outside", mode: approval.ModeAuto, tool: "lsp", input: request("workspace/executeCommand", `{"command":"x","arguments":["file://{out}/x"]}`), want: "asks", shows: []string{"out/x"}},
 	{name: "H5 a request for a file on another host", mode: approval.ModeAuto, tool: "lsp", input: request("textDocument/hover", `{"textDocument":{"uri":"file://evil{out}/x"}}`), want: "fails"},
 	{name: "H5 a request for a file inside", tool: "lsp", input: request("textDocument/hover", `{"textDocument":{"uri":"file://{dir}/a.txt"}}`), want: "fails"}, // there is no server
+	{name: "a request that names a host", tool: "lsp", input: request("textDocument/hover", `{"uri":"https://evil.example/x"}`), want: "asks", shows: []string{"evil.example"}},
+	{name: "a request that names a host, in plan mode", mode: approval.ModePlan, tool: "lsp", input: request("textDocument/hover", `{"uri":"https://evil.example/x"}`), want: "fails"},
 	{name: "H5 a rename in a file outside", tool: "lsp", input: `{"action":"rename","file":"{out}/x","line":1,"symbol":"zzz","new_name":"y"}`, want: "asks"},
 	// Members of archives.
 	{name: "H6 a secret member of an archive", tool: "read", input: `{"path":"e.zip:.env"}`, want: "asks", shows: []string{"e.zip:.env", "secrets"}, lay: layArchive},

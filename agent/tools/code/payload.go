@@ -17,11 +17,14 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// maxPayloadPaths bounds the number of files that the parameters of one request name.
-const maxPayloadPaths = 500
+// maxPayloadPaths and maxPayloadHosts bound the number of files and hosts that the parameters of one request name.
+const (
+	maxPayloadPaths = 500
+	maxPayloadHosts = 10
+)
 
-// payloadEffects returns the effects of a raw request on the files that its parameters name: a server reads them itself. A method that
-// may change files may change those.
+// payloadEffects returns the effects of a raw request on the files and hosts that its parameters name: a server reads and connects itself.
+// A method that may change files may change those.
 func payloadEffects(ctx context.Context, c *lspCall, method string) ([]approval.Effect, error) {
 	if c.in.Payload == "" {
 		return nil, nil
@@ -33,12 +36,15 @@ func payloadEffects(ctx context.Context, c *lspCall, method string) ([]approval.
 	if err := jsonx.Unmarshal([]byte(c.in.Payload), &params); err != nil {
 		return nil, fmt.Errorf("Error: invalid JSON in payload: %w", err)
 	}
-	p := payload{absolute: c.call.Workspace.Absolute, paths: make(map[string]bool)}
+	p := payload{absolute: c.call.Workspace.Absolute, paths: make(map[string]bool), hosts: make(map[string]bool)}
 	if err := p.value("", params); err != nil {
 		return nil, err
 	}
 	if len(p.paths) > maxPayloadPaths {
 		return nil, fmt.Errorf("%w for lsp: the payload names more than %d files; make several requests", agent.ErrBadInput, maxPayloadPaths)
+	}
+	if len(p.hosts) > maxPayloadHosts {
+		return nil, fmt.Errorf("%w for lsp: the payload names more than %d hosts; make several requests", agent.ErrBadInput, maxPayloadHosts)
 	}
 	changes := !readsOnly(method) || method == "textDocument/rename"
 	var read, edit []string
@@ -56,6 +62,9 @@ func payloadEffects(ctx context.Context, c *lspCall, method string) ([]approval.
 	}
 	if len(edit) > 0 {
 		effects = append(effects, approval.Effect{Action: approval.ActionEdit, Paths: edit, Title: payloadTitle(c, method, edit)})
+	}
+	for _, host := range slices.Sorted(maps.Keys(p.hosts)) {
+		effects = append(effects, approval.Effect{Action: approval.ActionNetwork, Host: host, Title: "LSP request " + method + ", which may fetch from " + host})
 	}
 	return effects, nil
 }
@@ -75,12 +84,13 @@ func payloadTitle(c *lspCall, method string, paths []string) string {
 	return title
 }
 
-// payload collects the files that the parameters of a request name. Servers parse URIs differently; where readings differ, it
+// payload collects the files and hosts that the parameters of a request name. Servers parse URIs differently; where readings differ, it
 // collects each of them.
 type payload struct {
 	// absolute does not map /tmp: servers run outside the boundary.
 	absolute func(path string) string
 	paths    map[string]bool
+	hosts    map[string]bool
 	depth    int // of JSON in strings
 }
 
@@ -124,12 +134,12 @@ func (p *payload) text(member, s string) error {
 	// Browsers' rules for URLs, which servers in JavaScript follow, ignore these characters.
 	uri := strings.TrimFunc(strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace(s), func(r rune) bool { return r <= ' ' })
 	scheme, rest, ok := cutScheme(uri)
-	for nested := rest; ok && scheme != "file"; { // jar:file:/a.jar!/b
+	for nested := rest; ok && !fetched(scheme); { // jar:file:/a.jar!/b
 		inner, after, more := cutScheme(nested)
 		if !more {
 			break
 		}
-		if nested = after; inner == "file" {
+		if nested = after; fetched(inner) {
 			scheme, rest = inner, after
 		}
 	}
@@ -139,7 +149,10 @@ func (p *payload) text(member, s string) error {
 			return nil
 		}
 		return p.fileURI(uri, rest)
-	case ok && (scheme == "http" || scheme == "https"):
+	case ok && fetched(scheme):
+		if !isText(member) {
+			return p.webURI(uri, rest)
+		}
 	case ok && !isText(member):
 		p.otherURI(rest)
 	case strings.ContainsAny(s, "\n\x00") || s == "":
@@ -148,6 +161,9 @@ func (p *payload) text(member, s string) error {
 	}
 	return nil
 }
+
+// fetched reports whether what a URI with a scheme names can be read as a file or from a host.
+func fetched(scheme string) bool { return scheme == "file" || scheme == "http" || scheme == "https" }
 
 // cutScheme cuts the scheme, in lower case, from a URI. The drive of a path on Windows is none.
 func cutScheme(uri string) (scheme, rest string, ok bool) {
@@ -223,6 +239,16 @@ func (p *payload) fileURI(uri, rest string) error {
 		}
 		p.add(name)
 	}
+	return nil
+}
+
+// webURI collects the host of a URI of the web. Browsers' rules do not need the slashes before it.
+func (p *payload) webURI(uri, rest string) error {
+	at, err := url.Parse("https://" + strings.TrimLeft(strings.ReplaceAll(rest, `\`, "/"), "/"))
+	if err != nil || at.Hostname() == "" {
+		return fmt.Errorf("%w for lsp: the URI %q in the payload is malformed; write https://host/path", agent.ErrBadInput, uri)
+	}
+	p.hosts[strings.ToLower(at.Hostname())] = true
 	return nil
 }
 

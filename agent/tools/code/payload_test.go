@@ -89,6 +89,42 @@ func TestLSP_H5RequestDeclaresEdits(t *testing.T) {
 	}
 }
 
+// A server may fetch what the parameters of a raw request name on the web, so the request declares the hosts, and asks as the network does.
+func TestLSP_RequestDeclaresHosts(t *testing.T) {
+	w, _ := serverWorld(t, map[string]string{"a.x": "x\n"}, serverScript{})
+	for _, tt := range []struct {
+		payload string
+		want    []string
+	}{
+		{`{"uri":"https://example.com/etc"}`, []string{"example.com"}},
+		{`{"uri":" HTTP:\\\\Example.COM:8080\\x"}`, []string{"example.com"}},
+		{`{"uri":"https:example.com"}`, []string{"example.com"}},
+		{`{"uri":"https://user@evil.example:443/?a=https://b.example"}`, []string{"evil.example"}},
+		{`["jar:https://example.com/a.jar!/b", {"deep":"{\"url\":\"http://[::1]/\"}"}]`, []string{"::1", "example.com"}},
+		{`{"schemas":{"https://example.com/schema":["*.x"]}}`, []string{"example.com"}},
+		{`{"newText":"see https://example.com","query":"https://example.com"}`, nil},
+		{`{"uri":"file:///etc/https://example.com"}`, nil},
+	} {
+		p := toolstest.MustPlan(t, w, "lsp", toolstest.Input{"action": "request", "query": "textDocument/hover", "payload": tt.payload})
+		var hosts []string
+		for i := range p.Effects {
+			if e := &p.Effects[i]; e.Action == approval.ActionNetwork {
+				hosts = append(hosts, e.Host)
+			}
+		}
+		if diff := cmp.Diff(tt.want, hosts); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.payload, diff)
+		}
+	}
+	for payload, says := range map[string]string{
+		`{"uri":"https:"}`: "is malformed; write https://host/path", `{"uri":"https://a b/"}`: "is malformed; write https://host/path",
+		`["http://a","http://b","http://c","http://d","http://e","http://f","http://g","http://h","http://i","http://j","http://k"]`: "more than 10 hosts",
+	} {
+		err := toolstest.Fails(t, w, "lsp", toolstest.Input{"action": "request", "query": "textDocument/hover", "payload": payload})
+		toolstest.Contains(t, err.Error(), "invalid tool input for lsp", says)
+	}
+}
+
 // A URI that servers may read in different ways is refused.
 func TestLSP_H5MalformedURI(t *testing.T) {
 	w, _ := serverWorld(t, map[string]string{"a.x": "x\n"}, serverScript{})
