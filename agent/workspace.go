@@ -186,7 +186,7 @@ func (t *temporary) place(path string) string {
 // TempDir returns the directory that commands inside the boundary have as /tmp, so that others can put their temporary files there, too. It
 // is empty if they have the machine's.
 func (w *Workspace) TempDir() string {
-	if w.temp == nil || !w.temp.boundary.PrivateTemp() {
+	if w.temp == nil || !w.temp.boundary.Boxes() {
 		return ""
 	}
 	dir, err := w.temp.terminal.TempDir()

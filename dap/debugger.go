@@ -112,6 +112,14 @@ type Start struct {
 	permit permit.Permit
 }
 
+// Host returns the host of the address, or the whole address of a socket.
+func (s *Start) Host() string {
+	if host, _, err := net.SplitHostPort(s.Address); err == nil && !strings.HasPrefix(s.Address, "unix:") {
+		return host
+	}
+	return s.Address
+}
+
 // Observer receives the output and the events of a session. Its functions may be nil and must not block.
 type Observer struct {
 	// Output receives what the program ("stdout", "stderr") and the adapter ("console") print.

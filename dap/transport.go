@@ -62,6 +62,9 @@ func (d *Debugger) connect(ctx context.Context, st *Start, mark string, output p
 		return nil, err
 	}
 	if st.Address != "" {
+		if err := permit.Check(ctx, permit.Effect{Action: permit.Reach, Host: st.Host()}); err != nil {
+			return nil, err
+		}
 		ctx, cancel := context.WithTimeoutCause(ctx, defaultConnect, fmt.Errorf("timed out (%s)", defaultConnect))
 		defer cancel()
 		conn, err := dial(ctx, place, st.Address, nil)

@@ -23,7 +23,7 @@ type Effect struct {
 	// Command is the shell command line, for [ActionCommand]; Dir is the directory that it runs in, empty for the working
 	// directory.
 	Command, Dir string
-	// Host is where the step goes, for [ActionNetwork]; empty for many places.
+	// Host is where the step goes, for [ActionNetwork]; empty for many places. With [ActionDebug], it is where the adapter is.
 	Host string
 	// Subject identifies the debugged program or the step, for [ActionDebug]. An "always" answer is remembered for the same
 	// subject alone; without one it is good for this once. Covers says in words what that is. With [ActionMCP], Subject stands

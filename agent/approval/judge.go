@@ -159,8 +159,8 @@ func FactsOf(p *Policy, system, tool string, e *Effect, sc *Scope, paths *places
 			step.Command = sc.line
 			f.Special, f.onlyReads = sc.line.Notes, sc.line.Reads
 		}
-	case e.Path != "":
-		step.Path, step.Real = e.Path, sc.Path
+	case e.Action == ActionDebug, e.Path != "":
+		step.Path, step.Real, step.Host = e.Path, sc.Path, "" // rules are about the program
 		f.Special = pathSpecial(e, paths)
 	}
 	if p.Broken != nil && e.Action != ActionResume {

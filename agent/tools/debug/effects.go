@@ -133,7 +133,7 @@ func (c *debugCall) again() sideEffect {
 		program = ""
 	}
 	name := text.VisibleLine(toolkit.Display(&c.call.Workspace, st.Program))
-	e := approval.Effect{Action: approval.ActionDebug, Path: program, Subject: st.Subject, Covers: st.Covers, Title: "Restart " + name, Where: c.where()}
+	e := approval.Effect{Action: approval.ActionDebug, Path: program, Host: st.Host(), Subject: st.Subject, Covers: st.Covers, Title: "Restart " + name, Where: c.where()}
 	return sideEffect{e, "Start " + name + " again, as it is now."}
 }
 

@@ -312,7 +312,7 @@ func (c launcher) planConfiguration(ctx context.Context, extra map[string]any) (
 
 // startEffects returns the effects that the user is asked about.
 func (c launcher) startEffects(st *debugStart, dir, title string) ([]approval.Effect, error) {
-	e := approval.Effect{Action: approval.ActionDebug, Path: st.program, Title: title, Covers: "this exact " + st.start.Request, Where: st.where}
+	e := approval.Effect{Action: approval.ActionDebug, Path: st.program, Host: st.start.Host(), Title: title, Covers: "this exact " + st.start.Request, Where: st.where}
 	real := c.call.FS.RealPath(st.program)
 	if st.plain && c.call.Workspace.Contains(st.program) && real != "" {
 		a := st.start.Adapter
