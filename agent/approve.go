@@ -77,12 +77,21 @@ type knownEffect struct {
 }
 
 // approveReads decides on the files that the call is known to read, before its plan is completed: that may read them, and its errors
-// describe them.
-func (r *toolRun) approveReads(ctx context.Context) error {
+// describe them. With later, a question about a file without secrets is left for the completed plan.
+func (r *toolRun) approveReads(ctx context.Context, later bool) error {
 	for i := range r.plan.Effects {
 		e := r.plan.Effects[i]
 		if e.Action != approval.ActionRead || e.Path == "" && len(e.Paths) == 0 {
 			continue
+		}
+		if later {
+			inquiry, judgment := r.gate().Inquire(ctx, r.call.Name, &e, r.turn.session.opts.Workspace.real().Display), approval.Judgment{}
+			if err := r.turn.do(func(st *state) error { judgment = inquiry.Judge(r.mode(st.mode), false); return nil }); err != nil {
+				return err
+			}
+			if judgment.Verdict == approval.Ask && len(judgment.Special) == 0 {
+				continue
+			}
 		}
 		known := knownEffect{effect: e}
 		if err := r.approveEffect(ctx, &known.effect, &known.answer); err != nil {

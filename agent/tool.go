@@ -162,6 +162,9 @@ type CallPlan struct {
 	// Complete, if set, fills in Effects, Content and Locations if that takes time, for example because it asks a
 	// server. The call is already announced, so Complete may ask for consent. An error is a result for the model.
 	Complete func(ctx context.Context) error
+	// AskLater says that Complete reads the files of Effects only to work out a change. The user is asked about them with the change, or
+	// before the model sees an error of Complete; only a file with secrets asks before it is read.
+	AskLater bool
 }
 
 // Progress is a report from a running call. Zero fields leave the state unchanged.

@@ -199,10 +199,15 @@ func (r *toolRun) prepare(ctx context.Context) (*Call, error) {
 		if err := r.refused(); err != nil {
 			return nil, err
 		}
-		if err := r.approveReads(ctx); err != nil {
+		if err := r.approveReads(ctx, plan.AskLater); err != nil {
 			return nil, err
 		}
 		if err := plan.Complete(ctx); err != nil {
+			if plan.AskLater && ctx.Err() == nil { // the error describes the files
+				if err := r.approveReads(ctx, false); err != nil {
+					return nil, err
+				}
+			}
 			return nil, r.explain(ctx, err)
 		}
 		r.completed()

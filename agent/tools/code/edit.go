@@ -6,9 +6,11 @@ import (
 	"errors"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/agent/toolkit/walk"
@@ -46,9 +48,24 @@ func (c *lspCall) prepare(ctx context.Context, plan *agent.CallPlan, e *prepared
 	}
 	e.seen = edits.SeenFiles(ctx, c.call, e.ops)
 	changes := edits.Operations{Call: c.call, Ops: e.ops}
-	plan.Effects = append(plan.Effects, changes.Effects(plan.Title)...)
+	c.change(plan, changes.Effects(plan.Title)...)
 	plan.Content = changes.Preview()
 	plan.Locations = changes.Places()
+}
+
+// change adds effects to a plan. One that edits the file of the call covers reading it, so that the user is asked once.
+func (c *lspCall) change(plan *agent.CallPlan, effects ...approval.Effect) {
+	plan.Effects = append(plan.Effects, effects...)
+	if c.editsFile(plan) {
+		plan.Effects = slices.DeleteFunc(plan.Effects, func(e approval.Effect) bool { return e.Action == approval.ActionRead && e.Path == c.path })
+	}
+}
+
+// editsFile reports whether a plan edits the file of the call.
+func (c *lspCall) editsFile(plan *agent.CallPlan) bool {
+	return slices.ContainsFunc(plan.Effects, func(e approval.Effect) bool {
+		return e.Action == approval.ActionEdit && (e.Path == c.path || slices.Contains(e.Paths, c.path))
+	})
 }
 
 func runEditAction(context.Context, *lspCall) (*agent.Result, error) {

@@ -236,6 +236,7 @@ func planLSP(ctx context.Context, call *agent.Call, in *lspInput) (*agent.CallPl
 	if c.action.edits && (in.Apply == nil || *in.Apply) {
 		plan.Kind = agent.KindEdit
 	}
+	plan.AskLater = c.action.edits || in.Action == "code_actions"
 	plan.Complete = func(ctx context.Context) error {
 		if err := toolkit.TrustWorkspace(ctx, call, c.path); err != nil {
 			return err

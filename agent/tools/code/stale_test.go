@@ -3,6 +3,7 @@ package code_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,4 +81,44 @@ func TestLSP_EffectsOfTwoRoots(t *testing.T) {
 	lspEdits(t, w, toolstest.Input{"action": "rename", "file": "a.x", "line": 1, "symbol": "one", "new_name": "two"},
 		approval.Effect{Action: approval.ActionEdit, Paths: []string{w.Path("a.x"), w.Path("sub/b.x")}},
 		approval.Effect{Action: approval.ActionEdit, Path: filepath.Join(other, "c.x")})
+}
+
+// A rename or a format of a file outside the roots is one question, about the edit: it covers reading the file. If nothing is edited, the
+// question is about reading it.
+func TestLSP_EditsOutsideAskOnce(t *testing.T) {
+	w := toolstest.NewWorld(t, nil)
+	path := filepath.Join(t.TempDir(), "c.x")
+	if err := os.WriteFile(path, []byte("one\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	edits := []any{object{"range": lineSpan(0, 0, 3), "newText": "two"}}
+	action := object{"title": "Fix", "edit": object{"changes": object{fileURI(path): edits}}, "command": object{"title": "Fix", "command": "fix"}}
+	capabilities := provides("renameProvider", "documentFormattingProvider", "codeActionProvider")
+	capabilities["executeCommandProvider"] = object{"commands": []string{"fix"}}
+	spec := serverSpec(t, w, "fake", serverScript{Capabilities: capabilities, Answers: map[string][]any{
+		"textDocument/rename":     {object{"changes": object{fileURI(path): edits}}},
+		"textDocument/formatting": {edits, []any{}},
+		"textDocument/codeAction": {[]any{action}},
+	}})
+	openServers(t, w, &fakeServers{Specs: []*lsp.Spec{spec}}, os.Environ())
+	for _, tt := range []struct {
+		in   toolstest.Input
+		want []approval.Action
+	}{
+		{toolstest.Input{"action": "rename", "line": 1, "symbol": "one", "new_name": "two"}, []approval.Action{approval.ActionEdit}},
+		{toolstest.Input{"action": "format"}, []approval.Action{approval.ActionEdit}},
+		{toolstest.Input{"action": "format"}, []approval.Action{approval.ActionRead}}, // nothing is left to do
+		{toolstest.Input{"action": "rename", "line": 1, "symbol": "one", "new_name": "two", "apply": false}, []approval.Action{approval.ActionRead}},
+		{toolstest.Input{"action": "code_actions", "query": "Fix", "apply": true}, []approval.Action{approval.ActionEdit, approval.ActionCommand}},
+	} {
+		tt.in["file"] = path
+		p := toolstest.MustPlan(t, w, "lsp", tt.in)
+		var got []approval.Action
+		for i := range p.Effects {
+			got = append(got, p.Effects[i].Action)
+		}
+		if !p.AskLater || !slices.Equal(got, tt.want) {
+			t.Errorf("%v: the effects are %v, want %v; asked later: %v", tt.in, got, tt.want, p.AskLater)
+		}
+	}
 }
