@@ -15,11 +15,13 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
+	"github.com/gajae-code/gjc/internal/permit"
 	"github.com/gajae-code/gjc/lsp"
 )
 
 // applyOperations carries out operations on files as they are now.
 func applyOperations(ctx context.Context, call *agent.Call, ops []lsp.FileOperation) (*edits.WorkspaceChange, error) {
+	ctx = permit.With(ctx, permit.Own()) // no call has declared them
 	return edits.ApplyOperations(ctx, call, ops, edits.SeenFiles(ctx, call, ops))
 }
 
@@ -105,7 +107,7 @@ func TestApplyOperations_RollsBack(t *testing.T) {
 			continue
 		}
 		if !strings.Contains(err.Error(), "on fire") || !strings.Contains(err.Error(), "All changes were undone") {
-			t.Errorf("failure %d: %v", n, err)
+			t.Fatalf("failure %d: %v", n, err)
 		}
 		if d := cmp.Diff(before, toolstest.Tree(t, w)); d != "" {
 			t.Errorf("after failure %d (-before +after):\n%s", n, d)
