@@ -65,7 +65,7 @@ type ToolSpec struct {
 	// Program is a program that the tool needs. A session on a machine without it does not offer the tool. Empty for
 	// none.
 	Program string
-	// Uses declares what calls of the tool do beside the effects of their plans. What is in neither is refused.
+	// Uses declares what calls of the tool do in addition to the effects of their plans. What is in neither is refused.
 	Uses approval.Uses
 	// For reports whether a model is offered the tool, if several tools of one name exist for different models. Nil means all
 	// models.

@@ -1,5 +1,5 @@
 // Package approval decides what a tool call may do: its effects are judged by the session's mode, the user's rules and earlier answers,
-// and what was allowed becomes a permit that file access is held to.
+// and what was allowed becomes a permit that files, programs and the network are held to.
 package approval
 
 import (

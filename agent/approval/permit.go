@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/internal/places"
 )
 
-// Uses declares what the calls of a tool do beside their effects. It never asks.
+// Uses declares what the calls of a tool do in addition to their effects. It never asks.
 type Uses struct {
 	// Programs are the names of the helper programs that they start: "rg".
 	Programs []string
@@ -32,7 +32,7 @@ func (u *Uses) starts(path string) bool {
 // then, with all symbolic links resolved. It comes with the context of [Tool.Run], and all that acts holds to it: what a path leads to can
 // change between the user's answer and the work. The zero Permit permits nothing.
 type Permit struct {
-	// Uses is what the call's tool declares.
+	// Uses holds what the call's tool declares.
 	Uses  Uses
 	files map[string]permitted
 	// open says that the call was allowed to run a program whose changes are not known before: those inside the roots are allowed, except

@@ -292,10 +292,10 @@ func planCodeActions(ctx context.Context, c *lspCall, plan *agent.CallPlan) erro
 	c.prepare(ctx, plan, &p.edit)
 	c.call.Prepared = prepared(p)
 	if p.command != nil {
-		if !c.editsFile(plan) {
-			c.change(plan, approval.Effect{Action: approval.ActionEdit, Path: c.path, Title: plan.Title})
+		if !edited(plan, c.path) {
+			addEffects(plan, c.path, approval.Effect{Action: approval.ActionEdit, Path: c.path, Title: plan.Title})
 		}
-		c.change(plan, toolkit.ServerEffect(fmt.Sprintf("Run %q of %s, which may change files in the workspace", a.Title, a.server.Name()), a.server.Name(), a.Title, string(a.Command)))
+		addEffects(plan, c.path, toolkit.ServerEffect(fmt.Sprintf("Run %q of %s, which may change files in the workspace", a.Title, a.server.Name()), a.server.Name(), a.Title, string(a.Command)))
 	}
 	return nil
 }

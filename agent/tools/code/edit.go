@@ -48,23 +48,23 @@ func (c *lspCall) prepare(ctx context.Context, plan *agent.CallPlan, e *prepared
 	}
 	e.seen = edits.SeenFiles(ctx, c.call, e.ops)
 	changes := edits.Operations{Call: c.call, Ops: e.ops}
-	c.change(plan, changes.Effects(plan.Title)...)
+	addEffects(plan, c.path, changes.Effects(plan.Title)...)
 	plan.Content = changes.Preview()
 	plan.Locations = changes.Places()
 }
 
-// change adds effects to a plan. One that edits the file of the call covers reading it, so that the user is asked once.
-func (c *lspCall) change(plan *agent.CallPlan, effects ...approval.Effect) {
+// addEffects adds effects to the plan of a call about path. One that edits path covers reading it, so that the user is asked once.
+func addEffects(plan *agent.CallPlan, path string, effects ...approval.Effect) {
 	plan.Effects = append(plan.Effects, effects...)
-	if c.editsFile(plan) {
-		plan.Effects = slices.DeleteFunc(plan.Effects, func(e approval.Effect) bool { return e.Action == approval.ActionRead && e.Path == c.path })
+	if edited(plan, path) {
+		plan.Effects = slices.DeleteFunc(plan.Effects, func(e approval.Effect) bool { return e.Action == approval.ActionRead && e.Path == path })
 	}
 }
 
-// editsFile reports whether a plan edits the file of the call.
-func (c *lspCall) editsFile(plan *agent.CallPlan) bool {
+// edited reports whether a plan edits path.
+func edited(plan *agent.CallPlan, path string) bool {
 	return slices.ContainsFunc(plan.Effects, func(e approval.Effect) bool {
-		return e.Action == approval.ActionEdit && (e.Path == c.path || slices.Contains(e.Paths, c.path))
+		return e.Action == approval.ActionEdit && (e.Path == path || slices.Contains(e.Paths, path))
 	})
 }
 
