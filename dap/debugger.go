@@ -113,11 +113,11 @@ type Start struct {
 }
 
 // Host returns the host of the address, or the whole address of a socket.
-func (s *Start) Host() string {
-	if host, _, err := net.SplitHostPort(s.Address); err == nil && !strings.HasPrefix(s.Address, "unix:") {
+func (st *Start) Host() string {
+	if host, _, err := net.SplitHostPort(st.Address); err == nil && !strings.HasPrefix(st.Address, "unix:") {
 		return host
 	}
-	return s.Address
+	return st.Address
 }
 
 // Observer receives the output and the events of a session. Its functions may be nil and must not block.
