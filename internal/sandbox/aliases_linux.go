@@ -19,8 +19,9 @@ type mountPoint struct{ device, root, path string }
 // source is a directory or file of a file system.
 type source struct{ device, path string }
 
-// withAliases returns a policy that also keeps and hides its files by their other paths. What is a root of its own stays one.
-func withAliases(p *Policy) *Policy {
+// withAliases returns a policy that also keeps and hides its files by their other paths. What is a root of its own stays one. Paths in the
+// directories covered are not visible, except below roots.
+func withAliases(p *Policy, covered []string) *Policy {
 	points := mountPoints()
 	extended := *p
 	for _, alias := range aliases(points, p.Keep) {
@@ -29,7 +30,7 @@ func withAliases(p *Policy) *Policy {
 		}
 	}
 	for _, alias := range aliases(points, p.Hide) {
-		if !slices.Contains(p.Write, alias) {
+		if !slices.Contains(p.Write, alias) && (!within(covered, alias) || within(p.Write, alias)) {
 			extended.Hide = append(slices.Clip(extended.Hide), alias)
 		}
 	}

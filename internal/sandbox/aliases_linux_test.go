@@ -1,7 +1,11 @@
 package sandbox_test
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -25,12 +29,15 @@ func TestAliases(t *testing.T) {
 		mount(t, persistent, home, "", unix.MS_BIND, "")
 		mount(t, filepath.Join(persistent, "hidden", "part"), filepath.Join(root, "sub", "a b"), "", unix.MS_BIND, "")
 		mount(t, filepath.Join(root, "sub", "src"), filepath.Join(root, "sub", "dst"), "", unix.MS_BIND, "")
-		p := &sandbox.Policy{Write: []string{root}, Keep: []string{filepath.Join(root, "sub", "src", "kept")}, Hide: []string{filepath.Join(home, ".ssh"), filepath.Join(persistent, "hidden")}}
+		temp, inTemp := t.TempDir(), t.TempDir()
+		mount(t, persistent, inTemp, "", unix.MS_BIND, "")
+		t.Setenv("T", inTemp)
+		p := &sandbox.Policy{Temp: temp, Write: []string{root}, Keep: []string{filepath.Join(root, "sub", "src", "kept")}, Hide: []string{filepath.Join(home, ".ssh"), filepath.Join(persistent, "hidden")}}
 		t.Setenv("R", filepath.Join(root, "sub"))
 		t.Setenv("H", home)
 		t.Setenv("P", persistent)
 		for _, line := range []string{
-			"cat $H/.ssh/id", "cat $P/.ssh/id", "cat $H/hidden/part/key", "cat $P/hidden/part/key", "cat \"$R/a b/key\"", "echo evil > \"$R/a b/key\"", "touch \"$R/a b/new\"",
+			"cat $H/.ssh/id", "cat $P/.ssh/id", "cat $T/.ssh/id", "cat $H/hidden/part/key", "cat $P/hidden/part/key", "cat \"$R/a b/key\"", "echo evil > \"$R/a b/key\"", "touch \"$R/a b/new\"",
 			"echo evil > $R/src/kept", "echo evil > $R/dst/kept", "rm -f $R/dst/kept", "mv $R/dst/deep/file $R/dst/kept",
 		} {
 			if out, err := probe(t, s, p, line); err == nil {
@@ -42,6 +49,11 @@ func TestAliases(t *testing.T) {
 		}
 		if s.Kind != sandbox.Bubblewrap {
 			return
+		}
+		if rel, ok := strings.CutPrefix(inTemp, "/tmp/"); ok { // the box has another /tmp
+			if _, err := os.Lstat(filepath.Join(temp, rel)); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("in the box's /tmp: %v", err)
+			}
 		}
 		write(t, filepath.Join(root, "sub", "src", "fresh"), "KEPT")
 		box := open(t, s, p)

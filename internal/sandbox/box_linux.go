@@ -55,7 +55,7 @@ func (s *Sandbox) Open(ctx context.Context, children *proc.Group, p *Policy) (_ 
 		}
 		listeners = append(listeners, l)
 	}
-	inside := *withAliases(p)
+	inside := *withAliases(p, replaced)
 	inside.Hide = append(machineSockets(s.env, p.Write), inside.Hide...)
 	args, err := bubblewrapArgs(&inside, state, s.self)
 	if err != nil {
@@ -135,7 +135,7 @@ func (b *Box) Protect(ctx context.Context, p *Policy) error {
 	defer func() { _ = c.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	defer stop()
-	p = withAliases(p)
+	p = withAliases(p, replaced)
 	if err := send(c, mountRequest{p.Keep, p.Fixed, p.Hide}); err != nil {
 		return err
 	}

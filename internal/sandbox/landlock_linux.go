@@ -48,7 +48,7 @@ func confine(p *Policy, command, env []string) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	if err := restrict(withAliases(p)); err != nil {
+	if err := restrict(withAliases(p, nil)); err != nil {
 		return fmt.Errorf("restricting the program with Landlock: %w", err)
 	}
 	if err := dropCapabilities(); err != nil {
