@@ -160,8 +160,8 @@ func TestLSP_RenameOutside(t *testing.T) {
 	openServers(t, w, &fakeServers{Specs: []*lsp.Spec{spec}}, os.Environ())
 	in := toolstest.Input{"action": "rename", "file": "a.x", "line": 1, "symbol": "one", "new_name": "two", "apply": true}
 	p := toolstest.MustPlan(t, w, "lsp", in)
-	toolstest.Same(t, "effects", len(p.Effects), 3)
-	toolstest.Same(t, "the one outside", p.Effects[1], approval.Effect{Action: approval.ActionEdit, Path: outside, Title: "Rename one in a.x to two: edit " + outside})
+	toolstest.Same(t, "effects", len(p.Effects), 2)
+	toolstest.Same(t, "the one outside", p.Effects[0], approval.Effect{Action: approval.ActionEdit, Path: outside, Title: "Rename one in a.x to two: edit " + outside})
 	p = toolstest.MustPlan(t, w, "lsp", in)
 	toolstest.Same(t, "the one after the link", p.Effects[1].Path, w.Path("link.x"))
 }
