@@ -22,6 +22,8 @@ func (o *ownTemp) TempDir() (string, error) {
 	return "/tmp/own", nil
 }
 
+func (o *ownTemp) Lingers(context.Context) bool { return false }
+
 func (o *ownTemp) ExistingTempDir() string {
 	if !o.exists {
 		return ""

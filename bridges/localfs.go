@@ -153,11 +153,17 @@ func (LocalFS) ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error) 
 // RealPath implements [agent.FS]. It follows a link to a file that does not exist: a write would create that file.
 func (LocalFS) RealPath(path string) string {
 	path = filepath.Clean(path)
+	if len(path) > longestPath {
+		return path
+	}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
 	}
 	return walkLinks(path)
 }
+
+// longestPath bounds the paths, in bytes, in which links are followed: no system opens longer ones.
+const longestPath = 32 << 10
 
 // walkLinks follows the links in path one by one, as the kernel does on a write. The path need not exist.
 func walkLinks(path string) string {
