@@ -326,6 +326,9 @@ func realPath(path string, followed int) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
 	}
+	if len(path) > 1<<16 {
+		return path // no file has such a path, and its parents are many
+	}
 	dir := filepath.Dir(path)
 	if to, err := os.Readlink(path); err == nil && followed < 40 {
 		if !filepath.IsAbs(to) {
