@@ -64,8 +64,9 @@ type Sandbox interface {
 type Enclosure interface {
 	// Start starts a program there. Its working directory and the files below TempDir are the same there and here.
 	Start(ctx context.Context, children *proc.Group, o *proc.Options) (*proc.Process, error)
-	// Dial connects to a TCP address there, and Listen listens on a free port of 127.0.0.1 there.
+	// Dial connects to a TCP address there.
 	Dial(ctx context.Context, address string) (net.Conn, error)
+	// Listen listens on a free port of 127.0.0.1 there.
 	Listen(ctx context.Context) (net.Listener, error)
 	// TempDir is a directory for Unix sockets and other files.
 	TempDir() string
