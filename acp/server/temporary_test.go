@@ -52,6 +52,7 @@ func TestTemporary_ToolsAndCommandsAgree(t *testing.T) {
 		asks  bool
 	}{
 		{name: "a command's file is read", calls: [][2]string{{"bash", command("echo by-command > /tmp/f")}, {"read", `{"path":"/tmp/f"}`}}, want: []string{"by-command"}},
+		{name: "a later command stays in a directory", calls: [][2]string{{"bash", command("mkdir -p /tmp/gjc-test-dir && cd /tmp/gjc-test-dir && echo by-command > f")}, {"bash", command("cat f")}}, want: []string{"in /tmp/gjc-test-dir", `"exitCode":0`}},
 		{name: "a written file is seen", calls: [][2]string{{"write", `{"path":"/tmp/sub/f","content":"by-tool"}`}, {"bash", command(`test "$(cat /tmp/sub/f $TMPDIR/sub/f)" = by-toolby-tool`)}}, want: []string{`"exitCode":0`}},
 		{name: "the machine's file is not read without a question", calls: [][2]string{{"read", `{"path":"` + machine.Name() + `"}`}}, want: []string{"rejected"}, fails: true, asks: true},
 		{name: "nor is it found", calls: [][2]string{{"write", `{"path":"/tmp/gjc-test-own","content":"x"}`}, {"find", `{"paths":["/tmp/gjc-test-*"]}`}}, want: []string{"/tmp/gjc-test-own"}},

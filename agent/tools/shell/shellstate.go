@@ -17,6 +17,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval/shell"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/toolkit/walk"
 )
@@ -117,6 +118,9 @@ func (s *shellState) learn(ctx context.Context, call *agent.Call, exec agent.Exe
 		before, _ = stateFile(filepath.Join(files, "before"))
 	}
 	after, cwd := stateFile(filepath.Join(files, "after")) // the command may not have written it
+	if approval.PermitOf(ctx).Inside() != nil && filepath.IsAbs(cwd) {
+		cwd = call.Workspace.Resolve(cwd) // it knows the session's directory as /tmp
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if filepath.IsAbs(cwd) && cwd != call.FS.RealPath(dir) {
