@@ -198,12 +198,12 @@ func (e *clientExecution) Kill(ctx context.Context) error {
 	return nil
 }
 
-// Release implements [agent.Execution]. It ends the remaining processes on this machine of a command that has not ended by itself, without
-// waiting for them. A command that has may have left a server for later ones.
+// Release implements [agent.Execution]. It ends the command's remaining processes on this machine without waiting for them, except those that
+// a command inside the boundary has left when it ended: they may be a server for later ones, and end with the session.
 func (e *clientExecution) Release(ctx context.Context) error {
 	e.release.Do(func() {
 		defer e.inside.end()
-		if e.mark != "" && (!e.ended.Load() || e.killed.Load()) {
+		if e.mark != "" && (e.inside == nil || !e.ended.Load() || e.killed.Load()) {
 			defer e.children.Sweep(e.mark)
 		}
 		_, err := acp.MethodTerminalRelease.Call(context.WithoutCancel(ctx), e.cleanup(), &acp.ReleaseTerminalRequest{SessionID: e.session, TerminalID: e.id})

@@ -6,12 +6,17 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/lsp"
 )
 
 // diagnoseTime bounds how long a change waits for the language servers.
 const diagnoseTime = 5 * time.Second
+
+// Uses returns the declaration of tools that change files: language servers receive the files that are open, and reports show lines of those
+// that the change breaks.
+func Uses() approval.Uses { return approval.Uses{Roots: true} }
 
 // ReportsWrites reports whether the user wants to see diagnostics after a file is written.
 func ReportsWrites(call *agent.Call) bool {

@@ -32,6 +32,7 @@ func edit(s *EditSettings) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[editInput]{
 		Schemas: schemas,
 		Name:    "edit", Description: toolkit.Description(editText), Kind: agent.KindEdit, Exclusive: true, For: s.only(EditReplace),
+		Uses: edits.Uses(),
 		Plan: func(ctx context.Context, call *agent.Call, in *editInput) (*agent.CallPlan, error) {
 			path, err := changePath(call, "edit", in.Path)
 			if err == nil {

@@ -28,6 +28,7 @@ func editHashline(s *EditSettings) agent.Tool {
 	return fileEditTool(s, (*hashlineInput).fileEdits, agent.ToolFuncs[hashlineInput]{
 		Schemas: schemas,
 		Name:    "edit", Description: toolkit.Description(editHashlineText), Kind: agent.KindEdit, Exclusive: true, For: s.only(EditHashline),
+		Uses: edits.Uses(),
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/agent/toolkit/lines"
 	"github.com/gajae-code/gjc/agent/toolkit/patch"
 	"github.com/gajae-code/gjc/internal/text"
@@ -36,6 +37,7 @@ func editPatch(s *EditSettings) agent.Tool {
 	return fileEditTool(s, (*editPatchInput).fileEdits, agent.ToolFuncs[editPatchInput]{
 		Schemas: schemas,
 		Name:    "edit", Description: toolkit.Description(editPatchText), Kind: agent.KindEdit, Exclusive: true, For: s.only(EditPatch),
+		Uses: edits.Uses(),
 	})
 }
 
@@ -133,6 +135,7 @@ func applyPatch(s *EditSettings) agent.Tool {
 	return fileEditTool(s, (*applyPatchInput).fileEdits, agent.ToolFuncs[applyPatchInput]{
 		Schemas: schemas,
 		Name:    "apply_patch", Description: toolkit.Description(applyPatchText), Kind: agent.KindEdit, Exclusive: true, For: s.only(EditApplyPatch),
+		Uses: edits.Uses(),
 	})
 }
 

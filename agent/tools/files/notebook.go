@@ -10,6 +10,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/agent/toolkit/lines"
 	"github.com/gajae-code/gjc/internal/ipynb"
 	"github.com/gajae-code/gjc/internal/text"
@@ -31,6 +32,7 @@ func Notebook(s *EditSettings) agent.Tool {
 	return fileEditTool(s, (*notebookInput).fileEdits, agent.ToolFuncs[notebookInput]{
 		Schemas: schemas,
 		Name:    "notebook", Description: toolkit.Description(notebookText), Kind: agent.KindEdit, Exclusive: true,
+		Uses: edits.Uses(),
 	})
 }
 

@@ -29,6 +29,7 @@ func Write(s *EditSettings) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[writeInput]{
 		Schemas: schemas,
 		Name:    "write", Description: toolkit.Description(writeText), Kind: agent.KindEdit, Exclusive: true,
+		Uses: edits.Uses(),
 		Plan: func(ctx context.Context, call *agent.Call, in *writeInput) (*agent.CallPlan, error) {
 			if m, err := memberOf(ctx, call, in.Path); err != nil {
 				return nil, err

@@ -28,6 +28,7 @@ func Resolve() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[resolveInput]{
 		Schemas: schemas,
 		Name:    "resolve", Description: toolkit.Description(resolveText), Kind: agent.KindEdit, Exclusive: true, Program: astProgram,
+		Uses: edits.Uses(),
 		Plan: planResolve, Run: runResolve,
 	})
 }
