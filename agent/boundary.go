@@ -20,22 +20,22 @@ import (
 func (r *toolRun) enclose(ctx context.Context) {
 	s := r.turn.session
 	access := s.opts.Policy.Access(ctx, s.paths())
-	r.before = s.standing.baseline(ctx, s.opts.Terminal, access)
+	r.before = s.standing.baseline(access)
 	r.permit.Enclose(s.grants.Wider(access, r.commandKey()))
 }
 
-// standing holds the state of the roots at the end of the last call inside the boundary. Programs that it has left running can have made
-// files since then.
+// standing holds the state of the roots at the end of the last call inside the boundary, if programs ran on there: they can have made files
+// since then, also if they have ended meanwhile.
 type standing struct {
 	mu   sync.Mutex // guards last
 	last *boundary.Access
 }
 
-// baseline returns what the programs of a call cannot have made, of which now is the access.
-func (s *standing) baseline(ctx context.Context, terminal Terminal, now *boundary.Access) *boundary.Access {
+// baseline returns the state in which a call found the roots: now, or what it was before programs that ran on could change it.
+func (s *standing) baseline(now *boundary.Access) *boundary.Access {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t, ok := terminal.(TempTerminal); s.last == nil || !ok || !t.Lingers(ctx) {
+	if s.last == nil {
 		return now
 	}
 	return s.last
@@ -114,8 +114,13 @@ func (r *toolRun) settle(ctx context.Context) (note string, err error) {
 	if inside == nil {
 		return "", nil
 	}
-	now := s.opts.Policy.Access(context.WithoutCancel(ctx), s.paths()) // also of a command that has been stopped
-	s.standing.set(now)
+	look := func() *boundary.Access { return s.opts.Policy.Access(context.WithoutCancel(ctx), s.paths()) } // also after a command that has been stopped
+	t, ok := s.opts.Terminal.(TempTerminal)
+	lingers := ok && t.Lingers(ctx) // before the look, which sees all that those programs have made that end meanwhile
+	now := look()
+	if s.standing.set(nil); lingers {
+		s.standing.set(now)
+	}
 	before := r.before.With(inside.Wider)
 	made := now.Made(before)
 	if len(made) == 0 || s.grants.Keeps(r.commandKey()) {
@@ -140,7 +145,11 @@ func (r *toolRun) settle(ctx context.Context) (note string, err error) {
 	case err != nil && !errors.Is(err, ErrCancelled):
 		return "", err
 	}
-	if names, failed := reject(made, now.Moved(before), s.opts.Workspace.Display); failed != nil {
+	names, failed := reject(made, now.Moved(before), s.opts.Workspace.Display)
+	if lingers {
+		s.standing.set(look())
+	}
+	if failed != nil {
 		return fmt.Sprintf("[The command made %s, which the user does not want to keep; it could not be renamed: %v]", list, failed), err
 	} else if len(names) > 0 {
 		list = strings.Join(names, ", ")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gajae-code/gjc/acp"
@@ -129,8 +128,6 @@ type clientExecution struct {
 	mark     string // empty for none
 	children *proc.Group
 	inside   *enclosed // nil outside
-	// ended says that the command has ended, and killed that gjc has ended it.
-	ended, killed atomic.Bool
 
 	release    sync.Once
 	releaseErr error
@@ -150,7 +147,6 @@ func (e *clientExecution) Wait(ctx context.Context) (agent.ExitStatus, error) {
 		}
 		return agent.ExitStatus{}, fmt.Errorf("waiting for the editor's terminal: %w", err)
 	}
-	e.ended.Store(true)
 	return exitStatus(resp.ExitCode, resp.Signal), nil
 }
 
@@ -187,7 +183,6 @@ func (e *clientExecution) cleanup() bounded {
 
 // Kill implements [agent.Execution]. It also ends the processes that the command started on this machine.
 func (e *clientExecution) Kill(ctx context.Context) error {
-	e.killed.Store(true)
 	if e.mark != "" {
 		defer proc.End(e.mark, killGrace)
 	}
@@ -198,12 +193,11 @@ func (e *clientExecution) Kill(ctx context.Context) error {
 	return nil
 }
 
-// Release implements [agent.Execution]. It ends the command's remaining processes on this machine without waiting for them, except those that
-// a command inside the boundary has left when it ended: they may be a server for later ones, and end with the session.
+// Release implements [agent.Execution]. It ends the command's remaining processes on this machine without waiting for them.
 func (e *clientExecution) Release(ctx context.Context) error {
 	e.release.Do(func() {
 		defer e.inside.end()
-		if e.mark != "" && (e.inside == nil || !e.ended.Load() || e.killed.Load()) {
+		if e.mark != "" {
 			defer e.children.Sweep(e.mark)
 		}
 		_, err := acp.MethodTerminalRelease.Call(context.WithoutCancel(ctx), e.cleanup(), &acp.ReleaseTerminalRequest{SessionID: e.session, TerminalID: e.id})

@@ -26,7 +26,7 @@ func TestLingering_MakesFiles(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var asked []string
-			e := start(t, func(c *config) {
+			e := start(t, as(&acp.ClientCapabilities{}), func(c *config) { // an editor's terminal ends what a command leaves
 				c.server.Sessions.Policy = func(string) approval.Policy {
 					return approval.Policy{Boundary: testBoundary(), Home: t.TempDir()}
 				}
