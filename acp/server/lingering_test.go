@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/acptest"
@@ -21,7 +20,7 @@ func TestLingering_MakesFiles(t *testing.T) {
 		name, first string
 		asks        int
 	}{
-		{"a program", `setsid sh -c 'touch started; until [ -e go ]; do sleep 0.01; done; mkdir .vscode; echo {} > .vscode/tasks.json; touch made; exec sleep 600' >/dev/null 2>&1 & until [ -e started ]; do sleep 0.01; done`, 1},
+		{"a program", `mkfifo go made started; setsid sh -c 'echo > started; read x < go; mkdir .vscode; echo {} > .vscode/tasks.json; echo > made; exec sleep 600' >/dev/null 2>&1 & read x < started`, 1},
 		{"the user", "true", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -53,16 +52,11 @@ func TestLingering_MakesFiles(t *testing.T) {
 					t.Fatal(err)
 				}
 			} else {
-				if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
+				if err := os.WriteFile(filepath.Join(dir, "go"), []byte("\n"), 0); err != nil { // a pipe
 					t.Fatal(err)
 				}
-				for begin := time.Now(); ; time.Sleep(time.Millisecond) { // there is no event for a new file
-					if _, err := os.Lstat(filepath.Join(dir, "made")); err == nil {
-						break
-					}
-					if time.Since(begin) > time.Minute {
-						t.Fatalf("the program has made nothing: %s", e.toolText(s.SessionID))
-					}
+				if _, err := os.ReadFile(filepath.Join(dir, "made")); err != nil {
+					t.Fatal(err)
 				}
 			}
 			e.say(s.SessionID, "!bash echo next", acp.StopReasonEndTurn)
