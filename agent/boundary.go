@@ -115,7 +115,7 @@ func (r *toolRun) settle(ctx context.Context) (note string, err error) {
 		return "", nil
 	}
 	look := func() *boundary.Access { return s.opts.Policy.Access(context.WithoutCancel(ctx), s.paths()) } // also after a command that has been stopped
-	t, ok := s.opts.Terminal.(TempTerminal)
+	t, ok := s.opts.Terminal.(EnclosingTerminal)
 	lingers := ok && t.Lingers(ctx) // before the look, which sees all that those programs have made that end meanwhile
 	now := look()
 	if s.standing.set(nil); lingers {
@@ -145,6 +145,13 @@ func (r *toolRun) settle(ctx context.Context) (note string, err error) {
 	case err != nil && !errors.Is(err, ErrCancelled):
 		return "", err
 	}
+	if lingers { // or they make the files again
+		if failed := t.EndLingering(context.WithoutCancel(ctx)); failed != nil {
+			return "", errors.Join(err, failed)
+		}
+		now = look()
+		made = now.Made(before)
+	}
 	names, failed := reject(made, now.Moved(before), s.opts.Workspace.Display)
 	if lingers {
 		s.standing.set(look())
@@ -154,7 +161,11 @@ func (r *toolRun) settle(ctx context.Context) (note string, err error) {
 	} else if len(names) > 0 {
 		list = strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("[The command made files that programs run or follow by themselves. The user did not want to keep them: %s.]", list), err
+	note = fmt.Sprintf("[The command made files that programs run or follow by themselves. The user did not want to keep them: %s.", list)
+	if lingers {
+		note += " What earlier commands had left running was ended; jobs go on."
+	}
+	return note + "]", err
 }
 
 // reject gives files other names, and puts those back that were elsewhere before. It describes what it has done, with paths as display

@@ -65,8 +65,14 @@ type TempTerminal interface {
 	TempDir() (string, error)
 	// ExistingTempDir returns the directory if TempDir or a command has created it, or "".
 	ExistingTempDir() string
-	// Lingers reports whether programs that commands have started still run inside the boundary.
+}
+
+// An EnclosingTerminal is a [Terminal] whose commands can run inside the boundary. What they leave running there runs on.
+type EnclosingTerminal interface {
+	// Lingers reports whether programs run inside.
 	Lingers(ctx context.Context) bool
+	// EndLingering ends what ended commands have left running inside.
+	EndLingering(ctx context.Context) error
 }
 
 // StateEnd is the line after the variables in the files of [Command.StateDir].

@@ -52,12 +52,14 @@ type start struct {
 	env  []string
 	// inside is set if the program starts inside the boundary; the starter must call its end.
 	inside *enclosed
+	// confined is set if the program restricts itself. What it leaves running must end with it, because it could not be found.
+	confined bool
 }
 
 // enclosed is a program inside the boundary.
 type enclosed struct {
 	boundary *boundary
-	box      *sandbox.Box // nil for a program that restricts itself
+	box      *sandbox.Box // nil for a program that restricts itself; what the program leaves in a box may run on
 	hosts    []string
 	// seen is the number of hosts that had been refused when the program began.
 	seen  int
@@ -139,6 +141,7 @@ func (b *boundary) confine(box *sandbox.Sandbox, p *sandbox.Policy, s *start, ac
 		s.env = append(s.env, proxyEnv(address.String())...)
 		s.inside = b.begin(access.Hosts)
 	}
+	s.confined = true
 	p.Write = append(p.Write[:len(p.Write):len(p.Write)], p.Temp)
 	s.path, s.args = box.Confine(p, s.path, s.args)
 	return nil
@@ -287,6 +290,20 @@ func (b *boundary) open() []*sandbox.Box {
 // lingers reports whether programs run in a box.
 func (b *boundary) lingers(ctx context.Context) bool {
 	return b != nil && slices.ContainsFunc(b.open(), func(box *sandbox.Box) bool { return box.Busy(ctx) })
+}
+
+// endLingering ends what ended programs have left in the boxes. A box that cannot do so ends with all its programs.
+func (b *boundary) endLingering(ctx context.Context) error {
+	if b == nil {
+		return nil
+	}
+	var errs []error
+	for _, box := range b.open() {
+		if err := box.EndRest(ctx); err != nil {
+			errs = append(errs, box.Close(ctx))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // existingTempDir is like tempDir, but creates nothing.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gajae-code/gjc/acp"
@@ -113,8 +114,11 @@ func (c *clientTerminal) TempDir() (string, error) { return c.boundary.tempDir()
 // ExistingTempDir implements [agent.TempTerminal].
 func (c *clientTerminal) ExistingTempDir() string { return c.boundary.existingTempDir() }
 
-// Lingers implements [agent.TempTerminal].
+// Lingers implements [agent.EnclosingTerminal].
 func (c *clientTerminal) Lingers(ctx context.Context) bool { return c.boundary.lingers(ctx) }
+
+// EndLingering implements [agent.EnclosingTerminal].
+func (c *clientTerminal) EndLingering(ctx context.Context) error { return c.boundary.endLingering(ctx) }
 
 func (c *clientTerminal) execution(id acp.TerminalID, mark string) *clientExecution {
 	return &clientExecution{client: c.client, session: c.session, id: id, mark: mark, children: c.children}
@@ -129,6 +133,9 @@ type clientExecution struct {
 	children *proc.Group
 	inside   *enclosed // nil outside
 
+	killed atomic.Bool
+	// runsOn is set if what the command has left may run on: it is in a box, and the command has ended by itself.
+	runsOn     atomic.Bool
 	release    sync.Once
 	releaseErr error
 }
@@ -147,6 +154,7 @@ func (e *clientExecution) Wait(ctx context.Context) (agent.ExitStatus, error) {
 		}
 		return agent.ExitStatus{}, fmt.Errorf("waiting for the editor's terminal: %w", err)
 	}
+	e.runsOn.Store(e.inside != nil && e.inside.box != nil && !e.killed.Load() && resp.Signal == "")
 	return exitStatus(resp.ExitCode, resp.Signal), nil
 }
 
@@ -183,6 +191,7 @@ func (e *clientExecution) cleanup() bounded {
 
 // Kill implements [agent.Execution]. It also ends the processes that the command started on this machine.
 func (e *clientExecution) Kill(ctx context.Context) error {
+	e.killed.Store(true)
 	if e.mark != "" {
 		defer proc.End(e.mark, killGrace)
 	}
@@ -193,11 +202,12 @@ func (e *clientExecution) Kill(ctx context.Context) error {
 	return nil
 }
 
-// Release implements [agent.Execution]. It ends the command's remaining processes on this machine without waiting for them.
+// Release implements [agent.Execution]. Unless they may run on, it ends the command's remaining processes on this machine without waiting
+// for them.
 func (e *clientExecution) Release(ctx context.Context) error {
 	e.release.Do(func() {
 		defer e.inside.end()
-		if e.mark != "" {
+		if e.mark != "" && !e.runsOn.Load() {
 			defer e.children.Sweep(e.mark)
 		}
 		_, err := acp.MethodTerminalRelease.Call(context.WithoutCancel(ctx), e.cleanup(), &acp.ReleaseTerminalRequest{SessionID: e.session, TerminalID: e.id})

@@ -55,7 +55,7 @@ func (l *LocalTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Exe
 	sink := &outputSink{tail: proc.NewTail(limit), live: cmd.OnOutput}
 	opts := &proc.Options{Path: s.path, Args: s.args, Dir: cmd.Dir, Env: s.env, Stdout: sink, MergeStderr: true, PTY: cmd.PTY}
 	if len(cmd.Args) == 0 { // a debugger's program has the mark of the debugger
-		opts.Mark, opts.KeepMarked = partOf(l.Mark), true
+		opts.Mark, opts.KeepMarked = partOf(l.Mark), !s.confined
 	}
 	p, err := l.Children.Start(ctx, opts)
 	if err != nil {
@@ -75,8 +75,11 @@ func (l *LocalTerminal) TempDir() (string, error) { return l.boundary.tempDir() 
 // ExistingTempDir implements [agent.TempTerminal].
 func (l *LocalTerminal) ExistingTempDir() string { return l.boundary.existingTempDir() }
 
-// Lingers implements [agent.TempTerminal].
+// Lingers implements [agent.EnclosingTerminal].
 func (l *LocalTerminal) Lingers(ctx context.Context) bool { return l.boundary.lingers(ctx) }
+
+// EndLingering implements [agent.EnclosingTerminal].
+func (l *LocalTerminal) EndLingering(ctx context.Context) error { return l.boundary.endLingering(ctx) }
 
 // partOf returns the mark of one process of a session.
 func partOf(mark string) string {

@@ -252,8 +252,14 @@ func TestClientTerminal_NothingIsLeft(t *testing.T) {
 		}},
 		{"release", func(p *peer, _, prompt string, wait message, shell *exec.Cmd) {
 			_ = shell.Process.Kill()
+			p.reply(wait, `{"signal":"SIGKILL"}`)
+			p.finishTerminal(prompt)
+		}},
+		{"end of the session", func(p *peer, id, prompt string, wait message, shell *exec.Cmd) { // what it has left may run on until then
+			_ = shell.Process.Kill()
 			p.reply(wait, `{"exitCode":0}`)
 			p.finishTerminal(prompt)
+			p.call("session/close", object{"sessionId": id})
 		}},
 		{"EOF", func(p *peer, _, _ string, _ message, shell *exec.Cmd) {
 			_ = shell.Process.Kill()

@@ -128,25 +128,9 @@ func (b *Box) guardSocket() string { return filepath.Join(b.state, "guard") }
 // Protect keeps, fixes and hides the paths of a policy from now on, also for programs that run already, in addition to those of the box's
 // own. It does so again for those that have been replaced since. If it fails, the box does not protect all of them.
 func (b *Box) Protect(ctx context.Context, p *Policy) error {
-	c, err := connect(ctx, b.guardSocket())
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
-	defer stop()
 	p = withAliases(p, replaced)
-	if err := send(c, mountRequest{p.Keep, p.Fixed, p.Hide}); err != nil {
-		return err
-	}
-	var a answer
-	if _, err := receive(c, &a); err != nil {
-		return err
-	}
-	if a.Error != "" {
-		return errors.New(a.Error)
-	}
-	return nil
+	_, err := ask(ctx, b.guardSocket(), mountRequest{p.Keep, p.Fixed, p.Hide})
+	return err
 }
 
 // await waits for the keeper.
@@ -176,6 +160,24 @@ func (b *Box) said() string {
 		return text
 	}
 	return "it ended at once"
+}
+
+// ask sends a request to a socket of the box and returns its only answer.
+func ask(ctx context.Context, socket string, request any) (a answer, err error) {
+	c, err := connect(ctx, socket)
+	if err != nil {
+		return a, err
+	}
+	defer func() { _ = c.Close() }()
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	defer stop()
+	if err = send(c, request); err == nil {
+		_, err = receive(c, &a)
+	}
+	if err == nil && a.Error != "" {
+		err = errors.New(a.Error)
+	}
+	return a, err
 }
 
 func connect(ctx context.Context, socket string) (*net.UnixConn, error) {

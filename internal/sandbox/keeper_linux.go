@@ -30,17 +30,25 @@ func keep() error {
 	if err != nil {
 		return err
 	}
+	k := new(keeper)
 	for {
 		c, err := listener.AcceptUnix()
 		if err != nil {
 			return err
 		}
-		go serve(c) // ends with the connection, at the latest with the box
+		go k.serve(c) // ends with the connection, at the latest with the box
 	}
 }
 
+// keeper knows the programs of a box.
+type keeper struct {
+	mu sync.Mutex // guards running, and the start of programs
+	// running has the process groups of the programs that have not ended, by ID.
+	running map[int]*group
+}
+
 // serve answers one connection.
-func serve(c *net.UnixConn) {
+func (k *keeper) serve(c *net.UnixConn) {
 	defer func() { _ = c.Close() }()
 	var req request
 	files, err := receive(c, &req)
@@ -50,11 +58,15 @@ func serve(c *net.UnixConn) {
 	defer closeAll(files)
 	switch {
 	case req.Run != nil:
-		err = start(c, req.Run, files)
+		err = k.start(c, req.Run, files)
 	case req.Dial != "":
 		err = dial(c, req.Dial)
 	case req.Listen:
 		err = forward(c)
+	case req.EndRest:
+		if err = k.endRest(); err == nil {
+			err = send(c, answer{})
+		}
 	case req.Look != nil:
 		var a answer
 		if a, err = look(req.Look); err == nil {
@@ -70,7 +82,7 @@ func serve(c *net.UnixConn) {
 
 // start starts a program, passes signals on to its process group, and reports its end. What is left of the group ends with the
 // connection, or a moment after the program.
-func start(c *net.UnixConn, req *runRequest, files []*os.File) error {
+func (k *keeper) start(c *net.UnixConn, req *runRequest, files []*os.File) error {
 	cmd := &exec.Cmd{
 		Path: req.Path, Args: append([]string{req.Path}, req.Args...), Env: req.Env, Dir: req.Dir,
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
@@ -85,16 +97,17 @@ func start(c *net.UnixConn, req *runRequest, files []*os.File) error {
 		defer func() { _ = master.Close() }()
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: req.Terminal[0]}
 	}
-	if err := cmd.Start(); err != nil {
+	group, err := k.run(cmd)
+	if err != nil {
 		return startError(err)
 	}
+	defer k.end(group)
 	closeAll(std)
 	closeAll(files)
 	var terminal []*os.File
 	if master != nil {
 		terminal = append(terminal, master)
 	}
-	group := &group{id: cmd.Process.Pid}
 	if err := send(c, answer{}, terminal...); err != nil {
 		group.end()
 	}
@@ -126,8 +139,32 @@ func start(c *net.UnixConn, req *runRequest, files []*os.File) error {
 	if err == nil {
 		group.linger(backgroundGrace)
 	}
-	group.end()
 	return err
+}
+
+// run starts a program as the leader of a group, which the caller must end.
+func (k *keeper) run(cmd *exec.Cmd) (*group, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	g := &group{id: cmd.Process.Pid}
+	if k.running == nil {
+		k.running = make(map[int]*group)
+	}
+	k.running[g.id] = g
+	return g, nil
+}
+
+// end kills the group of a program that has ended.
+func (k *keeper) end(g *group) {
+	g.end()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.running[g.id] == g { // the kernel may have given its ID to another one
+		delete(k.running, g.id)
+	}
 }
 
 // backgroundGrace bounds the time in which the rest of a process group may write after its leader has ended.

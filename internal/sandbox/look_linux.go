@@ -28,21 +28,8 @@ func (b *Box) Busy(ctx context.Context) bool {
 	return err != nil || a.Found
 }
 
-func (b *Box) look(ctx context.Context, r *lookRequest) (a answer, err error) {
-	c, err := connect(ctx, b.socket)
-	if err != nil {
-		return a, err
-	}
-	defer func() { _ = c.Close() }()
-	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
-	defer stop()
-	if err = send(c, request{Look: r}); err == nil {
-		_, err = receive(c, &a)
-	}
-	if err == nil && a.Error != "" {
-		err = errors.New(a.Error)
-	}
-	return a, err
+func (b *Box) look(ctx context.Context, r *lookRequest) (answer, error) {
+	return ask(ctx, b.socket, request{Look: r})
 }
 
 // look answers a question about the box.

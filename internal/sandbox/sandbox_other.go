@@ -47,6 +47,9 @@ func (*Box) Listens(context.Context, int) bool { return false }
 // Busy reports whether programs run in the box.
 func (*Box) Busy(context.Context) bool { return false }
 
+// EndRest kills the processes that ended programs have left in the box.
+func (*Box) EndRest(context.Context) error { return errSystem }
+
 // Done returns a channel that is closed when the box has ended.
 func (*Box) Done() <-chan struct{} { return nil }
 

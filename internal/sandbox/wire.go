@@ -21,6 +21,8 @@ type request struct {
 	Dial string `json:"dial,omitzero"`
 	// Listen opens a port. The first answer has its address, and each further one a connection to it.
 	Listen bool `json:"listen,omitzero"`
+	// EndRest kills the processes that ended programs have left, and answers once they have ended.
+	EndRest bool `json:"endRest,omitzero"`
 	// Look asks about the box.
 	Look *lookRequest `json:"look,omitzero"`
 }

@@ -316,6 +316,9 @@ func (r *bashRun) close(ctx, waitCtx context.Context, status agent.ExitStatus, w
 	}()
 	switch {
 	case werr == nil:
+		if leavesPrograms(r.command.line) {
+			r.command.notes = append(r.command.notes, endedNote)
+		}
 		if foreground {
 			r.command.notes = append(r.command.notes, shellStateOf(r.call).learn(ctx, r.call, r.exec, r.state, r.command.dir)...)
 		}

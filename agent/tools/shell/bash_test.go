@@ -1,6 +1,7 @@
 package shell_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,14 +31,20 @@ func TestBashResults(t *testing.T) {
 	broken := errors.New("the wire broke")
 	for name, c := range map[string]struct {
 		term    *toolstest.Terminal
+		line    string // "echo hi" if empty
 		timeout float64
 		want    string // the expected text, or part of the error
 		failed  bool   // IsError
 		err     bool
 		calls   []string
 	}{
-		"success":   {term: &toolstest.Terminal{Chunks: []toolstest.Chunk{{Text: "hi\n"}}}, want: "hi", calls: ended},
-		"no output": {term: new(toolstest.Terminal), want: "(no output)", calls: ended},
+		"success": {term: &toolstest.Terminal{Chunks: []toolstest.Chunk{{Text: "hi\n"}}}, want: "hi", calls: ended},
+		"left": {
+			term: &toolstest.Terminal{Chunks: []toolstest.Chunk{{Text: "hi\n"}}}, line: "serve >log & echo hi", calls: ended,
+			want: "hi\n\n[Programs that a command leaves in the background may end with it. Run servers and watchers with async.]",
+		},
+		"waited for": {term: &toolstest.Terminal{Chunks: []toolstest.Chunk{{Text: "hi\n"}}}, line: "a & b & wait; echo hi", want: "hi", calls: ended},
+		"no output":  {term: new(toolstest.Terminal), want: "(no output)", calls: ended},
 		"code": {
 			term: &toolstest.Terminal{Chunks: []toolstest.Chunk{{Text: "no\n"}}, Exit: agent.ExitStatus{Code: 3}},
 			want: "no\n\nCommand exited with code 3", failed: true, calls: ended,
@@ -104,7 +111,7 @@ func TestBashResults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := bashWorld(t, c.term)
 			synctest.Test(t, func(t *testing.T) {
-				in := toolstest.Input{"command": "echo hi"}
+				in := toolstest.Input{"command": cmp.Or(c.line, "echo hi")}
 				if c.timeout != 0 {
 					in["timeout"] = c.timeout
 				}

@@ -44,7 +44,7 @@ func intercepted(message, line string) error {
 // betterTool returns the tool that replaces line, which must be a single simple command, and the message for the model. It returns
 // "" if there is none, for example for a pipeline, which needs the shell.
 func betterTool(line string) (tool, message string) {
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), "")
+	file, err := parse(line)
 	if err != nil || len(file.Stmts) != 1 {
 		return "", ""
 	}
