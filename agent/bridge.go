@@ -69,6 +69,7 @@ type TempTerminal interface {
 
 // An EnclosingTerminal is a [Terminal] whose commands can run inside the boundary. What they leave running there runs on.
 type EnclosingTerminal interface {
+	Terminal
 	// Lingers reports whether programs run inside.
 	Lingers(ctx context.Context) bool
 	// EndLingering ends what ended commands have left running inside.

@@ -28,7 +28,7 @@ type clientTerminal struct {
 	children *proc.Group
 }
 
-var _ agent.Terminal = (*clientTerminal)(nil)
+var _ agent.EnclosingTerminal = (*clientTerminal)(nil)
 
 // releaseTimeout bounds the requests that clean up. They are sent even after the turn has ended, and must not wait for an
 // editor that does not answer.

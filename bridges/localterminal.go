@@ -24,7 +24,7 @@ type LocalTerminal struct {
 // killGrace is the time between asking a command to end and killing it.
 const killGrace = 2 * time.Second
 
-var _ agent.Terminal = (*LocalTerminal)(nil)
+var _ agent.EnclosingTerminal = (*LocalTerminal)(nil)
 
 // Start implements [agent.Terminal].
 func (l *LocalTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Execution, error) {

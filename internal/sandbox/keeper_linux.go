@@ -80,8 +80,8 @@ func (k *keeper) serve(c *net.UnixConn) {
 	}
 }
 
-// start starts a program, passes signals on to its process group, and reports its end. What is left of the group ends with the
-// connection, or a moment after the program.
+// start starts a program, passes signals on to its process group, and reports its end, once what is left of the group has ended, too: what
+// it does is the program's doing, for which the starter answers.
 func (k *keeper) start(c *net.UnixConn, req *runRequest, files []*os.File) error {
 	cmd := &exec.Cmd{
 		Path: req.Path, Args: append([]string{req.Path}, req.Args...), Env: req.Env, Dir: req.Dir,
@@ -135,11 +135,10 @@ func (k *keeper) start(c *net.UnixConn, req *runRequest, files []*os.File) error
 		a.Code = cmd.ProcessState.ExitCode()
 	}
 	group.exited()
-	err = send(c, a)
-	if err == nil {
-		group.linger(backgroundGrace)
-	}
-	return err
+	group.linger(backgroundGrace)
+	group.end()
+	group.linger(endLimit) // until the kernel has ended it
+	return send(c, a)
 }
 
 // run starts a program as the leader of a group, which the caller must end.
@@ -167,7 +166,7 @@ func (k *keeper) end(g *group) {
 	}
 }
 
-// backgroundGrace bounds the time in which the rest of a process group may write after its leader has ended.
+// backgroundGrace bounds the time in which the rest of a process group may go on after its leader has ended.
 const backgroundGrace = 300 * time.Millisecond
 
 // group is the process group of a program. Its ID may belong to others once all of its processes have ended; the keeper starts all
@@ -215,7 +214,7 @@ func (g *group) end() {
 	}
 }
 
-// linger waits until the group is empty or has been killed, and not longer than a time.
+// linger waits until the group is empty, and not longer than a time.
 func (g *group) linger(most time.Duration) {
 	const step = 5 * time.Millisecond
 	tick := time.NewTicker(step)
