@@ -20,8 +20,13 @@ import (
 func (r *toolRun) enclose(ctx context.Context) {
 	s := r.turn.session
 	access := s.opts.Policy.Access(ctx, s.paths())
-	r.before = s.standing.baseline(access)
+	r.before, r.lingered = s.standing.baseline(access)
 	r.permit.Enclose(s.grants.Wider(access, r.commandKey()))
+}
+
+// Access returns what programs that belong to no call, such as language servers, may do inside the boundary.
+func (s *Session) Access(ctx context.Context) *boundary.Access {
+	return s.grants.Wider(s.opts.Policy.Access(ctx, s.paths()), approval.CommandKey{})
 }
 
 // standing holds the state of the roots at the end of the last call inside the boundary, if programs ran on there: they can have made files
@@ -31,14 +36,14 @@ type standing struct {
 	last *boundary.Access
 }
 
-// baseline returns the state in which a call found the roots: now, or what it was before programs that ran on could change it.
-func (s *standing) baseline(now *boundary.Access) *boundary.Access {
+// baseline returns the state in which a call found the roots: now, or, if programs ran on, what it was before they could change it.
+func (s *standing) baseline(now *boundary.Access) (before *boundary.Access, lingered bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.last == nil {
-		return now
+		return now, false
 	}
-	return s.last
+	return s.last, true
 }
 
 func (s *standing) set(a *boundary.Access) {
@@ -134,7 +139,7 @@ func (r *toolRun) settle(ctx context.Context) (note string, err error) {
 	decision := RejectOnce
 	if s.opts.Approver != nil && !slices.ContainsFunc(made, now.Forbids) {
 		decision, err = r.consent(ctx, Consent{
-			Title: "Keep " + list, Text: fmt.Sprintf("The command made %s. Programs run or follow what is there by themselves. Keep it?", list), Always: "what this command makes", Workspace: true,
+			Title: "Keep " + list, Text: r.maker() + " made " + list + ". Programs run or follow what is there by themselves. Keep it?", Always: "what this command makes", Workspace: true,
 		})
 	}
 	switch {
@@ -163,9 +168,18 @@ func (r *toolRun) settle(ctx context.Context) (note string, err error) {
 	}
 	note = fmt.Sprintf("[The command made files that programs run or follow by themselves. The user did not want to keep them: %s.", list)
 	if lingers {
-		note += " What earlier commands had left running was ended; jobs go on."
+		note += " Programs that commands had left running were ended; jobs and language servers go on."
 	}
 	return note + "]", err
+}
+
+// maker says who may have made a file that is new after a command. If programs ran before it, they and the user had the time since the last
+// command, too.
+func (r *toolRun) maker() string {
+	if r.lingered {
+		return "The command, a program in the background, or you"
+	}
+	return "The command"
 }
 
 // reject gives files other names, and puts those back that were elsewhere before. It describes what it has done, with paths as display

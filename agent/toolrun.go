@@ -107,6 +107,8 @@ type toolRun struct {
 	permit approval.Permit
 	// before holds the state of the roots before the call's programs could change them; nil if none runs inside the boundary.
 	before *boundary.Access
+	// lingered says that programs have run since before.
+	lingered bool
 	// known are the effects that were decided on before the plan was completed.
 	known []knownEffect
 

@@ -101,6 +101,11 @@ func (b *boundary) enclose(ctx context.Context, s *start) error {
 	if access == nil {
 		return nil
 	}
+	return b.encloseWith(ctx, access, s)
+}
+
+// encloseWith makes a program start inside the boundary.
+func (b *boundary) encloseWith(ctx context.Context, access *bounds.Access, s *start) error {
 	if b == nil || b.find == nil {
 		return ErrNoBoundary
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/gajae-code/gjc/agent/approval"
+	bounds "github.com/gajae-code/gjc/internal/boundary"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/sandbox"
 )
@@ -56,12 +57,27 @@ func (s Sandbox) Listens(ctx context.Context, port int) bool {
 	return slices.ContainsFunc(s.boundary.open(), func(box *sandbox.Box) bool { return box.Listens(ctx, port) })
 }
 
+// Start starts a program with an access. apart reports that it sees no other processes of the machine than those inside.
+func (s Sandbox) Start(ctx context.Context, access *bounds.Access, children *proc.Group, o *proc.Options) (p *proc.Process, apart bool, err error) {
+	begin := &start{path: o.Path, args: o.Args, dir: o.Dir, env: o.Env}
+	if err := s.boundary.encloseWith(ctx, access, begin); err != nil {
+		return nil, false, err
+	}
+	p, err = begin.run(ctx, children, o)
+	return p, begin.inside != nil && begin.inside.box != nil, err
+}
+
 // Start starts a program inside.
 func (e *Enclosure) Start(ctx context.Context, children *proc.Group, o *proc.Options) (*proc.Process, error) {
 	s := &start{path: o.Path, args: o.Args, dir: o.Dir, env: o.Env}
 	if err := e.boundary.enclose(ctx, s); err != nil {
 		return nil, err
 	}
+	return s.run(ctx, children, o)
+}
+
+// run starts the program.
+func (s *start) run(ctx context.Context, children *proc.Group, o *proc.Options) (*proc.Process, error) {
 	inside := *o
 	inside.Path, inside.Args, inside.Env = s.path, s.args, s.env
 	p, err := children.Start(ctx, &inside)

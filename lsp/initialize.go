@@ -31,8 +31,11 @@ func (ps *process) initialize(ctx context.Context) error {
 	s.mu.Unlock()
 	folders := workspaceFolders(append([]string{s.opts.Root}, ps.folders...))
 	params := initializeParams{
-		ProcessID: os.Getpid(), ClientInfo: clientInfo{"gjc", s.opts.Version}, RootPath: s.opts.Root, RootURI: uriOf(s.opts.Root),
+		ClientInfo: clientInfo{"gjc", s.opts.Version}, RootPath: s.opts.Root, RootURI: uriOf(s.opts.Root),
 		Capabilities: jsonx.Raw(clientCapabilities), InitOptions: s.opts.Spec.InitOptions, WorkspaceFolders: folders, Trace: "off",
+	}
+	if !ps.apart {
+		params.ProcessID = new(os.Getpid())
 	}
 	if jsonx.IsNull(params.InitOptions) {
 		params.InitOptions = nil

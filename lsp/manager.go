@@ -3,6 +3,7 @@ package lsp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ type ManagerOptions struct {
 	Log     zerolog.Logger
 }
 
-// Manager holds the language servers of this process: one for each command and root, shared by all workspaces.
+// Manager holds the language servers of this process: one for each command and root, shared by all workspaces unless it runs in a sandbox.
 type Manager struct {
 	opts   ManagerOptions
 	ctx    context.Context //nolint:containedctx // ends with the manager and ends the background work of workspaces
@@ -110,17 +111,27 @@ func (m *Manager) use(ctx context.Context, w *Workspace, c *Candidate, folders [
 	if err != nil {
 		return nil, err
 	}
+	key, start := c.identity(), StartFunc(nil)
+	if !c.Spec.Outside {
+		start = w.startInside()
+	}
+	spec := c.Spec
+	if start != nil {
+		key += fmt.Sprintf("\x00%p", w)
+		if spec.Direct != nil {
+			spec = spec.Direct
+		}
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed || w.ctx.Err() != nil {
 		return nil, ErrClosed
 	}
-	key := c.identity()
 	sh := m.servers[key]
 	if sh == nil {
 		sh = &shared{key: key, users: make(map[*Workspace]bool)}
 		sh.server = NewServer(ServerOptions{
-			Spec: c.Spec, Root: c.Root, Folders: folders, Children: m.opts.Children, Env: env, Version: m.opts.Version,
+			Spec: spec, Root: c.Root, Folders: folders, Children: m.opts.Children, Env: env, Version: m.opts.Version, Inside: start,
 			Log:    m.opts.Log.With().Str("server", c.Spec.Name).Logger(),
 			Notice: func(text, detail string) { m.notice(sh, text, detail) },
 		})

@@ -33,6 +33,7 @@ type process struct {
 	proc    *proc.Process
 	conn    *jsonrpc.Conn
 	started time.Time
+	apart   bool   // whether it sees no other processes of the machine
 	tempDir string // removed when the process has ended; empty for none
 	// nowait is a cancelled context: with it, Conn.Notify does not wait for room in the queue.
 	nowait context.Context //nolint:containedctx // a cancelled context, which bounds nothing
@@ -89,10 +90,6 @@ func (s *Server) launch(ctx context.Context) (*process, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, warmup, fmt.Errorf("it did not answer initialize within %s", warmup))
 	defer cancel()
-	args := make([]string, len(spec.Args))
-	for i, a := range spec.Args {
-		args[i] = strings.ReplaceAll(a, "$PID", strconv.Itoa(os.Getpid()))
-	}
 	if err := permit.Check(ctx, permit.Effect{Action: permit.Run, Path: spec.Path}); err != nil {
 		return nil, err
 	}
@@ -103,16 +100,10 @@ func (s *Server) launch(ctx context.Context) (*process, error) {
 	if again {
 		s.logf("— start %s —", time.Now().Format(time.TimeOnly))
 	}
-	tempDir, variables := newTempDir(s.opts.Env)
-	// Cancelling a start would orphan the child: no parent would wait for it.
-	p, err := s.opts.Children.Start(context.WithoutCancel(ctx), &proc.Options{
-		Path: spec.Path, Args: args, Dir: s.opts.Root, Env: proc.Environ(s.opts.Env, variables...), Stdin: true, Stderr: s.log, Grace: closeStep,
-	})
+	ps, err := s.start(ctx)
 	if err != nil {
-		return nil, errors.Join(spec.startError(startHint(err, s.opts.Root)), removeTempDir(tempDir))
+		return nil, err
 	}
-	ps := newProcess(s, p)
-	ps.tempDir = tempDir
 	if err := ps.initialize(ctx); err != nil {
 		err = spec.startError(ps.explain(err))
 		end, cancel := context.WithTimeout(context.Background(), maxClose)
@@ -125,6 +116,45 @@ func (s *Server) launch(ctx context.Context) (*process, error) {
 		return nil, err
 	}
 	return ps, nil
+}
+
+// start starts a process.
+func (s *Server) start(ctx context.Context) (*process, error) {
+	// Cancelling a start would orphan the child: no parent would wait for it.
+	ctx = context.WithoutCancel(ctx)
+	spec := s.opts.Spec
+	o := proc.Options{Path: spec.Path, Dir: s.opts.Root, Stdin: true, Stderr: s.log, Grace: closeStep}
+	if s.opts.Inside != nil {
+		o.Args, o.Env = spec.args(visiblePID), proc.Environ(s.opts.Env)
+		p, apart, err := s.opts.Inside(ctx, s.opts.Children, &o)
+		if err != nil {
+			return nil, spec.startError(err)
+		}
+		ps := newProcess(s, p)
+		ps.apart = apart
+		return ps, nil
+	}
+	tempDir, variables := newTempDir(s.opts.Env)
+	o.Args, o.Env = spec.args(os.Getpid()), proc.Environ(s.opts.Env, variables...)
+	p, err := s.opts.Children.Start(ctx, &o)
+	if err != nil {
+		return nil, errors.Join(spec.startError(startHint(err, s.opts.Root)), removeTempDir(tempDir))
+	}
+	ps := newProcess(s, p)
+	ps.tempDir = tempDir
+	return ps, nil
+}
+
+// visiblePID is the ID of a process that a server in a sandbox sees as long as it runs.
+const visiblePID = 1
+
+// args returns the arguments, with pid as this program's process ID.
+func (s *Spec) args(pid int) []string {
+	args := make([]string, len(s.Args))
+	for i, a := range s.Args {
+		args[i] = strings.ReplaceAll(a, "$PID", strconv.Itoa(pid))
+	}
+	return args
 }
 
 // startError returns the error for a server that cannot be started.
@@ -276,7 +306,11 @@ func (ps *process) explain(err error) error {
 	if line := ps.firstStray.Load(); line != nil {
 		err = fmt.Errorf("%w\nit printed text that is not a message, for example: %s", err, *line)
 	}
-	return fmt.Errorf("%w\nCheck that its command in lsp.json starts a language server on stdin and stdout (many need an option like --stdio)", err)
+	err = fmt.Errorf("%w\nCheck that its command in lsp.json starts a language server on stdin and stdout (many need an option like --stdio)", err)
+	if ps.server.opts.Inside != nil {
+		err = fmt.Errorf("%w\nIt runs in the sandbox. If it needs more than that allows, give it \"sandbox\": false in the lsp.json of your home directory", err)
+	}
+	return err
 }
 
 // maxStrays bounds the stray lines of one process that are logged.

@@ -9,7 +9,7 @@ import (
 // The types below are messages of LSP 3.17 and 3.18 that go.lsp.dev/protocol does not have, or has with unsuitable types.
 
 type initializeParams struct {
-	ProcessID        int               `json:"processId"`
+	ProcessID        *int              `json:"processId"` // nil for a server that does not see this process
 	ClientInfo       clientInfo        `json:"clientInfo"`
 	RootPath         string            `json:"rootPath"`
 	RootURI          string            `json:"rootUri"`

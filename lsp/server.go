@@ -27,6 +27,8 @@ type ServerOptions struct {
 	Children *proc.Group
 	// Env is the environment of the process; provider keys are removed from it (see [proc.Environ]).
 	Env []string
+	// Inside starts the process in a sandbox; nil for none.
+	Inside StartFunc
 	// Version is the version of gjc, for clientInfo.
 	Version string
 	Log     zerolog.Logger

@@ -31,6 +31,10 @@ type Spec struct {
 	InitOptions, Settings jsonx.Raw
 	// Warmup bounds the start, up to the answer to initialize. If zero, 30 s.
 	Warmup time.Duration
+	// Outside says that the server runs no code of a project, so that it needs no sandbox. See [WorkspaceOptions.Inside].
+	Outside bool
+	// Direct is the server itself if this is a client of one that other programs share; nil otherwise. A sandbox needs its own.
+	Direct *Spec
 	// Linter reports that the server only reports diagnostics and formats; other requests are not sent to it.
 	Linter bool
 }

@@ -34,6 +34,7 @@ type ServerStatus struct {
 	PID        int    // zero without a process
 	Info       string // name and version as the server sent them
 	Encoding   Encoding
+	Inside     bool      // whether it runs in the session's sandbox
 	Started    time.Time // of the present process
 	Restarts   int
 	Documents  int
@@ -47,7 +48,7 @@ func (s *Server) Status() ServerStatus {
 	s.mu.Lock()
 	st := ServerStatus{
 		Name: s.opts.Spec.Name, Root: s.opts.Root, Command: append([]string{s.opts.Spec.Path}, s.opts.Spec.Args...),
-		State: s.state, Encoding: UTF16, Restarts: max(0, s.starts-1),
+		State: s.state, Encoding: UTF16, Inside: s.opts.Inside != nil, Restarts: max(0, s.starts-1),
 	}
 	if s.lastErr != nil {
 		st.LastError = s.lastErr.Error()

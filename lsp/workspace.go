@@ -12,6 +12,8 @@ import (
 	"time"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/gajae-code/gjc/internal/proc"
 )
 
 // WorkspaceOptions configures a [Workspace].
@@ -26,7 +28,13 @@ type WorkspaceOptions struct {
 	Notice func(text, detail string)
 	// OnWrite selects what happens when a tool changes a file.
 	OnWrite OnWrite
+	// Inside returns how servers start in the session's sandbox; nil if the session has none. It is called when the first server is
+	// needed that belongs there. Such a server is not shared with other sessions. Optional.
+	Inside func() StartFunc
 }
+
+// StartFunc starts a process of a server, which belongs to children. apart reports that it sees no other processes of the machine.
+type StartFunc func(ctx context.Context, children *proc.Group, o *proc.Options) (p *proc.Process, apart bool, err error)
 
 // OnWrite selects what happens when a tool changes a file.
 type OnWrite struct {
@@ -38,11 +46,12 @@ type OnWrite struct {
 
 // Workspace is the language servers of one session. All methods are safe for concurrent use.
 type Workspace struct {
-	opts    WorkspaceOptions
-	manager *Manager
-	ctx     context.Context //nolint:containedctx // ends with Close
-	cancel  context.CancelCauseFunc
-	tree    tree
+	opts        WorkspaceOptions
+	manager     *Manager
+	ctx         context.Context //nolint:containedctx // ends with Close
+	cancel      context.CancelCauseFunc
+	tree        tree
+	startInside func() StartFunc
 
 	mu   sync.Mutex // guards the fields below
 	used map[string]*usage
@@ -64,6 +73,10 @@ func (m *Manager) Open(opts WorkspaceOptions) *Workspace {
 	w := &Workspace{opts: opts, manager: m, used: make(map[string]*usage), reportedFailures: make(map[string]string)}
 	w.ctx, w.cancel = context.WithCancelCause(m.ctx)
 	w.tree.roots = opts.Roots
+	w.startInside = func() StartFunc { return nil }
+	if opts.Inside != nil {
+		w.startInside = sync.OnceValue(opts.Inside)
+	}
 	return w
 }
 

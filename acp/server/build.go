@@ -8,6 +8,7 @@ import (
 	"github.com/gajae-code/gjc/acp/server/slash"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/agents"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/rules"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/tools/debug"
@@ -50,7 +51,7 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 	o.tools.Select(state.MCPTools)
 	bridges := b.bridges(s, params.Workspace)
 	o.bridges = bridges
-	languages, err := b.openLanguages(s, params, bridges.FS)
+	languages, err := b.openLanguages(s, params, &bridges, &opts.Policy, func() *agent.Session { return o.Session })
 	c.languagesErr = err
 	o.languages = languages.workspace
 	bridges.Programs = sessionPrograms{bridges.Programs, params.Workspace, o.languages}
@@ -142,7 +143,8 @@ func (l openedLanguages) forSubagents() *lsp.Workspace {
 }
 
 // openLanguages returns the language servers of a session. It does not start them. The error is about their configuration.
-func (b *builder) openLanguages(s *session, params *sessionParams, files agent.FS) (openedLanguages, error) {
+// The agent's session is there once one of them is needed.
+func (b *builder) openLanguages(s *session, params *sessionParams, set *Bridges, policy *approval.Policy, session func() *agent.Session) (openedLanguages, error) {
 	if b.opts.Machine.Languages == nil {
 		return openedLanguages{}, nil
 	}
@@ -150,6 +152,7 @@ func (b *builder) openLanguages(s *session, params *sessionParams, files agent.F
 	if found.Catalog == nil {
 		return openedLanguages{}, err
 	}
+	files := set.FS
 	ws := b.languages.Open(lsp.WorkspaceOptions{
 		Roots: params.roots(), Catalog: found.Catalog, OnWrite: found.OnWrite,
 		ReadFile: func(ctx context.Context, path string) ([]byte, error) {
@@ -159,6 +162,14 @@ func (b *builder) openLanguages(s *session, params *sessionParams, files agent.F
 			return files.ReadFile(ctx, path)
 		},
 		Notice: func(text, detail string) { s.out.notice(agent.SeverityWarning, text, detail) },
+		Inside: func() lsp.StartFunc {
+			if set.Inside == nil || !policy.Boundary.Encloses() {
+				return nil
+			}
+			return func(ctx context.Context, children *proc.Group, o *proc.Options) (*proc.Process, bool, error) {
+				return set.Inside(ctx, session().Access(ctx), children, o)
+			}
+		},
 	})
 	return openedLanguages{ws, found.Subagents}, err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/dap"
+	"github.com/gajae-code/gjc/internal/boundary"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/mcp"
@@ -188,6 +189,9 @@ type Bridges struct {
 	Elicitor agent.Elicitor
 	// Sandbox encloses debug adapters and their programs. Optional.
 	Sandbox dap.Sandbox
+	// Inside starts a program that belongs to no call inside the boundary. apart reports that it sees no other processes of the machine
+	// than those inside. Optional.
+	Inside func(ctx context.Context, access *boundary.Access, children *proc.Group, o *proc.Options) (p *proc.Process, apart bool, err error)
 	// Child returns the bridges of a child session that has an ID of its own in the client.
 	Child func(acp.SessionID) Bridges
 	// Close ends what belongs to the bridges. It is called once, after the session's last call. Optional.

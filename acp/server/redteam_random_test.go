@@ -184,14 +184,10 @@ func attemptLines(t *testing.T, mode approval.Mode, lines []int, session int) (a
 // programs inside see.
 func machineDir(t *testing.T, cache bool) string {
 	t.Helper()
-	dir := t.TempDir()
-	if at, err := os.UserCacheDir(); cache && err == nil && os.MkdirAll(at, 0o755) == nil {
-		if other, err := os.MkdirTemp(at, "gjc-redteam-"); err == nil { //nolint:usetesting // not below /tmp
-			t.Cleanup(func() { _ = os.RemoveAll(other) })
-			dir = other
-		}
+	if cache {
+		return testenv.DirOutsideTemp(t)
 	}
-	dir, err := filepath.EvalSymlinks(dir)
+	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -161,7 +161,8 @@ func (h *host) bridges(local bridges.Local) func(server.BridgeOptions) server.Br
 
 func serverBridges(set bridges.Set) server.Bridges {
 	return server.Bridges{
-		FS: set.FS, Terminal: set.Terminal, Programs: set.Programs, Approver: set.Approver, Elicitor: set.Elicitor, Sandbox: debugSandbox{set.Sandbox}, Close: set.Close,
+		FS: set.FS, Terminal: set.Terminal, Programs: set.Programs, Approver: set.Approver, Elicitor: set.Elicitor, Sandbox: debugSandbox{set.Sandbox},
+		Inside: set.Sandbox.Start, Close: set.Close,
 		Child: func(id acp.SessionID) server.Bridges { return serverBridges(set.Child(id)) },
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/textproto"
 	"os"
+	"os/exec"
 	"os/signal"
 	"strconv"
 	"strings"
@@ -15,7 +16,8 @@ import (
 
 // fakeLanguageServer is the argument that makes the test binary a language server for .txt files: each BUG is an error,
 // and formatting removes trailing blanks. The next argument is its fault: "silent" reports nothing until a file called
-// spoken exists, "hang" does not answer initialize, "stubborn" does not end by itself, "loud" logs.
+// spoken exists, "hang" does not answer initialize, "stubborn" does not end by itself, "loud" logs, "builds" runs build.sh of the
+// project before it reports.
 const fakeLanguageServer = "fake-language-server"
 
 type lspMessage struct {
@@ -28,6 +30,7 @@ type lspMessage struct {
 			Text    string `json:"text"`
 			Version int    `json:"version"`
 		} `json:"textDocument"`
+		ProcessID      *int `json:"processId"`
 		ContentChanges []struct {
 			Text string `json:"text"`
 		} `json:"contentChanges"`
@@ -41,7 +44,7 @@ func runFakeLanguageServer(manner string) {
 	if manner == "loud" {
 		fmt.Fprintln(os.Stderr, "the fake server was here")
 	}
-	texts := make(map[string]string)
+	texts, root, client := make(map[string]string), "", "none"
 	in := bufio.NewReader(os.Stdin)
 	for {
 		header, err := textproto.NewReader(in).ReadMIMEHeader()
@@ -61,6 +64,9 @@ func runFakeLanguageServer(manner string) {
 			if manner == "hang" {
 				continue
 			}
+			if root = m.Params.RootPath; m.Params.ProcessID != nil {
+				client = strconv.Itoa(*m.Params.ProcessID)
+			}
 			replyLSP(m.ID, object{"serverInfo": object{"name": "fake", "version": "7"}, "capabilities": object{
 				"textDocumentSync": object{"openClose": true, "change": 1, "save": true}, "documentFormattingProvider": true,
 			}})
@@ -68,6 +74,11 @@ func runFakeLanguageServer(manner string) {
 			texts[doc.URI] = doc.Text
 			for _, c := range m.Params.ContentChanges {
 				texts[doc.URI] = c.Text
+			}
+			if manner == "builds" {
+				build := exec.Command("/bin/sh", "build.sh", client)
+				build.Dir = root
+				_ = build.Run() // its results say more
 			}
 			if manner != "silent" {
 				publishLSP(doc.URI, doc.Version, texts[doc.URI])

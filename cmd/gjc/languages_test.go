@@ -15,7 +15,8 @@ import (
 	"github.com/gajae-code/gjc/acp/acptest"
 )
 
-// fakeLanguages returns the user's configuration of the fake server; more has further members of the server.
+// fakeLanguages returns the user's configuration of the fake server, outside the sandbox, which does not have the program; more has further
+// members of the server.
 func fakeLanguages(t *testing.T, manner string, more ...string) map[string]string {
 	return map[string]string{".gjc/agent/lsp.json": languageConfig(t, manner, more...)}
 }
@@ -27,7 +28,7 @@ func languageConfig(t *testing.T, manner string, more ...string) string {
 		t.Fatal(err)
 	}
 	return `{"servers": {"fake": {"command": ` + string(command) + `, "args": ["` + fakeLanguageServer + `", "` + manner +
-		`"], "fileTypes": [".txt"], "rootMarkers": ["root.mark"]` + strings.Join(append([]string{""}, more...), ", ") + `}}}`
+		`"], "fileTypes": [".txt"], "rootMarkers": ["root.mark"], "sandbox": false` + strings.Join(append([]string{""}, more...), ", ") + `}}}`
 }
 
 // mark makes the directory of a host a project of the fake server.

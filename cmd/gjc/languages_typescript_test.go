@@ -14,7 +14,7 @@ import (
 func npmServerEnv(names ...string) func(t *testing.T) []string {
 	return func(t *testing.T) []string {
 		t.Helper()
-		from, bin := testenv.NeedsLanguageServers(t), t.TempDir()
+		from, bin := testenv.NeedsLanguageServers(t), testenv.DirOutsideTemp(t)
 		for _, name := range names {
 			if err := os.Symlink(filepath.Join(from, name), filepath.Join(bin, name)); err != nil {
 				t.Fatal(err)

@@ -55,6 +55,9 @@ func (b *Settings) Holds() bool {
 	return (b.Use == Auto || b.Use == Require) && b.Lacks() == nil
 }
 
+// Encloses reports whether programs that belong to no call run inside. If a boundary is required and there is none, they cannot start.
+func (b *Settings) Encloses() bool { return b.Use == Require || b.Holds() }
+
 // Boxes reports whether the programs of a session that run inside share what only they have: a network, and the session's own directory
 // for temporary files as /tmp.
 func (b *Settings) Boxes() bool {

@@ -52,6 +52,14 @@ var caches = []cache{
 	{"cabal", "", ".cabal/packages"},
 	{"bundle", "", ".bundle/cache"},
 	{"cs", "", "cache:coursier"},
+	{"metals", "", "cache:coursier"},
+	{"jdtls", "", "cache:jdtls"},
+	{"haskell-language-server-wrapper", "", "cache:ghcide"},
+	{"haskell-language-server-wrapper", "", "cache:hie-bios"},
+	{"zls", "", "cache:zls"},
+	{"dart", "", ".dartServer"},
+	{"swift", "", "cache:org.swift.swiftpm"},
+	{"gleam", "", "cache:gleam"},
 }
 
 // Caches returns the directories of the toolchains that lookPath finds. It creates missing ones, because inside the boundary the

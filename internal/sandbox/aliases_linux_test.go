@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gajae-code/gjc/internal/sandbox"
+	"github.com/gajae-code/gjc/internal/testenv"
 )
 
 // A directory that is mounted in a second place is protected there, too.
@@ -19,7 +20,7 @@ func TestAliases(t *testing.T) {
 		return
 	}
 	kinds(t, func(t *testing.T, s *sandbox.Sandbox) {
-		root, home, persistent := dirOutside(t), dirOutside(t), dirOutside(t)
+		root, home, persistent := testenv.DirOutsideTemp(t), testenv.DirOutsideTemp(t), testenv.DirOutsideTemp(t)
 		for _, name := range []string{".ssh/id", "hidden/part/key"} {
 			write(t, filepath.Join(persistent, name), "TOKEN")
 		}

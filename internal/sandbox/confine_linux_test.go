@@ -33,7 +33,7 @@ func confined(t testing.TB) *sandbox.Sandbox {
 func TestSandbox_Hidden(t *testing.T) {
 	python := testenv.NeedsTool(t, "python3")
 	kinds(t, func(t *testing.T, s *sandbox.Sandbox) {
-		work, home := t.TempDir(), dirOutside(t)
+		work, home := t.TempDir(), testenv.DirOutsideTemp(t)
 		t.Setenv("W", work)
 		t.Setenv("H", home)
 		t.Setenv("OUT", strconv.Itoa(os.Getpid()))
@@ -137,7 +137,7 @@ func TestConfine_Nested(t *testing.T) {
 
 // A symbolic link next to a kept file leads no rule to another place.
 func TestConfine_SymbolicLink(t *testing.T) {
-	work, home := t.TempDir(), dirOutside(t)
+	work, home := t.TempDir(), testenv.DirOutsideTemp(t)
 	write(t, work+"/kept", "")
 	if err := os.Symlink(home, work+"/link"); err != nil {
 		t.Fatal(err)
@@ -256,7 +256,7 @@ func temporary() error {
 func BenchmarkConfine(b *testing.B) {
 	s := confined(b)
 	work := b.TempDir()
-	home := dirOutside(b)
+	home := testenv.DirOutsideTemp(b)
 	p := &sandbox.Policy{Write: []string{work}}
 	hiding := &sandbox.Policy{Write: []string{work}}
 	for i := range 50 {

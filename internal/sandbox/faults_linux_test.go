@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/internal/sandbox"
+	"github.com/gajae-code/gjc/internal/testenv"
 )
 
 // A machine without bubblewrap, or with one that may not make namespaces, has Landlock or says what is missing.
@@ -53,7 +54,7 @@ func TestFind_Faults(t *testing.T) {
 // Roots of every kind: what is written in them is on the disk, and what is kept stays.
 func TestBox_Roots(t *testing.T) {
 	s := boxes(t)
-	disk := dirOutside(t)
+	disk := testenv.DirOutsideTemp(t)
 	write(t, filepath.Join(disk, "real", "kept"), "kept")
 	link := filepath.Join(disk, "link")
 	if err := os.Symlink("real", link); err != nil {
@@ -89,7 +90,7 @@ func TestBox_Roots(t *testing.T) {
 
 // The home directory in the root: its secrets are hidden, the rest can be changed.
 func TestBox_HomeInRoot(t *testing.T) {
-	root := dirOutside(t)
+	root := testenv.DirOutsideTemp(t)
 	home := filepath.Join(root, "home")
 	write(t, filepath.Join(home, ".ssh", "id"), "TOKEN")
 	box := open(t, boxes(t), &sandbox.Policy{Write: []string{root}, Hide: []string{filepath.Join(home, ".ssh")}, Temp: t.TempDir()})
@@ -105,7 +106,7 @@ func TestBox_HomeInRoot(t *testing.T) {
 // The whole machine is never a place to write in, and a root that cannot be written stays as it is.
 func TestBox_UnwritableRoots(t *testing.T) {
 	s := boxes(t)
-	dir := dirOutside(t)
+	dir := testenv.DirOutsideTemp(t)
 	box := open(t, s, &sandbox.Policy{Write: []string{"/"}, Temp: t.TempDir()})
 	if out, err := inside(t, box, "echo x > "+filepath.Join(dir, "made")); err == nil {
 		t.Errorf("a root of / can be written in: %s", out)
@@ -122,7 +123,7 @@ func TestBox_UnwritableRoots(t *testing.T) {
 // With 10,000 protected paths, each is protected; what is not, in directories with many of them, may be, too.
 func TestBox_TenThousand(t *testing.T) {
 	s := boxes(t)
-	root := dirOutside(t)
+	root := testenv.DirOutsideTemp(t)
 	p := &sandbox.Policy{Write: []string{root}, Temp: t.TempDir()}
 	for i := range 10_000 {
 		path := filepath.Join(root, fmt.Sprint("d", i%50), fmt.Sprint("kept", i))

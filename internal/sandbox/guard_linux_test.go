@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gajae-code/gjc/internal/sandbox"
+	"github.com/gajae-code/gjc/internal/testenv"
 )
 
 // What is mounted outside while a box is open does not open it: file systems there are no place to write in, and what is hidden stays so.
@@ -21,7 +22,7 @@ func TestGuard_LaterMounts(t *testing.T) {
 	if err := unix.Mount("", "/", "", unix.MS_SHARED|unix.MS_REC, ""); err != nil { // as on most machines
 		t.Fatal(err)
 	}
-	root, outside := dirOutside(t), dirOutside(t)
+	root, outside := testenv.DirOutsideTemp(t), testenv.DirOutsideTemp(t)
 	for _, dir := range []string{"drive", "secret"} {
 		if err := os.Mkdir(filepath.Join(outside, dir), 0o755); err != nil {
 			t.Fatal(err)

@@ -67,7 +67,7 @@ func result(t *testing.T, out string, err error) {
 func holds(t *testing.T, s *sandbox.Sandbox, root string) {
 	t.Helper()
 	python := testenv.NeedsTool(t, "python3")
-	outside := dirOutside(t)
+	outside := testenv.DirOutsideTemp(t)
 	for _, name := range []string{"kept", "secret", "sub/file"} {
 		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
 			write(t, filepath.Join(root, name), strings.ToUpper(name))
@@ -135,7 +135,7 @@ func TestMachine_Overlay(t *testing.T) {
 }
 
 func overlays(t *testing.T, s *sandbox.Sandbox, other bool) {
-	dir := dirOutside(t)
+	dir := testenv.DirOutsideTemp(t)
 	if other {
 		mount(t, "tmpfs", filepath.Join(dir, "lower"), "tmpfs", 0, "")
 	}
@@ -192,7 +192,7 @@ func TestMachine_ReadOnlyRoot(t *testing.T) {
 		return
 	}
 	kinds(t, func(t *testing.T, s *sandbox.Sandbox) {
-		root, outside := filepath.Join(dirOutside(t), "root"), dirOutside(t)
+		root, outside := filepath.Join(testenv.DirOutsideTemp(t), "root"), testenv.DirOutsideTemp(t)
 		for _, name := range []string{"kept", "secret", "sub/file"} {
 			write(t, filepath.Join(root, name), name)
 		}
@@ -225,7 +225,7 @@ func TestMachine_Mounts(t *testing.T) {
 		return
 	}
 	kinds(t, func(t *testing.T, s *sandbox.Sandbox) {
-		root, elsewhere := filepath.Join(dirOutside(t), "root"), dirOutside(t)
+		root, elsewhere := filepath.Join(testenv.DirOutsideTemp(t), "root"), testenv.DirOutsideTemp(t)
 		mount(t, "tmpfs", root, "tmpfs", 0, "")
 		holds(t, s, root)
 		p := &sandbox.Policy{Write: []string{root}}
@@ -299,7 +299,7 @@ func fallsBack(t *testing.T, h *sandbox.Host) {
 	if err != nil || s.Kind != sandbox.Landlock {
 		t.Fatalf("found %+v, %v; want Landlock", s, err)
 	}
-	holds(t, s, dirOutside(t))
+	holds(t, s, testenv.DirOutsideTemp(t))
 }
 
 // A box in a box holds as any other, or bubblewrap says why there is none, and Landlock holds there.
@@ -316,15 +316,15 @@ func TestMachine_BoxInBox(t *testing.T) {
 			fallsBack(t, h)
 			return
 		}
-		holds(t, s, dirOutside(t))
+		holds(t, s, testenv.DirOutsideTemp(t))
 		return
 	}
-	work := dirOutside(t)
+	work := testenv.DirOutsideTemp(t)
 	box := open(t, boxes(t), &sandbox.Policy{Write: []string{work}, Temp: t.TempDir()})
 	program, args := box.Wrap(work, "/run/gjc/self", []string{"-test.v", "-test.run", "^" + t.Name() + "$"})
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, args...)
 	cmd.Dir = "/"
-	cmd.Env = append(os.Environ(), machineEnv+"="+t.Name())
+	cmd.Env = append(os.Environ(), machineEnv+"="+t.Name(), "XDG_CACHE_HOME="+work)
 	out, err := cmd.CombinedOutput()
 	result(t, string(out), err)
 }

@@ -14,7 +14,7 @@ import (
 // When a program is reported to have ended, the rest of its process group has ended, too: it can change nothing afterwards.
 func TestBox_GroupEndsFirst(t *testing.T) {
 	testenv.NoLeaks(t)
-	root := dirOutside(t)
+	root := testenv.DirOutsideTemp(t)
 	box := open(t, boxes(t), &sandbox.Policy{Write: []string{root}})
 	for range 5 {
 		if out, err := inside(t, box, "cd "+root+"; while :; do touch again; done </dev/null >/dev/null 2>&1 &"); err != nil {

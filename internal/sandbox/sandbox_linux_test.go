@@ -106,25 +106,10 @@ func inside(t *testing.T, box *sandbox.Box, line string) (string, error) {
 	return string(out), err
 }
 
-// dirOutside returns a directory that is not a place for temporary files, so that boxes show it.
-func dirOutside(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp(".", "testdata-outside-") //nolint:usetesting // not below /tmp
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return abs
-}
-
 // Every way to change a file outside of the writable directories fails; inside, it works.
 func TestSandbox_Files(t *testing.T) {
 	kinds(t, func(t *testing.T, s *sandbox.Sandbox) {
-		work, home := t.TempDir(), dirOutside(t)
+		work, home := t.TempDir(), testenv.DirOutsideTemp(t)
 		file := filepath.Join(home, "file")
 		if err := os.WriteFile(file, []byte("mine"), 0o644); err != nil {
 			t.Fatal(err)

@@ -44,6 +44,7 @@ func (m Lspmux) String() string {
 // wrap returns a spec that runs the server of s through lspmux. Its path must be absolute: lspmux does not search PATH.
 func (m Lspmux) wrap(s *lsp.Spec) *lsp.Spec {
 	wrapped := *s
+	wrapped.Direct = s
 	wrapped.Path = m.Path
 	wrapped.Args = []string{"client", "--server-path", s.Path}
 	if len(s.Args) > 0 {

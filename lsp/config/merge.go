@@ -58,6 +58,12 @@ func (d *definition) disabled() bool { return d.True("disabled") }
 
 func (d *definition) linter() bool { return d.True("isLinter") }
 
+// outside reports whether the server needs no sandbox.
+func (d *definition) outside() bool {
+	_, set := d.Fields["sandbox"]
+	return set && !d.True("sandbox")
+}
+
 func (d *definition) command() string { return d.Text("command") }
 
 // spec returns the [lsp.Spec] of the server, with its program.
@@ -65,6 +71,7 @@ func (d *definition) spec(program string) *lsp.Spec {
 	s := &lsp.Spec{
 		Name: d.Name, Path: program, Args: d.Strings("args"), FileTypes: d.Strings("fileTypes"), RootMarkers: d.Strings("rootMarkers"),
 		InitOptions: d.Fields["initOptions"].JSON(), Settings: d.Fields["settings"].JSON(), Linter: d.linter(),
+		Outside: d.outside(),
 	}
 	if v, ok := d.Fields["warmupTimeoutMs"]; ok {
 		s.Warmup, _ = configfile.Milliseconds(v.Node)

@@ -27,6 +27,7 @@ var schema = &configfile.Schema{
 		"disabled":            configfile.ABoolean,
 		"warmupTimeoutMs":     configfile.ADuration,
 		"isLinter":            configfile.ABoolean,
+		"sandbox":             configfile.ABoolean,
 		"supersedes":          configfile.StringList,
 		"extensionToLanguage": configfile.Texts,
 	},
@@ -59,6 +60,11 @@ func runs(field string, value *configfile.Node) string {
 		return string(value.JSON())
 	case "fileTypes", "rootMarkers":
 		return strings.Join(value.Strings(), " ")
+	case "sandbox":
+		if !value.True() {
+			return "false"
+		}
+		return ""
 	default:
 		return ""
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,6 +54,9 @@ func lspStatus(c *call, w *lsp.Workspace) error {
 		if st.State == lsp.StateReady {
 			facts = append(facts, string(st.Encoding))
 		}
+		if st.Inside {
+			facts = append(facts, "in the sandbox")
+		}
 		if st.Documents > 0 {
 			facts = append(facts, fmt.Sprintf("%d open documents", st.Documents))
 		}
@@ -70,7 +74,8 @@ func lspStatus(c *call, w *lsp.Workspace) error {
 			fmt.Fprintf(&b, "  - last error: %s\n", strings.ReplaceAll(st.LastError, "\n", "\n    "))
 		}
 	}
-	if mux, ok := w.Catalog().(interface{ LspmuxStatus(context.Context) string }); ok {
+	ownRust := slices.ContainsFunc(servers, func(s *lsp.Server) bool { return s.Name() == "rust-analyzer" && s.Status().Inside })
+	if mux, ok := w.Catalog().(interface{ LspmuxStatus(context.Context) string }); ok && !ownRust {
 		if line := mux.LspmuxStatus(c); line != "" {
 			b.WriteString("\n" + line + "\n")
 		}
