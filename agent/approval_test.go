@@ -131,3 +131,43 @@ func TestApproval_LineOfADirectory(t *testing.T) {
 		}
 	})
 }
+
+// The effects of a call that are the user's decision are one question, and its answer is for all of them. One that is forbidden refuses the
+// call without a question.
+func TestApproval_SeveralEffects(t *testing.T) {
+	edit, move := approval.Effect{Action: approval.ActionEdit, Title: "Edit a", Path: "/w/x/a"}, approval.Effect{Action: approval.ActionMove, Title: "Move b", Path: "/w/y/b"}
+	tool := func(name string, effects ...approval.Effect) agent.Tool {
+		return testTool(name, true, effects, func(context.Context, *input) (*agent.Result, error) {
+			return &agent.Result{Text: "ran " + name}, nil
+		})
+	}
+	calls := agent.Tools{tool("a", edit, move), tool("b", edit), tool("c", move), tool("d", move, approval.Effect{Action: approval.ActionEdit, Path: "/w/y/forbidden"})}
+	change := func(o *agent.Options) {
+		o.Mode, o.Tools = approval.ModeStrict, calls
+		rule, err := approval.ParseRule(approval.Deny, "edit(y/forbidden)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Policy.Rules = approval.Rules{rule}
+	}
+	run(t, change, func(w *world) {
+		w.answer = func(context.Context, agent.Question) (agent.Decision, error) { return agent.AllowAlways, nil }
+		for i, tool := range calls {
+			w.script.Add(providertest.Step{providertest.Call(string(rune('1'+i)), tool.Spec().Name, `{}`)})
+		}
+		w.script.Add(providertest.Step{providertest.Text("ok")})
+		w.prompt("go")
+		story := strings.Join(w.story(), "\n")
+		if len(w.asked) != 1 || w.asked[0].Always != "edits in x, moving in y" || w.asked[0].Title != "a" || w.asked[0].Kind != agent.KindMove {
+			t.Errorf("asked %+v", w.asked)
+		}
+		for _, name := range []string{"a", "b", "c"} {
+			if !strings.Contains(story, "ran "+name) {
+				t.Errorf("%s did not run\n%s", name, story)
+			}
+		}
+		if strings.Contains(story, "ran d") {
+			t.Errorf("what is forbidden ran\n%s", story)
+		}
+	})
+}

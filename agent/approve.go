@@ -41,10 +41,12 @@ func (r *toolRun) start(ctx context.Context) error {
 		return err
 	}
 	for {
-		for i := range r.plan.Effects {
-			if err := r.approveEffect(ctx, &r.plan.Effects[i], &answered[i]); err != nil {
-				return err
-			}
+		effects := make([]undecided, len(r.plan.Effects))
+		for i := range effects {
+			effects[i] = undecided{effect: &r.plan.Effects[i], answered: &answered[i]}
+		}
+		if err := r.approve(ctx, effects); err != nil {
+			return err
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -94,7 +96,7 @@ func (r *toolRun) approveReads(ctx context.Context, later bool) error {
 			}
 		}
 		known := knownEffect{effect: e}
-		if err := r.approveEffect(ctx, &known.effect, &known.answer); err != nil {
+		if err := r.approve(ctx, []undecided{{effect: &known.effect, answered: &known.answer}}); err != nil {
 			return err
 		}
 		r.known = append(r.known, known)
@@ -121,59 +123,77 @@ func (r *toolRun) gate() *approval.Gate {
 	return &approval.Gate{Policy: &s.opts.Policy, Grants: s.grants, Files: s.opts.FS, OS: s.opts.OS, Paths: s.paths()}
 }
 
-// approveEffect decides on one effect. It reads and sets the user's answer.
-func (r *toolRun) approveEffect(ctx context.Context, e *approval.Effect, answered *answer) error {
-	s := r.turn.session
-	display := s.opts.Workspace.real().Display
-	inquiry := r.gate().Inquire(ctx, r.call.Name, e, display)
-	inquiry.Permit(&r.permit)
-	if answered.yes && !slices.Equal(inquiry.Real(), answered.paths) {
-		return fmt.Errorf("%s: %w", cutTitle(r.plan.Title), approval.ErrMoved)
+// undecided is an effect that is to be decided on, with the user's answer so far.
+type undecided struct {
+	effect   *approval.Effect
+	answered *answer
+	inquiry  *approval.Inquiry
+	judgment approval.Judgment
+}
+
+// approve decides on effects. It asks one question about all of those that are the user's decision, and sets the answers.
+func (r *toolRun) approve(ctx context.Context, effects []undecided) error {
+	s, gate := r.turn.session, r.gate()
+	for i := range effects {
+		u := &effects[i]
+		u.inquiry = gate.Inquire(ctx, r.call.Name, u.effect, s.opts.Workspace.real().Display)
+		u.inquiry.Permit(&r.permit)
+		if u.answered.yes && !slices.Equal(u.inquiry.Real(), u.answered.paths) {
+			return fmt.Errorf("%s: %w", cutTitle(r.plan.Title), approval.ErrMoved)
+		}
 	}
-	var judgment approval.Judgment
-	look := func() error {
-		return r.turn.do(func(st *state) error {
-			judgment = inquiry.Judge(r.mode(st.mode), answered.yes)
-			return nil
-		})
-	}
-	if err := look(); err != nil {
-		return err
-	}
-	if e.Action == approval.ActionCommand {
+	open, err := r.judge(effects)
+	if slices.ContainsFunc(effects, func(u undecided) bool { return u.effect.Action == approval.ActionCommand }) {
 		r.introduce()
 	}
-	if judgment.Verdict == approval.Ask {
+	if err != nil {
+		return err
+	}
+	if len(open) > 0 {
 		// The answer to another question may settle this one too.
 		done, err := s.ask(ctx)
 		if err != nil {
 			return err
 		}
 		defer done()
-		if err := look(); err != nil {
+		if open, err = r.judge(effects); err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx) // the answer to the previous question ended the turn
 		}
 	}
-	switch judgment.Verdict {
-	case approval.Allow:
-		if judgment.Inside || answered.inside {
-			r.enclose(ctx)
+	if len(open) > 0 {
+		always, err := r.question(ctx, open)
+		for _, u := range open {
+			*u.answered = answer{yes: err == nil, inside: err == nil && u.inquiry.Answered(always), paths: u.inquiry.Real()}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if slices.ContainsFunc(effects, func(u undecided) bool { return u.judgment.Inside || u.answered.inside }) {
+		r.enclose(ctx)
+	}
+	return nil
+}
+
+// judge judges effects and returns those that are the user's decision.
+func (r *toolRun) judge(effects []undecided) (open []*undecided, err error) {
+	err = r.turn.do(func(st *state) error {
+		for i := range effects {
+			u := &effects[i]
+			switch u.judgment = u.inquiry.Judge(r.mode(st.mode), u.answered.yes); u.judgment.Verdict {
+			case approval.Deny:
+				return errors.New(u.judgment.Reason)
+			case approval.Ask:
+				open = append(open, u)
+			default:
+			}
 		}
 		return nil
-	case approval.Deny:
-		return errors.New(judgment.Reason)
-	default:
-		always, err := r.question(ctx, e, &judgment, approval.LabelAll(judgment.Open, display))
-		*answered = answer{yes: err == nil, paths: inquiry.Real()}
-		if err == nil && inquiry.Answered(always) {
-			answered.inside = true
-			r.enclose(ctx)
-		}
-		return err
-	}
+	})
+	return open, err
 }
 
 // introduce shows where commands run, before the first one of a workspace. The boundary has been found for the judgment, so the notice
@@ -204,31 +224,40 @@ func (s *Session) ask(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// question asks the user about one effect, on which j leaves the decision open. always describes what an "always" answer covers. It
-// reports whether the user gave one.
-func (r *toolRun) question(ctx context.Context, e *approval.Effect, j *approval.Judgment, always string) (kept bool, err error) {
+// question asks the user about effects whose judgments leave the decision open. It reports whether the answer is to be kept.
+func (r *toolRun) question(ctx context.Context, open []*undecided) (kept bool, err error) {
 	s := r.turn.session
 	// The model receives the title unchanged; the user sees placeholders.
-	title, shown := cmp.Or(e.Title, cutTitle(r.plan.Title)), cmp.Or(s.opts.Secrets.Hide(e.Title), r.title(r.plan.Title))
-	for _, sc := range j.Open {
+	title, shown := cutTitle(r.plan.Title), r.title(r.plan.Title)
+	if e := open[0].effect; len(open) == 1 && e.Title != "" {
+		title, shown = e.Title, s.opts.Secrets.Hide(e.Title)
+	}
+	kind, once := cmp.Or(r.plan.Kind, r.tool.Spec().Kind), false
+	var scopes []*approval.Scope
+	var special, labels []string
+	for _, u := range open {
+		scopes, special = append(scopes, u.judgment.Open...), append(special, u.judgment.Special...)
+		labels = append(labels, approval.LabelAll(u.judgment.Open, s.opts.Workspace.real().Display))
+		once = once || s.opts.Policy.Once(u.effect)
+		switch u.effect.Action {
+		case approval.ActionDelete:
+			kind = KindDelete
+		case approval.ActionMove:
+			kind = KindMove
+		default:
+		}
+	}
+	for _, sc := range scopes {
 		if sc.Outside && s.opts.Workspace.Contains(sc.Given) {
 			title += " → " + sc.Path // a link leads out of the workspace
 			shown += " → " + s.opts.Secrets.Hide(sc.Path)
 		}
 	}
-	kind := cmp.Or(r.plan.Kind, r.tool.Spec().Kind)
-	switch e.Action {
-	case approval.ActionDelete:
-		kind = KindDelete
-	case approval.ActionMove:
-		kind = KindMove
-	default:
-	}
 	content := hidden(s.opts.Secrets, visibleTexts(excerpts(r.plan.Content)))
-	if len(j.Special) > 0 {
-		content = append(content[:len(content):len(content)], TextContent{s.opts.Secrets.Hide("Review this carefully: " + strings.Join(slices.Compact(j.Special), "; ") + ".")})
+	if len(special) > 0 {
+		content = append(content[:len(content):len(content)], TextContent{s.opts.Secrets.Hide("Review this carefully: " + strings.Join(slices.Compact(special), "; ") + ".")})
 	}
-	always = s.opts.Secrets.Hide(always)
+	always := s.opts.Secrets.Hide(strings.Join(slices.Compact(labels), ", "))
 	if why := s.opts.Secrets.Explain(shown + " " + always + " " + string(r.call.Input) + " " + texts(content)); why != "" {
 		// The user decides on the action that is really performed, and does not need to see the secret values for that.
 		content = append(content[:len(content):len(content)], TextContent{why})
@@ -237,7 +266,7 @@ func (r *toolRun) question(ctx context.Context, e *approval.Effect, j *approval.
 	decision, err := s.opts.Approver.Approve(ctx, Question{
 		// The user must see the whole action: only the unchanged text around a change is cut.
 		ToolCallID: r.call.ID, Title: text.VisibleLine(shown), Kind: kind, Input: r.call.Input,
-		Content: content, Locations: r.plan.Locations, Always: always, Once: s.opts.Policy.Once(e), Workspace: s.grants.Keeper != nil,
+		Content: content, Locations: r.plan.Locations, Always: always, Once: once, Workspace: s.grants.Keeper != nil,
 	})
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
@@ -246,7 +275,7 @@ func (r *toolRun) question(ctx context.Context, e *approval.Effect, j *approval.
 		return false, fmt.Errorf("asking for permission: %w; the call did not run", err)
 	}
 	if decision == AllowAlways || decision == AllowWorkspace || decision == RejectAlways {
-		for _, sc := range j.Open {
+		for _, sc := range scopes {
 			if err := s.grants.Remember(ctx, sc, remembered(decision, s.opts.Clock(), asked)); err != nil {
 				return false, fmt.Errorf("keeping the answer: %w; the call did not run", err)
 			}

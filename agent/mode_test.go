@@ -27,9 +27,9 @@ func TestMode_ChangesWhileAQuestionIsOpen(t *testing.T) {
 	}{
 		{"allowed in plan mode", approval.ModeDefault, approval.ModePlan, command, false, 1, false, 1},
 		{"allowed in a child's plan mode", approval.ModeDefault, approval.ModePlan, command, true, 1, false, 1},
-		{"allowed before plan mode", approval.ModeDefault, approval.ModePlan, two, false, 2, false, 2},
+		{"allowed before plan mode", approval.ModeDefault, approval.ModePlan, two, false, 1, false, 1},
 		{"not asked before strict mode", approval.ModeDefault, approval.ModeStrict, edit, false, 1, true, 2},
-		{"asked once", approval.ModeDefault, approval.ModeStrict, two, false, 2, true, 2},
+		{"asked once", approval.ModeDefault, approval.ModeStrict, two, false, 1, true, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ran := false
