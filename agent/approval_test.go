@@ -158,7 +158,7 @@ func TestApproval_SeveralEffects(t *testing.T) {
 		w.script.Add(providertest.Step{providertest.Text("ok")})
 		w.prompt("go")
 		story := strings.Join(w.story(), "\n")
-		if len(w.asked) != 1 || w.asked[0].Always != "edits in x, moving in y" || w.asked[0].Title != "a" || w.asked[0].Kind != agent.KindMove {
+		if len(w.asked) != 1 || w.asked[0].Always != "edits in x, moving in y" || strings.TrimSpace(w.asked[0].Title) != "a" || w.asked[0].Kind != agent.KindMove {
 			t.Errorf("asked %+v", w.asked)
 		}
 		for _, name := range []string{"a", "b", "c"} {

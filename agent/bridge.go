@@ -191,6 +191,8 @@ type LongProgram struct {
 	Dir  string
 	// Env is added to the environment, as "NAME=value".
 	Env []string
+	// TempDir is like that of a [Command].
+	TempDir string
 	// OnOutput receives the program's output from both streams as it arrives, never concurrently, and never after the program's
 	// end. It must not block.
 	OnOutput func([]byte)

@@ -67,7 +67,8 @@ func (l *LocalPrograms) StartProgram(ctx context.Context, prog agent.LongProgram
 	if err := permit.Check(ctx, permit.Effect{Action: permit.Run, Path: prog.Path}); err != nil {
 		return nil, err
 	}
-	s := &start{path: prog.Path, args: prog.Args, dir: prog.Dir, env: proc.Environ(l.Local.Environ(ctx), prog.Env...)}
+	env := append(l.Local.tempVariable(ctx, prog.TempDir), prog.Env...)
+	s := &start{path: prog.Path, args: prog.Args, dir: prog.Dir, env: proc.Environ(l.Local.Environ(ctx), env...)}
 	if err := l.boundary.enclose(ctx, s); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", prog.Path, err)
 	}

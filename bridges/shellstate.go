@@ -98,15 +98,20 @@ func takesState(shell Shell) bool {
 	return len(shell.Args) == 1 && shell.Args[0] == "-c"
 }
 
+// tempVariable returns the variable for a directory for temporary files, unless dir is empty or the user's environment names one.
+func (l *Local) tempVariable(ctx context.Context, dir string) []string {
+	const variable = "TMPDIR="
+	if dir == "" || slices.ContainsFunc(l.Environ(ctx), func(kv string) bool { return strings.HasPrefix(kv, variable) && kv != variable }) {
+		return nil
+	}
+	return []string{variable + dir}
+}
+
 // shellLine returns the line of a command for the shell, and the variables to add to the environment. If before is set, the shell
 // also writes the variables that it exports when it starts.
 func (l *Local) shellLine(ctx context.Context, cmd *agent.Command, before bool) (line string, env []string, err error) {
 	env = append(quietEnv[:len(quietEnv):len(quietEnv)], explicitBare(l.Environ(ctx))...)
-	const temp = "TMPDIR="
-	if cmd.TempDir != "" && !slices.ContainsFunc(l.Environ(ctx), func(kv string) bool { return strings.HasPrefix(kv, temp) && kv != temp }) {
-		env = append(env, temp+cmd.TempDir)
-	}
-	env = append(env, cmd.Env...)
+	env = append(append(env, l.tempVariable(ctx, cmd.TempDir)...), cmd.Env...)
 	if cmd.StateDir == "" || len(cmd.Args) > 0 || !takesState(l.Shell) {
 		return cmd.Line, env, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/gajae-code/gjc/acp/acptest"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/boundary"
+	"github.com/gajae-code/gjc/internal/testenv"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
@@ -185,5 +186,31 @@ func TestTemporary_WithoutBoundary(t *testing.T) {
 	e.say(id, "go", acp.StopReasonEndTurn)
 	if text := e.toolText(id); !strings.Contains(text, "of the machine") {
 		t.Error(text)
+	}
+}
+
+// What an interpreter outside makes in the directory for temporary files, file tools find without a question.
+func TestTemporary_OfEvalOutside(t *testing.T) {
+	needsBoundary(t)
+	testenv.NeedsTool(t, "python3")
+	t.Setenv("TMPDIR", "")
+	cell := `import os, tempfile; assert not os.path.exists("/run/gjc/self"); f = open(tempfile.gettempdir() + "/of-eval", "w"); f.write("by-eval"); f.close()`
+	e := start(t, scripted(
+		providertest.Step{providertest.Call("c0", "eval", callInput(t, map[string]any{"cells": []any{map[string]any{"language": "py", "code": cell}}}))},
+		providertest.Step{providertest.Text("done")},
+		providertest.Step{providertest.Call("c1", "read", `{"path":"/tmp/of-eval"}`)},
+		providertest.Step{providertest.Text("done")},
+	), func(c *config) {
+		c.server.Sessions.Policy = func(string) approval.Policy { return approval.Policy{Boundary: testBoundary()} }
+		c.editor.Permission = func(context.Context, *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
+			return acptest.Choose("allow_once"), nil
+		}
+	})
+	id := e.session()
+	e.say(id, "go", acp.StopReasonEndTurn)
+	calls := len(e.Calls())
+	e.say(id, "go on", acp.StopReasonEndTurn)
+	if text := e.toolText(id); !strings.Contains(text, "by-eval") || slices.Contains(e.Calls()[calls:], "session/request_permission") {
+		t.Errorf("after %q:\n%s", e.Calls()[calls:], text)
 	}
 }

@@ -117,7 +117,7 @@ func startKernel(ctx context.Context, call *agent.Call, set *BashSettings) (*ker
 	k := new(kernel)
 	k.program, err = starter.StartProgram(ctx, agent.LongProgram{
 		Path: path, Args: []string{"-c", runnerSource}, Dir: call.Workspace.Cwd, Env: []string{"MPLBACKEND=Agg", "PYTHONUNBUFFERED="},
-		OnOutput: k.take,
+		TempDir: call.Workspace.TempDir(), OnOutput: k.take,
 	})
 	if err != nil {
 		return nil, err
