@@ -2,11 +2,13 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/internal/permit"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
@@ -170,4 +172,29 @@ func TestApproval_SeveralEffects(t *testing.T) {
 			t.Errorf("what is forbidden ran\n%s", story)
 		}
 	})
+}
+
+// What a tool does to plan a call is not the call: it changes nothing, whatever the session's own leave is.
+func TestApproval_PlanningChangesNothing(t *testing.T) {
+	change := permit.Effect{Action: permit.Change, Path: "/w/a"}
+	var planned, completed, ran error
+	tool := agent.NewTool(agent.ToolFuncs[input]{
+		Name: "edit", Kind: agent.KindEdit,
+		Plan: func(ctx context.Context, _ *agent.Call, _ *input) (*agent.CallPlan, error) {
+			planned = permit.Check(ctx, change)
+			return &agent.CallPlan{
+				Effects:  []approval.Effect{{Action: approval.ActionEdit, Path: "/w/a"}},
+				Complete: func(ctx context.Context) error { completed = permit.Check(ctx, change); return nil },
+			}, nil
+		},
+		Run: func(ctx context.Context, _ *agent.Call, _ *input) (*agent.Result, error) {
+			ran = permit.Check(ctx, change)
+			return &agent.Result{Text: "ran"}, nil
+		},
+	})
+	run(t, func(o *agent.Options) { o.Tools = agent.Tools{tool} }, func(w *world) { w.prompt("go") },
+		providertest.Step{providertest.Call("c1", "edit", `{}`)}, providertest.Step{providertest.Text("ok")})
+	if !errors.Is(planned, permit.ErrNone) || !errors.Is(completed, permit.ErrNone) || ran != nil {
+		t.Errorf("planning: %v; completing: %v; running: %v", planned, completed, ran)
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/internal/boundary"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/permit"
 	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
 )
@@ -192,7 +193,8 @@ func (r *toolRun) prepare(ctx context.Context) (*Call, error) {
 	}
 	r.permit.Uses = r.tool.Spec().Uses
 	call := r.newCall(t.session.opts.Secrets.RestoreInput(input))
-	plan, err := r.tool.Plan(ctx, call)
+	preparing := permit.With(ctx, permit.Preparation(r.permit.Uses.Starts))
+	plan, err := r.tool.Plan(preparing, call)
 	r.announce(plan)
 	if err != nil {
 		return nil, err
@@ -204,7 +206,7 @@ func (r *toolRun) prepare(ctx context.Context) (*Call, error) {
 		if err := r.approveReads(ctx, plan.AskLater); err != nil {
 			return nil, err
 		}
-		if err := plan.Complete(ctx); err != nil {
+		if err := plan.Complete(preparing); err != nil {
 			if plan.AskLater && ctx.Err() == nil { // the error describes the files
 				if err := r.approveReads(ctx, false); err != nil {
 					return nil, err

@@ -22,8 +22,8 @@ type Uses struct {
 	Roots bool
 }
 
-// starts reports whether the program at a path is one of the helpers.
-func (u *Uses) starts(path string) bool {
+// Starts reports whether the program at a path is one of the helpers.
+func (u *Uses) Starts(path string) bool {
 	name := filepath.Base(path)
 	return slices.Contains(u.Programs, name) || slices.Contains(u.Programs, strings.TrimSuffix(name, filepath.Ext(name))) // rg.exe
 }
@@ -137,7 +137,7 @@ func (l *Permit) Check(e permit.Effect) error {
 	case e.Action == permit.Read:
 		return l.readLocked(e.Path)
 	case e.Action == permit.Look,
-		e.Action == permit.Run && (l.starts || l.Uses.starts(e.Path)),
+		e.Action == permit.Run && (l.starts || l.Uses.Starts(e.Path)),
 		e.Action == permit.Reach && slices.Contains(l.hosts, plainHost(e.Host)):
 		return nil
 	}

@@ -64,6 +64,20 @@ func (own) Check(Effect) error { return nil }
 // its temporary files.
 func Own() Permit { return Permit{own{}} }
 
+// preparation is the leave of a call that has not been decided on.
+type preparation struct{ helper func(path string) bool }
+
+func (p preparation) Check(e Effect) error {
+	if e.Action == Read || e.Action == Look || e.Action == Run && p.helper(e.Path) {
+		return nil
+	}
+	return fmt.Errorf("%s %s%s while the call was planned: %w", e.Action, e.Path, e.Host, ErrNone)
+}
+
+// Preparation returns a permit for finding out what a call would do: reading, and running the programs that helper reports. What is read
+// must not be shown before the call has been decided on.
+func Preparation(helper func(path string) bool) Permit { return Permit{preparation{helper}} }
+
 type key struct{}
 
 // With returns a context with a permit, which replaces that of ctx.

@@ -42,3 +42,18 @@ func TestWith_Replaces(t *testing.T) {
 		t.Errorf("without a permit again: %v", err)
 	}
 }
+
+// Before a call is decided on, it may read and run its helpers.
+func TestPreparation_OnlyReads(t *testing.T) {
+	p := permit.Preparation(func(path string) bool { return path == "/usr/bin/rg" })
+	for _, e := range []permit.Effect{{Action: permit.Read, Path: "/w/a"}, {Action: permit.Look, Path: "/w"}, {Action: permit.Run, Path: "/usr/bin/rg"}} {
+		if err := p.Check(e); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, e := range []permit.Effect{{Action: permit.Change, Path: "/w/a"}, {Action: permit.Run, Path: "/bin/sh"}, {Action: permit.Reach, Host: "example.com"}, {}} {
+		if err := p.Check(e); !errors.Is(err, permit.ErrNone) {
+			t.Errorf("%+v: %v", e, err)
+		}
+	}
+}

@@ -175,7 +175,8 @@ func permitOf(ctx context.Context, tool agent.Tool, call *agent.Call, plan *agen
 
 // Plan plans a call and completes the plan.
 func Plan(ctx context.Context, tool agent.Tool, call *agent.Call) (*agent.CallPlan, error) {
-	ctx = permit.With(ctx, permit.Own())
+	uses := tool.Spec().Uses
+	ctx = permit.With(ctx, permit.Preparation(uses.Starts))
 	plan, err := tool.Plan(ctx, call)
 	if err == nil && plan.Complete != nil {
 		err = plan.Complete(ctx)
