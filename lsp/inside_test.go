@@ -82,7 +82,9 @@ func TestInside_Fails(t *testing.T) {
 	lacks := errors.New("there is no sandbox here")
 	e := k.session(func(o *lsp.WorkspaceOptions) {
 		o.Inside = func() lsp.StartFunc {
-			return func(context.Context, *proc.Group, *proc.Options) (*proc.Process, bool, error) { return nil, false, lacks }
+			return func(context.Context, *proc.Group, *proc.Options) (*proc.Process, bool, error) {
+				return nil, false, lacks
+			}
 		}
 	})
 	if err := e.server(t, k.write("a.txt", "")).Call(in(t), "test/args", nil, nil); !errors.Is(err, lacks) {
