@@ -380,7 +380,7 @@ func (x *index) orderLocked() {
 		case a.nsec != b.nsec:
 			return cmp.Compare(b.nsec, a.nsec)
 		}
-		return cmp.Compare(a.file.name, b.file.name)
+		return cmp.Compare(b.file.name, a.file.name)
 	})
 	for i := range sorted {
 		rows[i] = sorted[i].file
@@ -438,13 +438,13 @@ type listPlace struct {
 
 func (f *indexFile) place() listPlace { return listPlace{Updated: f.updated(), Name: f.name} }
 
-// compare orders by time, latest first, then by name. Names are compared only for equal times: they have long common
-// prefixes, which makes comparing them slow.
+// compare orders by time, latest first, then by name, which begins with the time of the session's start. Names are compared only for
+// equal times: they have long common prefixes, which makes comparing them slow.
 func (p listPlace) compare(other listPlace) int {
 	if c := other.Updated.Compare(p.Updated); c != 0 {
 		return c
 	}
-	return cmp.Compare(p.Name, other.Name)
+	return cmp.Compare(other.Name, p.Name)
 }
 
 // info returns the list's information about a session.

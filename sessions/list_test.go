@@ -197,7 +197,7 @@ func TestList_PagesHoldTheirPlace(t *testing.T) {
 		all = append(all, addSession(t, s, sessions.Header{Cwd: fmt.Sprintf("/w/%d", i%2)}, i/2, user("x"))) // equal times too
 	}
 	whole := ids(list(t, s, sessions.ListOptions{}))
-	if diff := cmp.Diff([]string{"s9", "s7", "s8", "s5", "s6", "s3", "s4", "s1", "s2"}, whole); diff != "" {
+	if diff := cmp.Diff([]string{"s9", "s8", "s7", "s6", "s5", "s4", "s3", "s2", "s1"}, whole); diff != "" {
 		t.Fatalf("order (-want +got):\n%s", diff)
 	}
 	for limit := 1; limit <= 10; limit++ {

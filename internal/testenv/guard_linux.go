@@ -111,16 +111,20 @@ func startGuard() (*guard, error) {
 	return g, nil
 }
 
-// left returns the processes of the run that are still running after a grace period.
+// left returns the processes of the run that are still running after a grace period. One that is executing another program has no
+// environment for a moment, so a single scan could miss it.
 func (g *guard) left() (lines []string) {
 	var found map[int]string
+	quiet := 0
 	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		var err error
 		if found, err = Processes(g.mark); err != nil {
 			return []string{err.Error()}
 		}
 		delete(found, os.Getpid()) // this run may itself be part of another run
-		if len(found) == 0 {
+		if quiet++; len(found) > 0 {
+			quiet = 0
+		} else if quiet == 2 {
 			return nil
 		}
 		if time.Since(begin) > leftPatience {
