@@ -114,7 +114,7 @@ func readSessions(t *testing.T, root string) []sessions.Info {
 		}
 	}
 	slices.SortFunc(all, func(a, b sessions.Info) int {
-		return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(filepath.Base(a.Path), filepath.Base(b.Path)))
+		return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(filepath.Base(b.Path), filepath.Base(a.Path)))
 	})
 	return all
 }
