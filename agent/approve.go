@@ -271,6 +271,9 @@ func (r *toolRun) question(ctx context.Context, open []*undecided) (kept bool, e
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
+	if refusal, ok := errors.AsType[*Refusal](err); ok {
+		return false, fmt.Errorf("%w: %s: %s", errRefused, title, refusal.Reason)
+	}
 	if err != nil {
 		return false, fmt.Errorf("asking for permission: %w; the call did not run", err)
 	}
@@ -322,9 +325,12 @@ func (r *toolRun) consent(ctx context.Context, c Consent) (Decision, error) {
 		ToolCallID: r.call.ID, Title: hide(c.Title), Kind: r.tool.Spec().Kind, Input: r.call.Input,
 		Content: []Content{TextContent{hide(c.Text)}}, Always: hide(c.Always), Workspace: c.Workspace && s.grants.Keeper != nil,
 	})
+	_, refused := errors.AsType[*Refusal](err)
 	switch {
 	case ctx.Err() != nil:
 		return RejectOnce, context.Cause(ctx)
+	case refused:
+		decision = RejectOnce
 	case err != nil:
 		return RejectOnce, fmt.Errorf("asking the user: %w", err)
 	case decision == Cancelled:

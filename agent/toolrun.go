@@ -432,6 +432,9 @@ func (r *toolRun) mode(m approval.Mode) approval.Mode {
 // errRejected is wrapped by the result of a call that the user did not allow.
 var errRejected = errors.New("rejected by the user")
 
+// errRefused is like errRejected for a client that has refused without asking.
+var errRefused = errors.New("not allowed")
+
 // liveCall is a call of the running turn that has not ended: its result is not in the log yet. The actor owns it.
 type liveCall struct {
 	id string

@@ -24,6 +24,9 @@ var _ agent.Approver = (*clientApprover)(nil)
 // errCannotAsk is the error for an editor that has no permission requests.
 var errCannotAsk = errors.New("the editor cannot ask for permission")
 
+// maxReason bounds the reason of a rejection, in characters.
+const maxReason = 500
+
 // maxTitle bounds the title of a question, in characters. The content has the whole title.
 const maxTitle = 80
 
@@ -64,6 +67,10 @@ func (a *clientApprover) Approve(ctx context.Context, q agent.Question) (agent.D
 	case *acp.SelectedPermissionOutcome:
 		offered := slices.ContainsFunc(options(&q), func(p acp.PermissionOption) bool { return p.OptionID == o.OptionID })
 		if d, ok := decisions[o.OptionID]; ok && offered {
+			var reason string
+			if had, err := resp.Meta.Get(content.ReasonMeta, &reason); had && err == nil && d == agent.RejectOnce {
+				return d, &agent.Refusal{Reason: text.Truncate(reason, maxReason)}
+			}
 			return d, nil
 		}
 		return agent.RejectOnce, fmt.Errorf("the editor chose the option %q, which was not offered", o.OptionID)

@@ -65,7 +65,7 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 		debug.SetDebugger(opts.Values, o.debugger)
 	}
 	opts.Models, opts.Tools = b.opts.Models.Models, o.tools // not b.models, which would hide optional methods from the agent
-	opts.Artifacts = log.Artifacts()
+	opts.Artifacts, opts.MaxRequests = log.Artifacts(), b.opts.Sessions.MaxRequests
 	children := &childBuilder{out: s.out, workspace: params.Workspace, languages: languages.forSubagents(), bridges: func(id acp.SessionID) Bridges {
 		set := bridges.Child(id)
 		set.Programs = sessionPrograms{set.Programs, params.Workspace, o.languages}

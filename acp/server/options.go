@@ -100,6 +100,8 @@ type SessionOptions struct {
 	// Hooks returns a function that reads the hooks of a session with these directories, the working directory first.
 	// Optional.
 	Hooks func(roots []string) func() *hooks.Set
+	// MaxRequests bounds the model requests of one turn. If zero, 200.
+	MaxRequests int
 	// UserDir holds the user's own slash commands, skills, rules and helper agents. If empty, there are none.
 	UserDir string
 	// Home is the user's home directory, for commands, skills and helper agents of other programs. If empty, there are none.

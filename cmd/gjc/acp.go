@@ -6,10 +6,9 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 
 	"github.com/google/uuid"
-	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/gajae-code/gjc/acp/server"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/system"
@@ -17,6 +16,10 @@ import (
 	"github.com/gajae-code/gjc/mcp"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/offline"
+	"github.com/gajae-code/gjc/providers/registry"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
 )
 
 func newACP(h *host, opts *options) *cobra.Command {
@@ -41,22 +44,49 @@ func serve(ctx context.Context, h *host, opts *options) error {
 	if err != nil {
 		return fmt.Errorf("taking over stdout: %w", err)
 	}
-	log, closeLog, err := newLogger(h.stderr, opts)
+	e, err := newEngine(ctx, h, opts)
 	if err != nil {
 		return err
 	}
-	defer closeLog()
+	defer e.close()
+	err = server.Serve(ctx, h.stdin, protocol, nil, e.options)
+	if ctx.Err() != nil {
+		return nil // a signal ended ctx: this is an orderly end
+	}
+	return err
+}
+
+// engine serves a client, an editor or one of gjc's own. It has the server's options, and closes what they need.
+type engine struct {
+	options server.Options
+	models  *registry.Registry
+	closers []func()
+}
+
+// newEngine returns an engine. It reads no configuration. The caller must close it.
+func newEngine(ctx context.Context, h *host, opts *options) (e *engine, err error) {
+	e = new(engine)
+	defer func() {
+		if err != nil {
+			e.close()
+		}
+	}()
+	log, closeLog, err := newLogger(h.stderr, opts)
+	if err != nil {
+		return e, err
+	}
+	e.closers = append(e.closers, closeLog)
 	if err := system.HideEnviron(); err != nil {
 		log.Warn().Err(err).Msg("other programs of this user can read gjc's environment")
 	}
 	trace, closeTrace, err := newTrace(opts.rpcLog)
 	if err != nil {
-		return err
+		return e, err
 	}
-	defer closeTrace()
+	e.closers = append(e.closers, closeTrace)
 	dir, err := h.agentDir(opts.agentDir)
 	if err != nil {
-		return err
+		return e, err
 	}
 	bug.Handle(func(r bug.Report) {
 		log.Error().Str("site", r.Site).Str("stack", r.Stack).Msg("bug: " + r.Message)
@@ -64,11 +94,11 @@ func serve(ctx context.Context, h *host, opts *options) error {
 	warn := func(note string) { log.Warn().Msg(note) }
 	h.children = guardedChildren(&log)
 	models := h.registry(dir, opts, warn)
-	defer models.Close()
+	e.models, e.closers = models, append(e.closers, models.Close)
 	local := withoutKeys(h.local(ctx), models)
 	local.Sandbox, local.Upstream = h.sandboxOnce(), upstream(dir, opts)
 	home, _ := h.home() // without one there are no helper agents from other programs
-	err = server.Serve(ctx, h.stdin, protocol, nil, server.Options{
+	e.options = server.Options{
 		Version: version(), OS: runtime.GOOS, NewID: uuid.NewString, Login: h.loginCommand(opts), Log: log, Trace: trace,
 		Models: server.ModelOptions{
 			Models: models, Discover: models.Discover, Stopgap: offline.Info().Provider, Default: opts.model,
@@ -93,11 +123,15 @@ func serve(ctx context.Context, h *host, opts *options) error {
 				return h.mcpServers(ctx, dir, true)
 			},
 		},
-	})
-	if ctx.Err() != nil {
-		return nil // a signal ended ctx: this is an orderly end
 	}
-	return err
+	return e, nil
+}
+
+// close ends what the engine has begun, the last first.
+func (e *engine) close() {
+	for _, fn := range slices.Backward(e.closers) {
+		fn()
+	}
 }
 
 // isTerminal reports whether f is a terminal. It leaves the file's mode unchanged, unlike [os.File.Fd].

@@ -41,8 +41,17 @@ type mcpReader struct {
 // mcpServers reads the user's MCP servers, sorted by name. It omits a server with a mistake; the error lists the mistakes. If run
 // is false, it runs no command of the file.
 func (h *host) mcpServers(ctx context.Context, agentDir string, run bool) ([]mcp.Server, error) {
+	servers, err := mcpServersIn(ctx, h, filepath.Join(agentDir, mcpName), run)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return servers, err
+}
+
+// mcpServersIn is like mcpServers for a file, which must exist.
+func mcpServersIn(ctx context.Context, h *host, path string, run bool) ([]mcp.Server, error) {
 	home, _ := h.home() // without one, ~ is not expanded
-	r := &mcpReader{path: filepath.Join(agentDir, mcpName), getenv: h.getenv, home: home}
+	r := &mcpReader{path: path, getenv: h.getenv, home: home}
 	if run {
 		r.run = func(line string) (string, error) {
 			ctx, cancel := context.WithTimeoutCause(ctx, valueTimeout, fmt.Errorf("it did not end within %s", valueTimeout))
@@ -52,9 +61,6 @@ func (h *host) mcpServers(ctx context.Context, agentDir string, run bool) ([]mcp
 		}
 	}
 	data, err := configfile.ReadFile(r.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
 	if err != nil {
 		return nil, fmt.Errorf("reading MCP servers: %w", err)
 	}

@@ -283,6 +283,20 @@ func withinDir(file, dir string) string {
 	return filepath.Join(dir, file)
 }
 
+// parseRule reads a rule about a tool or action that exists.
+func parseRule(v approval.Verdict, text string) (approval.Rule, error) {
+	r, err := approval.ParseRule(v, text)
+	if err != nil {
+		return r, err
+	}
+	if names := tools.Names(); !r.Known(names) {
+		names = slices.Compact(slices.Sorted(slices.Values(append(names, approval.Actions()...))))
+		return r, fmt.Errorf("%s: unknown tool or action %s%s; the names are %s, and mcp__SERVER_TOOL", configfile.Quote(text), configfile.Quote(r.Name()),
+			strings.TrimSuffix(configfile.Suggestion(r.Name(), names), ";"), strings.Join(names, ", "))
+	}
+	return r, nil
+}
+
 // permissionSettings returns the section permissions. The rules of several files add up: none replaces another. A rule
 // that cannot be read may have forbidden anything, so every step asks.
 func (c *config) permissionSettings() map[string]setting {
@@ -300,14 +314,9 @@ func (c *config) permissionSettings() map[string]setting {
 			if n.Kind != configfile.Text {
 				return "must be a string: a rule"
 			}
-			r, err := approval.ParseRule(v, n.Text)
+			r, err := parseRule(v, n.Text)
 			if err != nil {
 				return err.Error()
-			}
-			if names := tools.Names(); !r.Known(names) {
-				names = slices.Compact(slices.Sorted(slices.Values(append(names, approval.Actions()...))))
-				return fmt.Sprintf("%s: unknown tool or action %s%s; the names are %s, and mcp__SERVER_TOOL", configfile.Quote(n.Text), configfile.Quote(r.Name()),
-					strings.TrimSuffix(configfile.Suggestion(r.Name(), names), ";"), strings.Join(names, ", "))
 			}
 			c.permissions = append(c.permissions, r)
 			return ""

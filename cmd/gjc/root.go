@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,7 @@ type options struct {
 	terminalAuth bool
 }
 
-// execute runs the command line and returns the exit code: 0, 1 for a failure, 2 for a usage error.
+// execute runs the command line and returns the exit code: 0, 1 for a failure, 2 for a usage error, or that of a [statusError].
 func execute(ctx context.Context, h *host) int {
 	if yes, code := becomes(h); yes {
 		return code
@@ -47,6 +48,9 @@ func execute(ctx context.Context, h *host) int {
 	if err == nil {
 		return 0
 	}
+	if status, ok := errors.AsType[statusError](err); ok {
+		return int(status)
+	}
 	if !errors.Is(err, errReported) {
 		fmt.Fprintf(h.stderr, "gjc: %v\n", err)
 	}
@@ -55,6 +59,11 @@ func execute(ctx context.Context, h *host) int {
 	}
 	return 1
 }
+
+// statusError is returned for another exit status if the failure has already been printed.
+type statusError int
+
+func (s statusError) Error() string { return "exit status " + strconv.Itoa(int(s)) }
 
 // errReported is returned if the failure has already been printed.
 var errReported = errors.New("failed")
@@ -100,7 +109,7 @@ func newRoot(h *host, opts *options) *cobra.Command {
 	_ = f.MarkHidden(strings.TrimPrefix(server.TerminalAuthFlag, "--")) // the flag exists
 	root.Flags().BoolVarP(&showVersion, "version", "v", false, "print the version")
 	root.Flags().StringVar(&opts.mode, "mode", "", "\"acp\" is the same as the command acp")
-	root.AddCommand(newACP(h, opts), newCompletion(h), newConfigCommand(h, opts), newDemo(h, opts), newDoctor(h, opts), newLogin(h, opts), newLogout(h, opts), newMan(), newModels(h, opts), newSessions(h, opts), newTrust(h, opts), newPermissions(h, opts), newVersion(h))
+	root.AddCommand(newACP(h, opts), newCompletion(h), newConfigCommand(h, opts), newDemo(h, opts), newDoctor(h, opts), newLogin(h, opts), newLogout(h, opts), newMan(), newModels(h, opts), newSessions(h, opts), newTrust(h, opts), newPermissions(h, opts), newRun(h, opts), newVersion(h))
 	for _, cmd := range append(root.Commands(), root) {
 		// Editors append --acp-terminal-auth to the command that starts the agent, so every command must accept it.
 		run := cmd.RunE

@@ -115,6 +115,10 @@ type FileRule struct {
 // Access returns what commands of a session may do inside the boundary. The rules hold there, too.
 func (b *Settings) Access(ctx context.Context, paths *places.Paths, rules []FileRule) *Access {
 	a := &Access{Hosts: slices.Clone(b.Hosts), Network: b.Network, Links: make(map[string]string), found: make(map[string]fs.FileInfo)}
+	write := b.Write
+	if b.Caches != nil {
+		write = append(b.Caches(), write...) // before the scan: it may make directories in the roots, which no command has made
+	}
 	s := scan{paths: paths, index: paths.Index(), rules: rules, access: a}
 	for i, root := range paths.Roots {
 		real := paths.RealRoots[i]
@@ -125,10 +129,6 @@ func (b *Settings) Access(ctx context.Context, paths *places.Paths, rules []File
 		if !s.ruled(real) {
 			s.directory(ctx, real, 0)
 		}
-	}
-	write := b.Write
-	if b.Caches != nil {
-		write = append(b.Caches(), write...)
 	}
 	for _, dir := range write {
 		if real, err := filepath.EvalSymlinks(dir); err == nil {

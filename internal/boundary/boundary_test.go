@@ -83,6 +83,24 @@ func TestBoundary_Access(t *testing.T) {
 	}
 }
 
+// A toolchain's cache that the first look makes in a root does not count as made by a command.
+func TestBoundary_CachesInRoots(t *testing.T) {
+	base := layOut(t, "w/main.go")
+	root := filepath.Join(base, "w")
+	b := &Settings{Caches: func() []string {
+		dir := filepath.Join(root, ".cargo", "registry")
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Error(err)
+		}
+		return []string{dir}
+	}}
+	paths := pathsOf(filepath.Join(base, "home"), root)
+	before := b.Access(t.Context(), paths, nil)
+	if made := b.Access(t.Context(), paths, nil).Made(before); len(made) > 0 {
+		t.Errorf("%q count as made", made)
+	}
+}
+
 // In a worktree, git writes into the repository that it belongs to, if that knows of it.
 func TestBoundary_Worktree(t *testing.T) {
 	git := testenv.NeedsTool(t, "git")

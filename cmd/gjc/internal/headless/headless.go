@@ -1,0 +1,212 @@
+// Package headless runs one prompt without an editor. It is a client of the server that editors talk to, in the same process.
+package headless
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/gajae-code/gjc/acp"
+)
+
+// Options describe a run.
+type Options struct {
+	// Serve serves a client that writes to r and reads from w, until it disconnects. Required.
+	Serve func(ctx context.Context, r io.Reader, w io.Writer) error
+	// Version is the version of gjc.
+	Version string
+	Session Session
+	Prompt  []acp.ContentBlock
+	Limits  Limits
+	// Approve answers a question with the ID of one of its options. If nil, all are refused.
+	Approve func(ctx context.Context, p *acp.RequestPermissionRequest) (acp.PermissionOptionID, error)
+	// Opened is called with the session's model before the prompt is sent. After an error, it is not sent. Optional.
+	Opened func(model string) error
+	// Updated is called with each update of the session and its helpers, in order. It must not block. Optional.
+	Updated func(n *acp.SessionNotification)
+}
+
+// Session says which session the prompt is for.
+type Session struct {
+	Cwd        string   // absolute
+	Additional []string // absolute
+	Servers    []acp.MCPServer
+	System     *acp.SystemPrompt
+	// Resume and Fork are the session that is continued, and the one from which a new one begins; at most one is set.
+	Resume, Fork acp.SessionID
+	// Mode, Model and Thinking are set before the prompt; empty leaves them as they are.
+	Mode, Model, Thinking string
+}
+
+// Limits end a run; zero is none. The server has the limit of requests.
+type Limits struct {
+	Time time.Duration
+	// CostUSD is checked after each request to the model.
+	CostUSD float64
+}
+
+// Causes of the end of a turn, besides the context of [Run].
+var (
+	errTime = errors.New("the time is over")
+	errCost = errors.New("the cost has reached its limit")
+)
+
+// Run runs the prompt. If ctx ends, the turn is cancelled and stored as far as it came, and Run returns nevertheless a result. An error means
+// that there is none: the session could not be opened.
+func Run(ctx context.Context, opts Options) (*Result, error) {
+	fromServer, toClient := io.Pipe()
+	fromClient, toServer := io.Pipe()
+	served := make(chan error, 1)
+	// A cancelled turn is still to be stored and reported.
+	detached := context.WithoutCancel(ctx)
+	go func() { // ends with the connection
+		err := opts.Serve(detached, fromClient, toClient)
+		_ = toClient.CloseWithError(cmp.Or(err, io.EOF))
+		served <- err
+	}()
+	c := &client{opts: &opts, result: newResult()}
+	conn := acp.NewClientConn(detached, fromServer, toServer, &acp.ConnOptions{Closer: fromServer}, func(*acp.ClientConn) acp.Client { return c })
+	r, err := c.run(ctx, conn)
+	_ = toServer.Close() // as an editor that quits; the server closes the sessions
+	serveErr := <-served
+	_ = conn.Close() // it has ended
+	if err == nil && serveErr != nil {
+		err = fmt.Errorf("ending the session: %w", serveErr)
+	}
+	return r, err
+}
+
+// run opens the session, sends the prompt and returns what came of it.
+func (c *client) run(ctx context.Context, conn *acp.ClientConn) (*Result, error) {
+	detached := context.WithoutCancel(ctx)
+	if _, err := acp.MethodInitialize.Call(detached, conn, &acp.InitializeRequest{
+		ProtocolVersion: 1, ClientInfo: &acp.Implementation{Name: "gjc-run", Version: c.opts.Version},
+		ClientCapabilities: acp.ClientCapabilities{Session: &acp.ClientSessionCapabilities{Notices: &acp.NoticeCapabilities{}, Compaction: &acp.CompactionCapabilities{}}},
+	}); err != nil {
+		return nil, err
+	}
+	id, options, err := c.open(detached, conn)
+	if err != nil {
+		return nil, err
+	}
+	if options, err = c.configure(detached, conn, id, options); err != nil {
+		return nil, err
+	}
+	c.result.SessionID, c.result.Model = id, current(options, "model")
+	if c.opts.Opened != nil {
+		if err := c.opts.Opened(c.result.Model); err != nil {
+			return nil, err
+		}
+	}
+	before, err := cost(detached, conn, id)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if limit := c.opts.Limits.Time; limit > 0 {
+		timer := time.AfterFunc(limit, func() { cancel(errTime) })
+		defer timer.Stop()
+	}
+	c.begin(id, before, cancel)
+	response, err := c.prompt(ctx, conn, id)
+	after, costErr := cost(detached, conn, id)
+	if costErr != nil {
+		after = before // the answer is what counts
+	}
+	return c.finish(ctx, response, err, after-before), nil
+}
+
+// open opens the session and returns its ID and options.
+func (c *client) open(ctx context.Context, conn acp.Caller) (acp.SessionID, []acp.SessionConfigOption, error) {
+	s := &c.opts.Session
+	switch {
+	case s.Resume != "":
+		r, err := acp.MethodSessionResume.Call(ctx, conn, &acp.ResumeSessionRequest{
+			SessionID: s.Resume, Cwd: s.Cwd, AdditionalDirectories: s.Additional, MCPServers: s.Servers, SystemPrompt: s.System,
+		})
+		if err != nil {
+			return "", nil, err
+		}
+		return s.Resume, r.ConfigOptions, nil
+	case s.Fork != "":
+		r, err := acp.MethodSessionFork.Call(ctx, conn, &acp.ForkSessionRequest{
+			SessionID: s.Fork, Cwd: s.Cwd, AdditionalDirectories: s.Additional, MCPServers: s.Servers, SystemPrompt: s.System,
+		})
+		if err != nil {
+			return "", nil, err
+		}
+		return r.SessionID, r.ConfigOptions, nil
+	default:
+		r, err := acp.MethodSessionNew.Call(ctx, conn, &acp.NewSessionRequest{
+			Cwd: s.Cwd, AdditionalDirectories: s.Additional, MCPServers: s.Servers, SystemPrompt: s.System,
+		})
+		if err != nil {
+			return "", nil, err
+		}
+		return r.SessionID, r.ConfigOptions, nil
+	}
+}
+
+// configure sets the session's options and returns all of them.
+func (c *client) configure(ctx context.Context, conn acp.Caller, id acp.SessionID, options []acp.SessionConfigOption) ([]acp.SessionConfigOption, error) {
+	s := &c.opts.Session
+	for _, o := range []struct {
+		id    acp.SessionConfigID
+		value string
+	}{{"model", s.Model}, {"thinking", s.Thinking}, {"mode", s.Mode}} {
+		if o.value == "" || current(options, o.id) == o.value {
+			continue
+		}
+		r, err := acp.MethodSessionSetConfigOption.Call(ctx, conn, &acp.SetSessionConfigOptionRequest{
+			SessionID: id, ConfigID: o.id, Value: acp.SessionConfigValueID(o.value),
+		})
+		if err != nil {
+			return nil, err
+		}
+		options = r.ConfigOptions
+	}
+	return options, nil
+}
+
+// current returns the value of an option, or "".
+func current(options []acp.SessionConfigOption, id acp.SessionConfigID) string {
+	for i := range options {
+		if kind, ok := options[i].Kind.(*acp.SessionConfigSelect); ok && options[i].ID == id {
+			return string(kind.CurrentValue)
+		}
+	}
+	return ""
+}
+
+// cost returns what a session has cost so far, in US dollars; zero if that is unknown.
+func cost(ctx context.Context, conn acp.Caller, id acp.SessionID) (float64, error) {
+	var all struct {
+		Reports []struct {
+			SessionID acp.SessionID `json:"sessionId"`
+			CostUSD   float64       `json:"costUsd"`
+		} `json:"reports"`
+	}
+	if err := conn.Call(ctx, "_gjc/usage", struct{}{}, &all); err != nil {
+		return 0, err
+	}
+	for _, r := range all.Reports {
+		if r.SessionID == id {
+			return r.CostUSD, nil
+		}
+	}
+	return 0, nil
+}
+
+// prompt sends the prompt and waits for the end of the turn. If ctx ends first, it cancels the turn.
+func (c *client) prompt(ctx context.Context, conn acp.Caller, id acp.SessionID) (*acp.PromptResponse, error) {
+	detached := context.WithoutCancel(ctx)
+	stop := context.AfterFunc(ctx, func() {
+		_ = acp.MethodSessionCancel.Notify(detached, conn, &acp.CancelNotification{SessionID: id}) // the turn ends with the connection
+	})
+	defer stop()
+	return acp.MethodSessionPrompt.Call(detached, conn, &acp.PromptRequest{SessionID: id, Prompt: c.opts.Prompt})
+}

@@ -1,0 +1,6 @@
+//go:build unix
+
+package headless
+
+// terminalDevice is the terminal of a process, wherever its standard files lead.
+const terminalDevice = "/dev/tty"
