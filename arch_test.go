@@ -113,7 +113,7 @@ var layers = map[string][]string{
 	"cmd/gjc/bench":              {},
 	"cmd/gjc/internal/demo":      {"acp", "acp/acptest", "internal/proc"},
 	"cmd/gjc/internal/gitconfig": {},
-	"cmd/gjc/internal/headless":  {"acp", "acp/content", "internal/jsonx", "internal/trust"},
+	"cmd/gjc/internal/headless":  {"acp", "acp/content", "agent", "internal/jsonx", "internal/trust"},
 	"cmd/gjc/internal/manpage":   {},
 	"cmd/gjc/internal/redact":    {"internal/jsonx"},
 	"cmd/gjc/internal/system":    {},

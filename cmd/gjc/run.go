@@ -15,6 +15,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/server"
+	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/headless"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/system"
@@ -35,6 +36,7 @@ type runFlags struct {
 	output   string
 	noSave   bool
 	mcp      []string
+	schema   string
 
 	allow, deny []string
 }
@@ -54,7 +56,8 @@ are none. It is the same agent as in an editor, with the same sessions, settings
 
 What would ask is refused, unless gjc can ask on a terminal; allow it with --allow or --mode auto.
 
-Exit status: 0 done, 1 error, 2 usage, 3 something was refused for lack of permission, 4 a limit was reached, 130 interrupted.`
+Exit status: 0 done, 1 error, 2 usage, 3 something was refused for lack of permission, 4 a limit was reached, 5 the answer does
+not fit the schema, 130 interrupted.`
 
 func newRun(h *host, opts *options) *cobra.Command {
 	var r runFlags
@@ -91,6 +94,7 @@ func newRun(h *host, opts *options) *cobra.Command {
 	f.StringArrayVar(&r.allow, "allow", nil, "allow steps without a question, such as \"bash(go test)\"; may be repeated")
 	f.StringArrayVar(&r.deny, "deny", nil, "refuse steps; may be repeated")
 	f.StringVar(&r.ask, "ask", "", "never, or terminal to ask there (the default if there is one)")
+	f.StringVar(&r.schema, "schema", "", "require an answer that is JSON and fits the JSON Schema in this file")
 	f.StringVar(&r.output, "output", "text", "text, json, or stream-json for each update on a line")
 	return cmd
 }
@@ -109,6 +113,11 @@ func (r *runFlags) run(ctx context.Context, h *host, opts *options) error {
 		return err
 	}
 	o := headless.Options{Version: version(), Session: *session, Prompt: prompt, Limits: r.limits}
+	if r.schema != "" {
+		if o.Schema, err = headless.ReadSchema(r.schema); err != nil {
+			return fmt.Errorf("%w: --schema: %w", errUsage, err)
+		}
+	}
 	if r.ask == "terminal" {
 		terminal := h.stdin
 		if !isTerminal(terminal) {
@@ -131,6 +140,10 @@ func (r *runFlags) run(ctx context.Context, h *host, opts *options) error {
 	defer e.close()
 	if err := r.adapt(ctx, h, e, rules); err != nil {
 		return err
+	}
+	if o.Schema != nil {
+		tools := e.options.Sessions.Tools
+		e.options.Sessions.Tools = func() []agent.Tool { return append(tools(), o.Schema.Tool()) }
 	}
 	ctx, gone := context.WithCancelCause(ctx)
 	defer gone(nil)

@@ -21,6 +21,8 @@ type Options struct {
 	Session Session
 	Prompt  []acp.ContentBlock
 	Limits  Limits
+	// Schema is for the answer; nil for text. The server must offer its tool.
+	Schema *Schema
 	// Approve answers a question with the ID of one of its options. If nil, all are refused.
 	Approve func(ctx context.Context, p *acp.RequestPermissionRequest) (acp.PermissionOptionID, error)
 	// Opened is called with the session's model before the prompt is sent. After an error, it is not sent. Optional.
@@ -112,7 +114,7 @@ func (c *client) run(ctx context.Context, conn *acp.ClientConn) (*Result, error)
 		defer timer.Stop()
 	}
 	c.begin(id, before, cancel)
-	response, err := c.prompt(ctx, conn, id)
+	response, err := c.turns(ctx, conn, id, cancel)
 	after, costErr := cost(detached, conn, id)
 	if costErr != nil {
 		after = before // the answer is what counts
@@ -201,12 +203,49 @@ func cost(ctx context.Context, conn acp.Caller, id acp.SessionID) (float64, erro
 	return 0, nil
 }
 
-// prompt sends the prompt and waits for the end of the turn. If ctx ends first, it cancels the turn.
-func (c *client) prompt(ctx context.Context, conn acp.Caller, id acp.SessionID) (*acp.PromptResponse, error) {
+// turns sends the prompt, and asks again for an answer that must fit a schema.
+func (c *client) turns(ctx context.Context, conn acp.Caller, id acp.SessionID, cancel context.CancelCauseFunc) (*acp.PromptResponse, error) {
+	schema := c.opts.Schema
+	if schema == nil {
+		return c.prompt(ctx, conn, id, c.opts.Prompt)
+	}
+	schema.failed = func() { cancel(errSchema) }
+	response, err := c.prompt(ctx, conn, id, append(c.opts.Prompt[:len(c.opts.Prompt):len(c.opts.Prompt)], &acp.TextContent{Text: request}))
+	for err == nil && ctx.Err() == nil && response.StopReason == acp.StopReasonEndTurn && schema.again() {
+		var more *acp.PromptResponse
+		if more, err = c.prompt(ctx, conn, id, []acp.ContentBlock{&acp.TextContent{Text: request}}); err == nil {
+			more.Usage = sum(response.Usage, more.Usage)
+			response = more
+		}
+	}
+	return response, err
+}
+
+// sum adds usages.
+func sum(a, b *acp.Usage) *acp.Usage {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	return &acp.Usage{
+		TotalTokens: a.TotalTokens + b.TotalTokens, InputTokens: a.InputTokens + b.InputTokens, OutputTokens: a.OutputTokens + b.OutputTokens,
+		ThoughtTokens: sumOf(a.ThoughtTokens, b.ThoughtTokens), CachedReadTokens: sumOf(a.CachedReadTokens, b.CachedReadTokens),
+		CachedWriteTokens: sumOf(a.CachedWriteTokens, b.CachedWriteTokens),
+	}
+}
+
+func sumOf(a, b *int64) *int64 {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	return new(*a + *b)
+}
+
+// prompt sends a prompt and waits for the end of the turn. If ctx ends first, it cancels the turn.
+func (c *client) prompt(ctx context.Context, conn acp.Caller, id acp.SessionID, prompt []acp.ContentBlock) (*acp.PromptResponse, error) {
 	detached := context.WithoutCancel(ctx)
 	stop := context.AfterFunc(ctx, func() {
 		_ = acp.MethodSessionCancel.Notify(detached, conn, &acp.CancelNotification{SessionID: id}) // the turn ends with the connection
 	})
 	defer stop()
-	return acp.MethodSessionPrompt.Call(detached, conn, &acp.PromptRequest{SessionID: id, Prompt: c.opts.Prompt})
+	return acp.MethodSessionPrompt.Call(detached, conn, &acp.PromptRequest{SessionID: id, Prompt: prompt})
 }

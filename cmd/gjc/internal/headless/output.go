@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -85,7 +86,10 @@ func (o *Output) Finish(r *Result) Status {
 			*Result
 		}{"result", r})
 	default:
-		if r.Answer != "" {
+		switch {
+		case r.Output != nil:
+			o.write(append(slices.Clone(r.Output), '\n'), nil)
+		case r.Answer != "" && r.Status != Unfit:
 			o.write([]byte(r.Answer+"\n"), nil)
 		}
 	}

@@ -30,6 +30,8 @@ const (
 type Result struct {
 	// Answer is the agent's last message.
 	Answer string `json:"answer"`
+	// Output is the answer that fits the schema; nil for none.
+	Output jsonx.Raw `json:"output,omitzero"`
 	// StopReason is the protocol's; empty after an error.
 	StopReason acp.StopReason `json:"stopReason,omitzero"`
 	SessionID  acp.SessionID  `json:"sessionId,omitzero"`
@@ -101,7 +103,13 @@ func (c *client) finish(ctx context.Context, response *acp.PromptResponse, promp
 	}
 	r.Files, r.Commands = changes(c.order), commands(c.order)
 	cause := context.Cause(ctx)
+	var unfit error
+	if c.opts.Schema != nil {
+		r.Output, unfit = c.opts.Schema.result()
+	}
 	switch {
+	case errors.Is(cause, errSchema):
+		r.Status, r.Errors = Unfit, append(r.Errors, unfit.Error())
 	case errors.Is(cause, errTime), errors.Is(cause, errCost):
 		r.Status, r.Errors = Limit, append(r.Errors, "the run was ended: "+cause.Error())
 	case cause != nil:
@@ -114,6 +122,8 @@ func (c *client) finish(ctx context.Context, response *acp.PromptResponse, promp
 		r.Status, r.Errors = Limit, append(r.Errors, "the run was ended: the answer reached the model's limit of tokens")
 	case r.StopReason == acp.StopReasonRefusal:
 		r.Status, r.Errors = Failed, append(r.Errors, "the model refused to answer")
+	case unfit != nil:
+		r.Status, r.Errors = Unfit, append(r.Errors, unfit.Error())
 	case len(r.Refused) > 0:
 		r.Status = Refused
 	}

@@ -1,0 +1,90 @@
+package headless
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// An answer is what fits; the fourth that does not ends the run.
+func TestSchema_Take(t *testing.T) {
+	s, err := newSchema([]byte(`{"type": "array", "items": {"$ref": "#/$defs/n"}, "$defs": {"n": {"type": "integer"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := 0
+	s.failed = func() { failed++ }
+	for i, tt := range []struct{ input, left string }{
+		{`{"answer": [1, "x"]}`, "3 corrections are left"}, {`{}`, "2 corrections are left"}, {`{"answer": 1}`, "1 corrections are left"},
+	} {
+		if err := s.take(jsonx.Raw(tt.input)); err == nil || !strings.Contains(err.Error(), tt.left) {
+			t.Errorf("answer %d: %v", i, err)
+		}
+	}
+	if answer, err := s.result(); answer != nil || err == nil || failed > 0 {
+		t.Errorf("%s, %v, failed %d times", answer, err, failed)
+	}
+	if err := s.take(jsonx.Raw(`{"answer": [1, 2]}`)); err != nil {
+		t.Error(err)
+	}
+	if answer, err := s.result(); string(answer) != "[1, 2]" || err != nil {
+		t.Errorf("%s, %v", answer, err)
+	}
+	if err := s.take(jsonx.Raw(`{"answer": "late"}`)); err == nil || failed != 1 {
+		t.Errorf("%v, failed %d times", err, failed)
+	}
+	if answer, err := s.result(); answer != nil || err == nil {
+		t.Errorf("after a wrong answer: %s, %v", answer, err)
+	}
+	if s.again() {
+		t.Error("asked again without corrections left")
+	}
+}
+
+// The input of the tool is an object: the answer itself, or a member.
+func TestSchema_Input(t *testing.T) {
+	for schema, want := range map[string]string{
+		`{"type":"object","properties":{"a":{"type":"string"}}}`: `{"type":"object","properties":{"a":{"type":"string"}}}`,
+		`{"type":"integer"}`: `{"type":"object","properties":{"answer":{"type":"integer"}},"required":["answer"]}`,
+		`true`:               `{"type":"object","properties":{"answer":true},"required":["answer"]}`,
+	} {
+		s, err := newSchema([]byte(schema))
+		if err != nil {
+			t.Errorf("%s: %v", schema, err)
+		} else if string(s.input) != want {
+			t.Errorf("%s: %s, want %s", schema, s.input, want)
+		}
+	}
+	for _, bad := range []string{"", "x", "[]", `"object"`, `{"type": 7}`, `{"$ref": "#/$defs/none"}`, `{"$ref": "https://example.com/x"}`} {
+		if _, err := newSchema([]byte(bad)); err == nil {
+			t.Errorf("%s is a schema", bad)
+		}
+	}
+	large := filepath.Join(t.TempDir(), "large.json")
+	if err := os.WriteFile(large, make([]byte, maxSchema+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadSchema(large); err == nil {
+		t.Error("a large file is a schema")
+	}
+}
+
+func FuzzSchema(f *testing.F) {
+	f.Add(`{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":"string"}}}`, `{"a":"b"}`)
+	f.Add(`{"type":"array","items":{"enum":[1,2]}}`, `{"answer":[1]}`)
+	f.Fuzz(func(t *testing.T, schema, input string) {
+		s, err := newSchema([]byte(schema))
+		if err != nil {
+			return
+		}
+		s.failed = func() {}
+		if err := s.take(jsonx.Raw(input)); err == nil {
+			if answer, err := s.result(); err != nil || answer == nil && s.member == "" {
+				t.Errorf("%q, %v", answer, err)
+			}
+		}
+	})
+}
