@@ -271,7 +271,7 @@ func (r *toolRun) question(ctx context.Context, open []*undecided) (kept bool, e
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
-	if refusal, ok := errors.AsType[*Refusal](err); ok {
+	if refusal, ok := errors.AsType[*RefusalError](err); ok {
 		return false, fmt.Errorf("%w: %s: %s", errRefused, title, refusal.Reason)
 	}
 	if err != nil {
@@ -325,7 +325,7 @@ func (r *toolRun) consent(ctx context.Context, c Consent) (Decision, error) {
 		ToolCallID: r.call.ID, Title: hide(c.Title), Kind: r.tool.Spec().Kind, Input: r.call.Input,
 		Content: []Content{TextContent{hide(c.Text)}}, Always: hide(c.Always), Workspace: c.Workspace && s.grants.Keeper != nil,
 	})
-	_, refused := errors.AsType[*Refusal](err)
+	_, refused := errors.AsType[*RefusalError](err)
 	switch {
 	case ctx.Err() != nil:
 		return RejectOnce, context.Cause(ctx)

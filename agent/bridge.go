@@ -226,14 +226,14 @@ func (e *ExitError) Error() string { return e.Program + ": " + e.Stderr }
 // Approver asks the user.
 type Approver interface {
 	// Approve asks one question and waits for the answer. Only ctx limits the wait. It returns [Cancelled] if the user cancels the
-	// whole turn. An invalid answer counts as [RejectOnce]. An error that wraps a [*Refusal] is a rejection with a reason.
+	// whole turn. An invalid answer counts as [RejectOnce]. An error that wraps a [*RefusalError] is a rejection with a reason.
 	Approve(ctx context.Context, q Question) (Decision, error)
 }
 
-// Refusal is why a question was answered with no, for the model.
-type Refusal struct{ Reason string }
+// RefusalError is why a question was answered with no, for the model.
+type RefusalError struct{ Reason string }
 
-func (r *Refusal) Error() string { return r.Reason }
+func (r *RefusalError) Error() string { return r.Reason }
 
 // Question asks for permission to take one step.
 type Question struct {

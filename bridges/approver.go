@@ -68,8 +68,8 @@ func (a *clientApprover) Approve(ctx context.Context, q agent.Question) (agent.D
 		offered := slices.ContainsFunc(options(&q), func(p acp.PermissionOption) bool { return p.OptionID == o.OptionID })
 		if d, ok := decisions[o.OptionID]; ok && offered {
 			var reason string
-			if had, err := resp.Meta.Get(content.ReasonMeta, &reason); had && err == nil && d == agent.RejectOnce {
-				return d, &agent.Refusal{Reason: text.Truncate(reason, maxReason)}
+			if had, err := resp.Meta.Get(content.ReasonMeta, &reason); had && err == nil && reason != "" && d == agent.RejectOnce {
+				return d, &agent.RefusalError{Reason: text.Truncate(text.VisibleLine(reason), maxReason)}
 			}
 			return d, nil
 		}

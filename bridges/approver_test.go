@@ -8,6 +8,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/acptest"
+	"github.com/gajae-code/gjc/acp/content"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -94,5 +95,36 @@ func TestClientApprover_Answers(t *testing.T) {
 	}
 	if strings.Join(names, "; ") != "Allow once; Always allow (rm commands); Reject; Always reject (rm commands)" {
 		t.Errorf("options %q", names)
+	}
+}
+
+// A client can give the reason of a rejection in _meta; it does not turn another answer into one.
+func TestClientApprover_Reason(t *testing.T) {
+	for _, tt := range []struct {
+		option acp.PermissionOptionID
+		reason any
+		want   agent.Decision
+		says   string
+	}{
+		{"reject_once", "no user is\nthere", agent.RejectOnce, `no user is\nthere`},
+		{"reject_once", strings.Repeat("x", 1000), agent.RejectOnce, strings.Repeat("x", 100)},
+		{"reject_once", 7, agent.RejectOnce, ""},
+		{"reject_once", "", agent.RejectOnce, ""},
+		{"allow_once", "why not", agent.AllowOnce, ""},
+		{"reject_always", "never", agent.RejectAlways, ""},
+	} {
+		e := start(t, acptest.AllCapabilities(), func(o *acptest.EditorOptions) {
+			o.Permission = func(context.Context, *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
+				r := acptest.Choose(tt.option)
+				return r, r.Meta.Set(content.ReasonMeta, tt.reason)
+			}
+		})
+		d, err := e.Approver.Approve(own(t), question)
+		refusal, refused := errors.AsType[*agent.RefusalError](err)
+		if d != tt.want || refused != (tt.says != "") || err != nil && !refused {
+			t.Errorf("%s with %v: %v, %v", tt.option, tt.reason, d, err)
+		} else if refused && (!strings.HasPrefix(refusal.Reason, tt.says) || len(refusal.Reason) > 600) {
+			t.Errorf("the reason is %q", refusal.Reason)
+		}
 	}
 }
