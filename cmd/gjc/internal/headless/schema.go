@@ -69,6 +69,13 @@ func newSchema(data []byte) (*Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("it is no JSON Schema that can be checked: %w", err)
 	}
+	var doc any
+	if err := jsonx.Unmarshal(data, &doc); err != nil {
+		return nil, err
+	}
+	if err := (&loopFinder{doc, make(map[string]loopState)}).check("", doc, 0); err != nil {
+		return nil, err
+	}
 	s := &Schema{resolved: resolved, input: data}
 	if parsed.Type == "object" {
 		return s, nil

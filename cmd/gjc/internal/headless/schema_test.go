@@ -63,6 +63,20 @@ func TestSchema_Input(t *testing.T) {
 			t.Errorf("%s is a schema", bad)
 		}
 	}
+	for _, loop := range []string{
+		`{"$ref": "#"}`, `{"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}]}, "b": {"allOf": [{"$ref": "#/$defs/a"}]}}}`,
+		`{"type": "object", "properties": {"x": {"not": {"$ref": "#/properties/x"}}}}`, `{"$ref": "#name"}`,
+	} {
+		if _, err := newSchema([]byte(loop)); err == nil {
+			t.Errorf("%s is accepted", loop)
+		}
+	}
+	const tree = `{"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#"}}}}`
+	if s, err := newSchema([]byte(tree)); err != nil {
+		t.Errorf("a tree: %v", err)
+	} else if err := s.take(jsonx.Raw(`{"children": [{"children": []}, {}]}`)); err != nil {
+		t.Errorf("a tree: %v", err)
+	}
 	large := filepath.Join(t.TempDir(), "large.json")
 	if err := os.WriteFile(large, make([]byte, maxSchema+1), 0o600); err != nil {
 		t.Fatal(err)
@@ -74,6 +88,7 @@ func TestSchema_Input(t *testing.T) {
 
 func FuzzSchema(f *testing.F) {
 	f.Add(`{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":"string"}}}`, `{"a":"b"}`)
+	f.Add(`{"$ref":"#/allOf/0","allOf":[{"$ref":"#"}]}`, `{}`)
 	f.Add(`{"type":"array","items":{"enum":[1,2]}}`, `{"answer":[1]}`)
 	f.Fuzz(func(t *testing.T, schema, input string) {
 		s, err := newSchema([]byte(schema))
