@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gajae-code/gjc/cmd/gjc/internal/stats"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/sessions"
@@ -28,7 +30,7 @@ func newSessions(h *host, opts *options) *cobra.Command {
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSessionsList(h, opts), newSessionsShow(h, opts), newSessionsExport(h, opts), newSessionsMove(h, opts), newSessionsDelete(h, opts), newSessionsGC(h, opts))
+	cmd.AddCommand(newSessionsList(h, opts), newSessionsShow(h, opts), newSessionsExport(h, opts), newSessionsMove(h, opts), newSessionsDelete(h, opts), newSessionsStats(h, opts), newSessionsGC(h, opts))
 	return cmd
 }
 
@@ -110,6 +112,89 @@ func findSession(ctx context.Context, store *sessions.Store, name string) (strin
 
 // errAmbiguous is wrapped by the error for a prefix that matches several sessions.
 var errAmbiguous = errors.New("is ambiguous")
+
+func newSessionsStats(h *host, opts *options) *cobra.Command {
+	var cwd, by, since string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "stats",
+		Short: "Show what sessions have used, by day, model or project",
+		Long: "stats reads all sessions, archived ones too, and sums up the tokens and the cost of their answers, in all branches. " +
+			"An answer that a fork has copied counts for the session that it comes from. The cost is that at the time of the answer, without those whose price was unknown.",
+		Example: "  gjc sessions stats --by model --since 30d\n  gjc sessions stats --cwd ~/src/app --json",
+		Args:    usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o := stats.Options{By: stats.By(by), Location: time.Local}
+			if !slices.Contains(stats.Kinds(), o.By) {
+				return fmt.Errorf("%w: unknown --by %q; use day, model or project", errUsage, by)
+			}
+			var err error
+			if cwd != "" {
+				if o.Cwd, err = filepath.Abs(cwd); err != nil {
+					return err
+				}
+			}
+			if since != "" {
+				if o.Since, err = sinceTime(since, time.Now()); err != nil {
+					return fmt.Errorf("%w: --since: %w", errUsage, err)
+				}
+			}
+			store, err := h.sessionStore(opts)
+			if err != nil {
+				return err
+			}
+			report, err := stats.Collect(cmd.Context(), store, &o)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(h.stdout, report)
+			}
+			return printStats(h.stdout, h.stderr, strings.ToUpper(by), report)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&by, "by", string(stats.Day), "day, model or project")
+	f.StringVar(&since, "since", "", "count from then on: 7d, 12h, or a date such as 2026-11-01")
+	f.StringVar(&cwd, "cwd", "", "count the sessions of this directory only")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// sinceTime reads an age or a date.
+func sinceTime(text string, now time.Time) (time.Time, error) {
+	if at, err := time.ParseInLocation(time.DateOnly, text, now.Location()); err == nil {
+		return at, nil
+	}
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n < 100_000 {
+			return now.AddDate(0, 0, -n), nil
+		}
+	}
+	if age, err := time.ParseDuration(text); err == nil && age >= 0 {
+		return now.Add(-age), nil
+	}
+	return time.Time{}, fmt.Errorf("%q is neither an age, such as 7d or 12h, nor a date, such as 2026-11-01", text)
+}
+
+func printStats(out, problems io.Writer, key string, report *stats.Report) error {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(w, "%s\tSESSIONS\tREQUESTS\tINPUT\tCACHED\tOUTPUT\tCOST\t\n", key)
+	for _, r := range append(report.Rows, report.Total) {
+		unpriced := ""
+		if r.Unpriced > 0 {
+			unpriced = "+"
+		}
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t$%.4f%s\t\n", trust.Printable(r.Key), r.Sessions, r.Requests, r.Input+r.CacheWrite, r.CacheRead, r.Output, r.CostUSD, unpriced)
+	}
+	if report.Total.Unpriced > 0 {
+		fmt.Fprintf(problems, "+ without %d requests whose price is unknown\n", report.Total.Unpriced)
+	}
+	if n := len(report.Unreadable); n > 0 {
+		fmt.Fprintf(problems, "gjc: %d sessions cannot be read: %s\n", n, strings.Join(report.Unreadable, ", "))
+	}
+	return w.Flush()
+}
 
 // listedSession is a session in the output of "list --json".
 type listedSession struct {
