@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,7 +31,7 @@ func newSessions(h *host, opts *options) *cobra.Command {
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSessionsList(h, opts), newSessionsShow(h, opts), newSessionsExport(h, opts), newSessionsMove(h, opts), newSessionsDelete(h, opts), newSessionsStats(h, opts), newSessionsGC(h, opts))
+	cmd.AddCommand(newSessionsList(h, opts), newSessionsShow(h, opts), newSessionsExport(h, opts), newSessionsMove(h, opts), newSessionsDelete(h, opts), newSessionsPrune(h, opts), newSessionsStats(h, opts), newSessionsGC(h, opts))
 	return cmd
 }
 
@@ -439,4 +440,123 @@ func newSessionsGC(h *host, opts *options) *cobra.Command {
 	cmd.Flags().BoolVar(&gc.DryRun, "dry-run", false, "only print what would be removed")
 	cmd.Flags().DurationVar(&gc.MinAge, "min-age", sessions.DefaultGCAge, "keep files younger than this")
 	return cmd
+}
+
+// pruning says which sessions "gjc sessions prune" deletes.
+type pruning struct {
+	olderThan string
+	maxSize   string
+	keep      int
+	archived  bool
+	dryRun    bool
+}
+
+func newSessionsPrune(h *host, opts *options) *cobra.Command {
+	var p pruning
+	cmd := &cobra.Command{
+		Use:   "prune",
+		Short: "Delete sessions by age or size",
+		Long: "prune deletes the sessions that were last used before an age, or, the oldest first, as many as needed for the rest to fit a size, " +
+			"permanently and without asking; --dry-run only lists them. It keeps sessions that are open, and the last --keep ones.",
+		Example: "  gjc sessions prune --older-than 90d --dry-run\n  gjc sessions prune --max-size 2GB --keep 100",
+		Args:    usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			store, err := h.sessionStore(opts)
+			if err != nil {
+				return err
+			}
+			chosen, err := p.choose(cmd.Context(), store, time.Now())
+			if err != nil {
+				return err
+			}
+			return p.delete(cmd.Context(), store, chosen, h.stdout)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&p.olderThan, "older-than", "", "delete sessions that were last used before then: 90d, 12h, or a date")
+	f.StringVar(&p.maxSize, "max-size", "", "delete the oldest sessions until the files of the others have at most this size: 500MB, 2GB")
+	f.IntVar(&p.keep, "keep", 0, "keep at least this many of the last sessions")
+	f.BoolVar(&p.archived, "archived", false, "delete only archived sessions")
+	f.BoolVar(&p.dryRun, "dry-run", false, "list the sessions and delete nothing")
+	return cmd
+}
+
+// choose returns the sessions to delete, the last used first.
+func (p *pruning) choose(ctx context.Context, store *sessions.Store, now time.Time) ([]sessions.Info, error) {
+	if p.olderThan == "" && p.maxSize == "" {
+		return nil, fmt.Errorf("%w: use --older-than or --max-size", errUsage)
+	}
+	if p.keep < 0 {
+		return nil, fmt.Errorf("%w: --keep must not be negative", errUsage)
+	}
+	var before time.Time
+	var err error
+	if p.olderThan != "" {
+		if before, err = sinceTime(p.olderThan, now); err != nil {
+			return nil, fmt.Errorf("%w: --older-than: %w", errUsage, err)
+		}
+	}
+	room := int64(math.MaxInt64)
+	if p.maxSize != "" {
+		if room, err = byteSize(p.maxSize); err != nil {
+			return nil, fmt.Errorf("%w: --max-size: %w", errUsage, err)
+		}
+	}
+	list := sessions.ListOptions{Archived: sessions.ArchivedInclude}
+	if p.archived {
+		list.Archived = sessions.ArchivedOnly
+	}
+	var chosen []sessions.Info
+	kept, full := 0, false
+	err = eachSession(ctx, store, list, func(info *sessions.Info) (bool, error) {
+		full = full || info.Size > room
+		if kept >= p.keep && (full || info.UpdatedAt.Before(before)) {
+			chosen = append(chosen, *info)
+		} else {
+			kept, room = kept+1, room-info.Size
+		}
+		return true, nil
+	})
+	return chosen, err
+}
+
+// delete deletes sessions, and prints what it does.
+func (p *pruning) delete(ctx context.Context, store *sessions.Store, chosen []sessions.Info, out io.Writer) error {
+	var errs []error
+	count, size := 0, int64(0)
+	for _, info := range chosen {
+		if !p.dryRun {
+			if err := store.Delete(ctx, info.ID); errors.Is(err, sessions.ErrLocked) {
+				fmt.Fprintf(out, "Kept %s %s: it is open\n", info.ID, trust.Printable(info.Title))
+				continue
+			} else if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+		}
+		count, size = count+1, size+info.Size
+		fmt.Fprintf(out, "%s  %s  %s\n", info.ID, info.UpdatedAt.Local().Format(time.DateOnly), trust.Printable(info.Title))
+	}
+	verb := "Deleted"
+	if p.dryRun {
+		verb = "Would delete"
+	}
+	fmt.Fprintf(out, "%s %d sessions (%s).\n", verb, count, byteCount(size))
+	return errors.Join(errs...)
+}
+
+// byteSize reads a size such as "500MB"; K, M and G are powers of 1024, as in [byteCount].
+func byteSize(text string) (int64, error) {
+	number, unit := strings.ToUpper(strings.TrimSpace(text)), int64(1)
+	number = strings.TrimSuffix(number, "B")
+	for suffix, factor := range map[string]int64{"K": 1 << 10, "M": 1 << 20, "G": 1 << 30} {
+		if rest, ok := strings.CutSuffix(number, suffix); ok {
+			number, unit = rest, factor
+		}
+	}
+	n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if err != nil || !(n >= 0 && n*float64(unit) < math.MaxInt64/2) { // also if it is no number
+		return 0, fmt.Errorf("%q is not a size, such as 500MB or 2GB", text)
+	}
+	return int64(n * float64(unit)), nil
 }
