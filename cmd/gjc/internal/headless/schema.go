@@ -30,7 +30,7 @@ type Schema struct {
 
 const (
 	answerTool = "answer"
-	// maxCorrections is how often the model may correct its answer.
+	// maxCorrections bounds how often the model may correct its answer.
 	maxCorrections = 3
 	// maxSchema bounds a schema, in bytes.
 	maxSchema = 1 << 20
