@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -99,10 +100,10 @@ func (m *Manager) background(fn func()) bool {
 	return true
 }
 
-// identity returns a key for the server of a candidate: its program, root and configuration.
+// identity returns a key for the server of a candidate: its program, root and configuration, and whether it needs a sandbox.
 func (c *Candidate) identity() string {
 	s := c.Spec
-	return strings.Join(append([]string{s.Name, s.Path, c.Root, string(s.InitOptions), string(s.Settings)}, s.Args...), "\x00")
+	return strings.Join(append([]string{s.Name, s.Path, c.Root, string(s.InitOptions), string(s.Settings), strconv.FormatBool(s.Outside)}, s.Args...), "\x00")
 }
 
 // use returns the server of a candidate, creates it if needed, and adds w to its users.

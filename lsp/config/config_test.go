@@ -307,6 +307,36 @@ func TestCatalog_List(t *testing.T) {
 }
 
 // TestCatalog_LocalPrograms checks that the project's own programs precede those on PATH in a trusted workspace only.
+// A server that runs no code of a project needs no sandbox, unless its program, or what it loads, is the project's own, which the model can
+// change. The user may except any server.
+func TestCatalog_Outside(t *testing.T) {
+	m := newMachine(t, "gopls", "typescript-language-server", "rust-analyzer", "pylsp", "mine")
+	m.with(map[string]string{"package.json": "", "go.mod": "", "Cargo.toml": "", "pyproject.toml": "", "mark": ""})
+	m.write("~/lsp.yaml", "mine: {command: mine, fileTypes: [.own], rootMarkers: [mark]}\npylsp: {sandbox: false}")
+	c := m.open()
+	check := func(file, name string, want bool) {
+		t.Helper()
+		if s := spec(t, c, m.path(file), name); s.Outside != want {
+			t.Errorf("%s (%s) outside: %v", name, s.Path, s.Outside)
+		}
+	}
+	check("x.go", "gopls", true)
+	check("x.ts", "typescript-language-server", true)
+	check("x.rs", "rust-analyzer", false)
+	check("x.py", "pylsp", true)
+	check("x.own", "mine", false)
+
+	m.program("bin/gopls")
+	m.write("node_modules/typescript/lib/tsserver.js", "")
+	c.Changed([]string{m.path("bin"), m.path("node_modules/typescript")})
+	m.trusts(c, "x.ts")
+	m.program(".venv/bin/pylsp")
+	c.Changed([]string{m.path(".venv/bin/pylsp")})
+	check("x.go", "gopls", false)
+	check("x.ts", "typescript-language-server", false)
+	check("x.py", "pylsp", true)
+}
+
 func TestCatalog_LocalPrograms(t *testing.T) {
 	m := newMachine(t, "typescript-language-server")
 	m.write("package.json", "")

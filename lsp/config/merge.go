@@ -64,6 +64,11 @@ func (d *definition) outside() bool {
 	return set && !d.True("sandbox")
 }
 
+// excepted reports whether a file, and not only a default, says that the server needs no sandbox.
+func (d *definition) excepted() bool {
+	return d.outside() && !strings.HasPrefix(d.Fields["sandbox"].At, defaults().Path+":")
+}
+
 func (d *definition) command() string { return d.Text("command") }
 
 // spec returns the [lsp.Spec] of the server, with its program.

@@ -274,19 +274,23 @@ func (s *snapshot) spec(ws *project, d *definition, root, dir string) (spec *lsp
 		return nil, why
 	}
 	key := strings.Join([]string{ws.Root, d.Name, root, program}, "\x00")
-	if !ws.ProgramsTrusted {
-		if loaded := s.loaded(ws, d, s.loadsFrom(d, root, dir)); loaded != "" {
-			ws.AddProgram(loaded, s.GOOS)
-			if d, why = s.withoutLoads(ws, d, program, loaded); d == nil {
-				return nil, why
-			}
-			key += "\x00without"
+	loaded := s.loaded(ws, d, s.loadsFrom(d, root, dir))
+	if loaded != "" && !ws.ProgramsTrusted {
+		ws.AddProgram(loaded, s.GOOS)
+		if d, why = s.withoutLoads(ws, d, program, loaded); d == nil {
+			return nil, why
 		}
+		key, loaded = key+"\x00without", ""
+	}
+	own := (loaded != "" || s.Owner(program) != "") && !d.excepted()
+	if own {
+		key += "\x00own"
 	}
 	if spec, ok := s.specs[key]; ok {
 		return spec, ""
 	}
 	made := d.spec(program)
+	made.Outside = made.Outside && !own
 	s.specs[key] = made
 	return made, ""
 }
