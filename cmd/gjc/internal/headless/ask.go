@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/internal/trust"
@@ -16,6 +17,20 @@ import (
 type Asker struct {
 	In  io.Reader
 	Out io.Writer
+
+	begin sync.Once
+	lines chan string // what the user types; closed at the end of In
+}
+
+// read begins to read lines. One reader serves all questions: it may read ahead, and one that waits cannot be stopped.
+func (t *Asker) read() {
+	t.lines = make(chan string)
+	go func() { // ends with In, or with the process
+		defer close(t.lines)
+		for in := bufio.NewScanner(t.In); in.Scan(); {
+			t.lines <- strings.ToLower(strings.TrimSpace(in.Text()))
+		}
+	}()
 }
 
 // OpenTerminal opens the terminal of this process for reading. The caller must close it.
@@ -51,13 +66,9 @@ func (t *Asker) Approve(ctx context.Context, p *acp.RequestPermissionRequest) (a
 	if _, err := io.WriteString(t.Out, b.String()); err != nil {
 		return "", err
 	}
-	lines := make(chan string, 1)
-	go func() { // ends with the line, or with the process
-		line, _ := bufio.NewReader(t.In).ReadString('\n')
-		lines <- strings.ToLower(strings.TrimSpace(line))
-	}()
+	t.begin.Do(t.read)
 	select {
-	case line := <-lines:
+	case line := <-t.lines:
 		if id, ok := chosen[line]; ok {
 			return id, nil
 		}

@@ -35,7 +35,6 @@ type Options struct {
 type Session struct {
 	Cwd        string   // absolute
 	Additional []string // absolute
-	Servers    []acp.MCPServer
 	System     *acp.SystemPrompt
 	// Resume and Fork are the session that is continued, and the one from which a new one begins; at most one is set.
 	Resume, Fork acp.SessionID
@@ -128,7 +127,7 @@ func (c *client) open(ctx context.Context, conn acp.Caller) (acp.SessionID, []ac
 	switch {
 	case s.Resume != "":
 		r, err := acp.MethodSessionResume.Call(ctx, conn, &acp.ResumeSessionRequest{
-			SessionID: s.Resume, Cwd: s.Cwd, AdditionalDirectories: s.Additional, MCPServers: s.Servers, SystemPrompt: s.System,
+			SessionID: s.Resume, Cwd: s.Cwd, AdditionalDirectories: s.Additional, SystemPrompt: s.System,
 		})
 		if err != nil {
 			return "", nil, err
@@ -136,7 +135,7 @@ func (c *client) open(ctx context.Context, conn acp.Caller) (acp.SessionID, []ac
 		return s.Resume, r.ConfigOptions, nil
 	case s.Fork != "":
 		r, err := acp.MethodSessionFork.Call(ctx, conn, &acp.ForkSessionRequest{
-			SessionID: s.Fork, Cwd: s.Cwd, AdditionalDirectories: s.Additional, MCPServers: s.Servers, SystemPrompt: s.System,
+			SessionID: s.Fork, Cwd: s.Cwd, AdditionalDirectories: s.Additional, SystemPrompt: s.System,
 		})
 		if err != nil {
 			return "", nil, err
@@ -144,7 +143,7 @@ func (c *client) open(ctx context.Context, conn acp.Caller) (acp.SessionID, []ac
 		return r.SessionID, r.ConfigOptions, nil
 	default:
 		r, err := acp.MethodSessionNew.Call(ctx, conn, &acp.NewSessionRequest{
-			Cwd: s.Cwd, AdditionalDirectories: s.Additional, MCPServers: s.Servers, SystemPrompt: s.System,
+			Cwd: s.Cwd, AdditionalDirectories: s.Additional, SystemPrompt: s.System,
 		})
 		if err != nil {
 			return "", nil, err

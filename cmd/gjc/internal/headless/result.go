@@ -19,7 +19,6 @@ type Status int
 const (
 	Done        Status = 0
 	Failed      Status = 1
-	Usage       Status = 2
 	Refused     Status = 3
 	Limit       Status = 4
 	Unfit       Status = 5 // the answer does not fit the schema
@@ -117,7 +116,7 @@ func (c *client) finish(ctx context.Context, response *acp.PromptResponse, promp
 	case promptErr != nil:
 		r.Status, r.Errors = Failed, append(r.Errors, promptErr.Error())
 	case r.StopReason == acp.StopReasonMaxTurnRequests:
-		r.Status, r.Errors = Limit, append(r.Errors, "the run was ended: the model has been asked as often as --max-requests allows")
+		r.Status, r.Errors = Limit, append(r.Errors, "the run was ended: the model has been asked as often as one turn may; --max-requests sets that")
 	case r.StopReason == acp.StopReasonMaxTokens:
 		r.Status, r.Errors = Limit, append(r.Errors, "the run was ended: the answer reached the model's limit of tokens")
 	case r.StopReason == acp.StopReasonRefusal:
