@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/gajae-code/gjc/acp/server"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/system"
 	"github.com/gajae-code/gjc/internal/bug"
 	"github.com/gajae-code/gjc/mcp"
@@ -103,7 +104,7 @@ func newEngine(ctx context.Context, h *host, opts *options) (e *engine, err erro
 		Models: server.ModelOptions{
 			Models: models, Discover: models.Discover, Stopgap: offline.Info().Provider, Default: opts.model,
 			Preconnect: func(ctx context.Context, info providers.ModelInfo) {
-				if readConfig(dir, opts.configs, "").network.preconnect {
+				if config.Read(dir, opts.configs, "").Network.Preconnect {
 					models.Preconnect(ctx, info)
 				}
 			},
@@ -117,7 +118,7 @@ func newEngine(ctx context.Context, h *host, opts *options) (e *engine, err erro
 			Languages: h.languages(dir, opts, &local), Debugging: h.debugging(dir, opts, &local),
 			MCPServers: func(ctx context.Context) ([]mcp.Server, error) {
 				// Read when a session begins: errors are reported there, and initialize does no I/O.
-				if !readConfig(dir, opts.configs, "").discoverMCP {
+				if !config.Read(dir, opts.configs, "").DiscoverMCP {
 					return nil, nil
 				}
 				return h.mcpServers(ctx, dir, true)

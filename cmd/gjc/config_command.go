@@ -1,22 +1,29 @@
 package main
 
 import (
-	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
+	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/lockedfile"
 	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/providers/registry"
 )
 
-// effective is one setting with its value and source.
+// effective is one setting in the output of "config --json".
 type effective struct {
 	Name  string `json:"name"`
 	Value any    `json:"value"`
@@ -60,85 +67,152 @@ func newConfigCommand(h *host, opts *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			cfg := readConfig(dir, opts.configs, cwd)
-			settings := append([]effective{h.agentDirSetting(dir, opts)}, h.effective(cfg, opts)...)
+			cfg := config.Read(dir, opts.configs, cwd)
+			settings := append([]config.Value{h.agentDirSetting(dir, opts)}, h.effective(cfg, opts)...)
 			if asJSON {
 				err = printConfigJSON(h.stdout, cfg, settings)
 			} else {
 				err = printConfig(h.stdout, settings)
 			}
-			if err != nil || cfg.err() == nil {
+			if err != nil || cfg.Err() == nil {
 				return err
 			}
 			if !asJSON {
 				fmt.Fprintln(h.stderr, "gjc: the configuration has errors:")
-				fmt.Fprintln(h.stderr, cfg.err())
+				fmt.Fprintln(h.stderr, cfg.Err())
 			}
 			return errReported
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.AddCommand(newConfigSet(h, opts))
 	return cmd
 }
 
-func (h *host) agentDirSetting(dir string, opts *options) effective {
-	e := effective{Name: "agentDir", Value: dir, Origin: string(fromDefault)}
-	switch {
-	case opts.agentDir != "":
-		e.Origin, e.Source = string(fromFlag), "--agent-dir"
-	case h.getenv("GJC_CODING_AGENT_DIR") != "":
-		e.Origin, e.Source = string(fromEnvironment), "GJC_CODING_AGENT_DIR"
-	case h.getenv("GJC_CONFIG_DIR") != "":
-		e.Origin, e.Source = string(fromEnvironment), "GJC_CONFIG_DIR"
+func newConfigSet(h *host, opts *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "set KEY [VALUE]",
+		Short: "Change a setting in config.yml, and keep the rest as it is",
+		Long: "set changes a setting in config.yml of the agent directory. Comments, the order and the style of the file stay. VALUE is YAML; without it, the value is read from stdin, " +
+			"so that a token is in no history of a shell.",
+		Example: `  gjc config set lsp.enabled false
+  gjc config set modelRoles.default anthropic/claude-sonnet-5-5:high
+  gjc config set network.noProxy "[a.example, b.example]"`,
+		Args: usageArgs(cobra.RangeArgs(1, 2)),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return completeSetting(args), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			value := ""
+			if len(args) == 2 {
+				value = args[1]
+			} else {
+				if isTerminal(h.stdin) {
+					fmt.Fprintf(h.stderr, "The value of %s, then Ctrl-D:\n", trust.Printable(args[0]))
+				}
+				data, err := io.ReadAll(io.LimitReader(h.stdin, maxValue))
+				if err != nil {
+					return fmt.Errorf("reading the value from stdin: %w", err)
+				}
+				value = strings.TrimRight(string(data), "\r\n")
+			}
+			return setConfig(cmd.Context(), h, opts, args[0], value)
+		},
 	}
-	return e
 }
 
-// effective returns the effective settings, sorted by name. A flag or variable that overrides a file's value replaces
-// it.
-func (h *host) effective(cfg *config, opts *options) []effective {
-	values := make(map[string]effective)
-	put := func(name string, value any, from origin) {
-		values[name] = effective{Name: name, Value: value, Origin: string(cmp.Or(from.Kind, fromDefault)), Source: from.Name, Line: from.Line}
+// maxValue bounds the value of a setting, in bytes.
+const maxValue = 64 << 10
+
+// setConfig changes a setting of the user's config.yml.
+func setConfig(ctx context.Context, h *host, opts *options, key, value string) error {
+	dir, err := h.agentDir(opts.agentDir)
+	if err != nil {
+		return err
 	}
-	for section, known := range cfg.sections() {
-		for name, s := range known.settings {
-			if section != "permissions" {
-				put(section+"."+name, s.get(), cfg.origins[section+"."+name])
-			}
+	path := filepath.Join(dir, config.FileName)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real // a link into a directory of dotfiles stays one
+	}
+	err = lockedfile.New(path).Change(ctx, func([]byte) ([]byte, error) {
+		// Unlike the data of Change, this is no pipe, and is bounded.
+		data, err := configfile.ReadFile(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		edited, err := config.Set(data, key, value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		return edited, nil
+	})
+	if err != nil {
+		if errors.Is(err, config.ErrKey) || errors.Is(err, config.ErrValue) {
+			err = fmt.Errorf("%w: %w", errUsage, err)
+		}
+		return err
+	}
+	fmt.Fprintf(h.stdout, "Set %s in %s.\n", trust.Printable(key), trust.Printable(path))
+	cwd, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	cfg := config.Read(dir, opts.configs, cwd)
+	for _, v := range h.effective(cfg, opts) {
+		if v.Name == key && v.Kind != config.FromUser && !strings.HasPrefix(key, "permissions.") {
+			fmt.Fprintf(h.stdout, "Here, another value applies: that of the %s.\n", trust.Printable(v.Origin.String()))
 		}
 	}
-	for name, s := range cfg.lists("") {
-		put(name, s.get(), cfg.origins[name])
-	}
-	for name, over := range h.overrides(cfg, opts) {
-		put(name, over.value, over.from)
-	}
-	all := make([]effective, 0, len(values)+len(cfg.permissions))
-	for _, name := range sortedKeys(values) {
-		all = append(all, values[name])
-	}
-	verdicts := map[approval.Verdict]string{approval.Allow: "allow", approval.Ask: "ask", approval.Deny: "deny"}
-	for i := range cfg.permissions {
-		r, from := &cfg.permissions[i], cfg.ruleOrigins[i]
-		all = append(all, effective{Name: "permissions." + verdicts[r.Verdict], Value: r.Text, Origin: string(from.Kind), Source: from.Name, Line: from.Line})
+	return nil
+}
+
+// completeSetting returns the completions of the next argument of "config set".
+func completeSetting(args []string) []cobra.Completion {
+	var all []cobra.Completion
+	for _, key := range config.Keys() {
+		switch {
+		case len(args) == 0:
+			all = append(all, cobra.CompletionWithDesc(strings.TrimSuffix(key.Name, "ROLE"), key.About))
+		case key.Name == args[0]:
+			all = key.Values()
+		}
 	}
 	return all
 }
 
-type override struct {
-	value any
-	from  origin
+func (h *host) agentDirSetting(dir string, opts *options) config.Value {
+	v := config.Value{Name: "agentDir", Value: dir, Origin: config.Origin{Kind: config.FromDefault}}
+	switch {
+	case opts.agentDir != "":
+		v.Origin = config.Origin{Kind: config.FromFlag, Name: "--agent-dir"}
+	case h.getenv("GJC_CODING_AGENT_DIR") != "":
+		v.Origin = config.Origin{Kind: config.FromEnvironment, Name: "GJC_CODING_AGENT_DIR"}
+	case h.getenv("GJC_CONFIG_DIR") != "":
+		v.Origin = config.Origin{Kind: config.FromEnvironment, Name: "GJC_CONFIG_DIR"}
+	}
+	return v
+}
+
+// effective returns the effective settings, sorted by name. A flag or variable that overrides a file's value replaces
+// it.
+func (h *host) effective(cfg *config.Config, opts *options) []config.Value {
+	values := cfg.Values()
+	maps.Copy(values, h.overrides(cfg, opts))
+	all := make([]config.Value, 0, len(values)+len(cfg.Permissions))
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		all = append(all, values[name])
+	}
+	return append(all, cfg.Rules()...)
 }
 
 // overrides returns the settings that a flag or the environment sets.
-func (h *host) overrides(cfg *config, opts *options) map[string]override {
-	all := make(map[string]override)
+func (h *host) overrides(cfg *config.Config, opts *options) map[string]config.Value {
+	all := make(map[string]config.Value)
 	flag := func(name, setting string, value any) {
-		all[setting] = override{value, origin{Kind: fromFlag, Name: name}}
+		all[setting] = config.Value{Name: setting, Value: value, Origin: config.Origin{Kind: config.FromFlag, Name: name}}
 	}
 	variable := func(name, setting string, value any) {
-		all[setting] = override{value, origin{Kind: fromEnvironment, Name: name}}
+		all[setting] = config.Value{Name: setting, Value: value, Origin: config.Origin{Kind: config.FromEnvironment, Name: name}}
 	}
 	for role, name := range roleVariables {
 		if v := h.getenv(name); v != "" {
@@ -152,7 +226,7 @@ func (h *host) overrides(cfg *config, opts *options) map[string]override {
 		flag("--mpreset", "modelProfile.default", opts.profile)
 	}
 	if opts.apiKey != "" {
-		flag("--api-key", "apiKey", hidden(opts.apiKey))
+		flag("--api-key", "apiKey", config.Hidden(opts.apiKey))
 	}
 	if opts.noLSP {
 		flag("--no-lsp", "lsp.enabled", false)
@@ -167,12 +241,12 @@ func (h *host) overrides(cfg *config, opts *options) map[string]override {
 		names   []string
 		show    func(string) string
 	}{
-		{"network.proxy", cfg.network.proxy, []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"}, redacted},
-		{"network.noProxy", cfg.network.proxy, []string{"NO_PROXY", "no_proxy"}, strings.Clone},
-		{"searxng.endpoint", cfg.tools.WebSearch.SearXNG, []string{"SEARXNG_ENDPOINT", "SEARXNG_BASE_URL"}, redacted},
-		{"searxng.token", cfg.tools.WebSearch.Keys["searxng"], []string{"SEARXNG_TOKEN"}, hidden},
-		{"searxng.basicUsername", cfg.tools.WebSearch.User, []string{"SEARXNG_BASIC_USERNAME"}, strings.Clone},
-		{"searxng.basicPassword", cfg.tools.WebSearch.Password, []string{"SEARXNG_BASIC_PASSWORD"}, hidden},
+		{"network.proxy", cfg.Network.Proxy, []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"}, config.Redacted},
+		{"network.noProxy", cfg.Network.Proxy, []string{"NO_PROXY", "no_proxy"}, strings.Clone},
+		{"searxng.endpoint", cfg.Tools.WebSearch.SearXNG, []string{"SEARXNG_ENDPOINT", "SEARXNG_BASE_URL"}, config.Redacted},
+		{"searxng.token", cfg.Tools.WebSearch.Keys["searxng"], []string{"SEARXNG_TOKEN"}, config.Hidden},
+		{"searxng.basicUsername", cfg.Tools.WebSearch.User, []string{"SEARXNG_BASIC_USERNAME"}, strings.Clone},
+		{"searxng.basicPassword", cfg.Tools.WebSearch.Password, []string{"SEARXNG_BASIC_PASSWORD"}, config.Hidden},
 	} {
 		for i := len(one.names) - 1; i >= 0 && one.is == ""; i-- {
 			if v := h.getenv(one.names[i]); v != "" {
@@ -183,7 +257,7 @@ func (h *host) overrides(cfg *config, opts *options) map[string]override {
 	return all
 }
 
-func printConfig(out io.Writer, settings []effective) error {
+func printConfig(out io.Writer, settings []config.Value) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "SETTING\tVALUE\tFROM")
 	for _, e := range settings {
@@ -191,22 +265,24 @@ func printConfig(out io.Writer, settings []effective) error {
 		if err != nil {
 			return err
 		}
-		from := origin{sourceKind(e.Origin), e.Source, e.Line}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", trust.Printable(e.Name), trust.Printable(string(text)), trust.Printable(from.String()))
+		fmt.Fprintf(w, "%s\t%s\t%s\n", trust.Printable(e.Name), trust.Printable(string(text)), trust.Printable(e.Origin.String()))
 	}
 	return w.Flush()
 }
 
-func printConfigJSON(out io.Writer, cfg *config, settings []effective) error {
+func printConfigJSON(out io.Writer, cfg *config.Config, settings []config.Value) error {
 	all := struct {
 		Files    []readFile     `json:"files"`
 		Settings []effective    `json:"settings"`
 		Mistakes []shownMistake `json:"mistakes"`
-	}{Settings: settings, Files: []readFile{}, Mistakes: []shownMistake{}}
-	for _, f := range cfg.files {
-		all.Files = append(all.Files, readFile{f.path, string(f.kind), f.there})
+	}{Settings: []effective{}, Files: []readFile{}, Mistakes: []shownMistake{}}
+	for _, v := range settings {
+		all.Settings = append(all.Settings, effective{v.Name, v.Value, string(v.Kind), v.Origin.Name, v.Line})
 	}
-	for _, e := range cfg.mistakes {
+	for _, f := range cfg.Files {
+		all.Files = append(all.Files, readFile{f.Path, string(f.Kind), f.There})
+	}
+	for _, e := range cfg.Mistakes {
 		all.Mistakes = append(all.Mistakes, shownMistake{e.Path, e.Line, e.Column, e.Field, e.Reason, e.Until})
 	}
 	text, err := jsonx.Marshal(all)

@@ -16,6 +16,7 @@ import (
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/agent/tools/files"
 	"github.com/gajae-code/gjc/agent/tools/shell"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
 	"github.com/gajae-code/gjc/internal/testenv"
 	"github.com/gajae-code/gjc/internal/webclient"
 	"github.com/gajae-code/gjc/mcp"
@@ -29,11 +30,11 @@ func TestConfig_FieldsAreUsed(t *testing.T) {
 	t.Parallel()
 	read := fieldsRead(t, testenv.ModuleRoot(t))
 	for _, of := range []any{
-		config{},
-		lspSettings{},
-		debugSettings{},
-		retrySettings{},
-		networkSettings{},
+		config.Config{},
+		config.LSP{},
+		config.Debug{},
+		config.Retry{},
+		config.Network{},
 		agent.Settings{},
 		contextwindow.CompactionSettings{},
 		contextwindow.BranchSummarySettings{},

@@ -24,6 +24,7 @@ import (
 	rulefiles "github.com/gajae-code/gjc/agent/rules"
 	"github.com/gajae-code/gjc/agent/secrets"
 	"github.com/gajae-code/gjc/agent/userfiles"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
 	"github.com/gajae-code/gjc/internal/boundary"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/text"
@@ -186,10 +187,10 @@ func writable(dir string) error {
 // examineFiles checks the files that gjc reads in a session in cwd, except those of models, language servers and debug
 // adapters, which have checks of their own. It runs no command of a file.
 func examineFiles(ctx context.Context, h *host, opts *options, dir, cwd string, add func(state, what, format string, args ...any)) {
-	cfg := readConfig(dir, opts.configs, cwd)
+	cfg := config.Read(dir, opts.configs, cwd)
 	examineConfig(cfg, add)
 	examineMCP(ctx, h, cfg, dir, add)
-	if cfg.secrets {
+	if cfg.Secrets {
 		// Not secrets.Load, which creates a key.
 		for _, path := range []string{filepath.Join(cwd, ".gjc", "secrets.yml"), filepath.Join(dir, "secrets.yml")} {
 			if _, err := secrets.ReadFiles(path); err != nil {
@@ -233,42 +234,42 @@ func examineFiles(ctx context.Context, h *host, opts *options, dir, cwd string, 
 	agents.New(agents.Options{UserDir: dir, ProjectDirs: roots, Home: home, Report: func(p userfiles.Problem) { add("warning", "agents", "%s", p) }}).Helpers(ctx)
 }
 
-func examineConfig(cfg *config, add func(state, what, format string, args ...any)) {
+func examineConfig(cfg *config.Config, add func(state, what, format string, args ...any)) {
 	wrong := make(map[string]bool)
-	for _, e := range cfg.mistakes {
+	for _, e := range cfg.Mistakes {
 		wrong[e.Path] = true
-		add("problem", configName, "%v", e)
+		add("problem", config.FileName, "%v", e)
 	}
-	for _, e := range cfg.foreign {
-		add("warning", configName, "%v", e)
+	for _, e := range cfg.Foreign {
+		add("warning", config.FileName, "%v", e)
 	}
-	for _, f := range cfg.files {
-		if f.there && !wrong[f.path] {
-			add("ok", configName, "%s", f.path)
+	for _, f := range cfg.Files {
+		if f.There && !wrong[f.Path] {
+			add("ok", config.FileName, "%s", f.Path)
 		}
 	}
 }
 
-func examineMCP(ctx context.Context, h *host, cfg *config, dir string, add func(state, what, format string, args ...any)) {
+func examineMCP(ctx context.Context, h *host, cfg *config.Config, dir string, add func(state, what, format string, args ...any)) {
 	servers, err := h.mcpServers(ctx, dir, false)
-	if all, ok := errors.AsType[configErrors](err); ok {
+	if all, ok := errors.AsType[config.Errors](err); ok {
 		for _, e := range all {
-			add("problem", mcpName, "%v", e)
+			add("problem", config.MCPFileName, "%v", e)
 		}
 	} else if err != nil {
-		add("problem", mcpName, "%v", err)
+		add("problem", config.MCPFileName, "%v", err)
 	}
-	path := filepath.Join(dir, mcpName)
+	path := filepath.Join(dir, config.MCPFileName)
 	switch {
 	case !isThere(path):
-	case !cfg.discoverMCP:
-		add("ok", mcpName, "%s: not used; mcp.discover in config.yml turns it on", path)
+	case !cfg.DiscoverMCP:
+		add("ok", config.MCPFileName, "%s: not used; mcp.discover in config.yml turns it on", path)
 	default:
 		names := make([]string, len(servers))
 		for i := range servers {
 			names[i] = strconv.Quote(servers[i].Name)
 		}
-		add("ok", mcpName, "%s: %s %s", path, text.Count(len(servers), "server"), strings.Join(names, ", "))
+		add("ok", config.MCPFileName, "%s: %s %s", path, text.Count(len(servers), "server"), strings.Join(names, ", "))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
 	"github.com/gajae-code/gjc/dap"
 	dapconfig "github.com/gajae-code/gjc/dap/config"
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -20,7 +21,7 @@ import (
 
 // examineAdapters checks the debug adapters of the working directory.
 func examineAdapters(ctx context.Context, h *host, opts *options, dir string, add func(state, what, format string, args ...any)) {
-	if cfg := readConfig(dir, opts.configs, ""); !cfg.debug.enabled {
+	if cfg := config.Read(dir, opts.configs, ""); !cfg.Debug.Enabled {
 		add("ok", "debug", "disabled by debug.enabled in config.yml")
 		return
 	}
@@ -122,12 +123,12 @@ const (
 
 // examineLanguages checks the language servers of the working directory.
 func examineLanguages(ctx context.Context, h *host, opts *options, dir string, add func(state, what, format string, args ...any)) {
-	cfg := readConfig(dir, opts.configs, "")
+	cfg := config.Read(dir, opts.configs, "")
 	switch {
 	case opts.noLSP:
 		add("ok", "lsp", "disabled by --no-lsp")
 		return
-	case !cfg.lsp.enabled:
+	case !cfg.LSP.Enabled:
 		add("ok", "lsp", "disabled by lsp.enabled in config.yml")
 		return
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
 	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/testenv"
 )
@@ -88,7 +89,11 @@ func TestDocuments_Commands(t *testing.T) {
 	for _, m := range regexp.MustCompile(`\{name: "(\w+)"`).FindAllStringSubmatch(source("acp", "server", "slash", "list.go"), -1) {
 		slashes[m[1]] = true
 	}
-	sections := newConfig().sections()
+	keys, sections := make(map[string]bool), make(map[string]bool)
+	for _, key := range config.Keys() {
+		section, name, _ := strings.Cut(key.Name, ".")
+		keys[key.Name], sections[section] = true, name != "" && name != "ROLE"
+	}
 	commands := 0
 	guides(t, func(path, text string) {
 		var lines []string
@@ -108,7 +113,7 @@ func TestDocuments_Commands(t *testing.T) {
 				t.Errorf("%s: there is no slash command %s", path, m[0])
 			}
 			if m := dotted.FindStringSubmatch(code); m != nil {
-				if s, ok := sections[m[1]]; ok && !s.open && !slices.Contains([]string{"json", "yml", "yaml", "key"}, m[2]) && s.settings[m[2]].take == nil {
+				if sections[m[1]] && !slices.Contains([]string{"json", "yml", "yaml", "key"}, m[2]) && !keys[m[1]+"."+m[2]] {
 					t.Errorf("%s: config.yml has no key %s", path, code)
 				}
 			}
@@ -166,7 +171,11 @@ func wrongCall(c *cobra.Command, args []string) string {
 // TestDocuments_Config checks that the examples of config.yml in documents have no mistake.
 func TestDocuments_Config(t *testing.T) {
 	t.Parallel()
-	known := append(sortedKeys(newConfig().sections()), sortedKeys(newConfig().lists(""))...)
+	var known []string
+	for _, key := range config.Keys() {
+		section, _, _ := strings.Cut(key.Name, ".")
+		known = append(known, section)
+	}
 	examples := 0
 	guides(t, func(path, text string) {
 		for _, m := range fence.FindAllStringSubmatch(text, -1) {
@@ -183,7 +192,7 @@ func TestDocuments_Config(t *testing.T) {
 			}
 			dir := t.TempDir()
 			writeFile(t, filepath.Join(dir, "config.yml"), m[2])
-			if err := readConfig(dir, nil, "").err(); err != nil {
+			if err := config.Read(dir, nil, "").Err(); err != nil {
 				t.Errorf("%s: %v in:\n%s", path, err, m[2])
 			}
 			examples++

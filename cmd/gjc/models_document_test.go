@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gajae-code/gjc/internal/boundary"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
 	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/testenv"
 	"github.com/gajae-code/gjc/providers"
@@ -97,7 +97,7 @@ func TestModelsDocument_Examples(t *testing.T) {
 		if !slices.Contains(top, n.Members[0].Name) {
 			seen["config.yml"]++
 			writeFile(t, filepath.Join(dir, "config.yml"), block[1])
-			if err := readConfig(dir, nil, "").err(); err != nil {
+			if err := config.Read(dir, nil, "").Err(); err != nil {
 				t.Errorf("example %d: %v", i, err)
 			}
 			continue
@@ -178,9 +178,9 @@ func TestModelsDocument_NamesEverything(t *testing.T) {
 		want[p.Name] = true
 	}
 	delete(want, "")
-	for name := range newConfig().network.settings(new(boundary.Settings)) {
-		if !strings.Contains(doc, "| `network."+name+"` |") {
-			t.Errorf("the document lacks network.%s", name)
+	for _, key := range config.Keys() {
+		if strings.HasPrefix(key.Name, "network.") && !strings.Contains(doc, "| `"+key.Name+"` |") {
+			t.Errorf("the document lacks %s", key.Name)
 		}
 	}
 	for name := range want {

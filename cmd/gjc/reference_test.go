@@ -3,15 +3,11 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -20,9 +16,11 @@ import (
 
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/agent/tools/shell"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
 	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/testenv"
 	"github.com/gajae-code/gjc/internal/webclient"
+	"github.com/gajae-code/gjc/providers/registry"
 )
 
 // TestReference compares the tables of docs/reference with the code. -update rewrites them.
@@ -122,193 +120,60 @@ func flagRow(b *strings.Builder, command string, f *pflag.Flag) {
 	cells(b, columns...)
 }
 
-// configPage lists the keys of config.yml with the comments of their declarations.
+// configPage lists the keys of config.yml.
 func configPage(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("# Keys of config.yml\n\n[Configuration](../configuration.md) has examples. \"Mistake\" is what holds while the value is wrong; without it, an earlier " +
 		"file's value or the default does.\n\n")
 	header(&b, "Key", "Value", "Default", "Meaning", "Mistake")
-	comments := declared(t, "cmd/gjc/config*.go", map[string]string{
-		"taskSettings": "task", "settings": "network", "permissionSettings": "permissions",
-	})
-	row := func(path string, standard, broken setting) {
-		meaning, ok := comments[path]
-		if !ok {
-			t.Errorf("the declaration of %s has no comment", path)
+	for _, key := range config.Keys() {
+		if key.About == "" {
+			t.Errorf("%s has no description", key.Name)
 		}
-		takes := strings.TrimPrefix(strings.TrimPrefix(standard.take(&configfile.Node{Kind: configfile.Object}), "must be "), "one of: ")
-		value, err := json.Marshal(standard.get())
+		value, err := json.Marshal(key.Default)
 		if err != nil {
 			t.Fatal(err)
 		}
-		mistake := strings.TrimSuffix(strings.TrimSuffix(broken.stops.String(), " until this is corrected"), " is right")
-		if broken.strict != nil {
-			broken.strict()
-			strictest, err := json.Marshal(broken.get())
-			if err != nil {
-				t.Fatal(err)
-			}
-			mistake = "`" + string(strictest) + "`"
-		}
-		cells(&b, "`"+path+"`", takes, "`"+string(value)+"`", meaning, mistake)
-	}
-	for _, name := range sortedKeys(newConfig().sections()) {
-		standard, broken := newConfig().sections()[name].settings, newConfig().sections()[name].settings
-		for _, key := range sortedKeys(standard) {
-			row(name+"."+key, standard[key], broken[key])
-		}
-		if newConfig().sections()[name].open {
-			cells(&b, "`"+name+".ROLE`", "a string", "", comments[name], "")
-		}
-	}
-	lists := newConfig().lists("")
-	for _, key := range sortedKeys(lists) {
-		row(key, lists[key], newConfig().lists("")[key])
+		cells(&b, "`"+key.Name+"`", key.Takes, "`"+string(value)+"`", key.About, key.Mistake)
 	}
 	return b.String()
 }
 
-// declared returns the comments on the lines of the keys of map literals, by the names of the keys, as "section.key" or
-// "key". In a function that returns the settings of a section, its name determines the section.
-func declared(t *testing.T, pattern string, within map[string]string) map[string]string {
-	t.Helper()
-	comments := make(map[string]string)
-	files, err := filepath.Glob(filepath.Join(testenv.ModuleRoot(t), filepath.FromSlash(pattern)))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%s: %v", pattern, err)
-	}
-	for _, path := range files {
-		if strings.HasSuffix(path, "_test.go") {
-			continue
-		}
-		fset := token.NewFileSet()
-		file, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines := make(map[int]string)
-		for _, group := range file.Comments {
-			lines[fset.Position(group.Pos()).Line] = strings.TrimSpace(group.Text())
-		}
-		for _, decl := range file.Decls {
-			fn, ok := decl.(*ast.FuncDecl)
-			if !ok {
-				continue
-			}
-			var visit func(n ast.Node, prefix string)
-			visit = func(n ast.Node, prefix string) {
-				ast.Inspect(n, func(n ast.Node) bool {
-					pair, ok := n.(*ast.KeyValueExpr)
-					if !ok {
-						return true
-					}
-					key, ok := pair.Key.(*ast.BasicLit)
-					if !ok {
-						return true
-					}
-					name, err := strconv.Unquote(key.Value)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if prefix != "" {
-						name = prefix + "." + name
-					}
-					if text := lines[fset.Position(key.Pos()).Line]; text != "" {
-						comments[name] = text
-					}
-					visit(pair.Value, name)
-					return false
-				})
-			}
-			visit(fn, within[fn.Name.Name])
-		}
-	}
-	return comments
-}
-
-// receiverOf returns the type of a method's receiver, followed by a dot.
-func receiverOf(fn *ast.FuncDecl) string {
-	if fn.Recv == nil {
-		return ""
-	}
-	typ := fn.Recv.List[0].Type
-	if star, ok := typ.(*ast.StarExpr); ok {
-		typ = star.X
-	}
-	if id, ok := typ.(*ast.Ident); ok {
-		return id.Name + "."
-	}
-	return ""
-}
-
-// modelsFilePage lists the fields of models.yml with the comments of their declarations.
+// modelsFilePage lists the fields of models.yml.
 func modelsFilePage(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("# Fields of models.yml\n\n[Models](../models.md) has examples.\n")
-	for _, part := range []struct{ title, file, function string }{
-		{"At the top", "modelsfile.go", "parseModelsFile"},
-		{"provider", "modelsfile_provider.go", "fileProvider.read"},
-		{"model", "modelsfile_provider.go", "fileModel.fields"},
-		{"thinking", "modelsfile_provider.go", "fileThinking.read"},
-		{"compat", "modelsfile_provider.go", "compat"},
-		{"requestTransform", "modelsfile_provider.go", "transform"},
+	fields := func(s configfile.JSONSchema) map[string]configfile.JSONSchema {
+		return s["properties"].(map[string]configfile.JSONSchema)
+	}
+	top := fields(registry.FileSchema())
+	provider := fields(top["providers"]["additionalProperties"].(configfile.JSONSchema))
+	model := fields(provider["models"]["items"].(configfile.JSONSchema))
+	for _, part := range []struct {
+		title  string
+		fields map[string]configfile.JSONSchema
+	}{
+		{"At the top", top},
+		{"provider", provider},
+		{"model", model},
+		{"thinking", fields(model["thinking"])},
+		{"compat", fields(provider["compat"])},
+		{"requestTransform", fields(provider["requestTransform"])},
 	} {
 		b.WriteString("\n## " + part.title + "\n\n")
 		if part.title == "compat" {
 			b.WriteString("For `openai-completions`, and more where it says so. What is not set follows from the host; true-or-false flags are false unless it says otherwise.\n\n")
 		}
 		header(&b, "Field", "Meaning")
-		rows := fieldsOf(t, "providers/registry/"+part.file, part.function)
-		if len(rows) < 3 {
-			t.Errorf("%s of %s declares %d fields", part.function, part.file, len(rows))
-		}
-		for _, r := range rows {
-			if r[1] == "" {
-				t.Errorf("the declaration of %s in %s has no comment", r[0], part.function)
+		for _, name := range sortedKeys(part.fields) {
+			about, ok := part.fields[name]["description"].(string)
+			if !ok {
+				t.Errorf("%s of %s has no description", name, part.title)
 			}
-			cells(&b, "`"+r[0]+"`", r[1])
+			cells(&b, "`"+name+"`", about)
 		}
 	}
 	return b.String()
-}
-
-// fieldsOf returns the keys of the outermost map literals of a function, and the comments on their lines.
-func fieldsOf(t *testing.T, path, function string) (rows [][2]string) {
-	t.Helper()
-	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, filepath.Join(testenv.ModuleRoot(t), filepath.FromSlash(path)), nil, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := make(map[int]string)
-	for _, group := range file.Comments {
-		lines[fset.Position(group.Pos()).Line] = strings.TrimSpace(group.Text())
-	}
-	for _, decl := range file.Decls {
-		fn, ok := decl.(*ast.FuncDecl)
-		if !ok || receiverOf(fn)+fn.Name.Name != function {
-			continue
-		}
-		ast.Inspect(fn, func(n ast.Node) bool {
-			lit, ok := n.(*ast.CompositeLit)
-			if !ok || len(lit.Elts) < 3 {
-				return true
-			}
-			for _, e := range lit.Elts {
-				if pair, ok := e.(*ast.KeyValueExpr); ok {
-					if key, ok := pair.Key.(*ast.BasicLit); ok {
-						name, err := strconv.Unquote(key.Value)
-						if err != nil {
-							t.Fatal(err)
-						}
-						rows = append(rows, [2]string{name, lines[fset.Position(key.Pos()).Line]})
-					}
-				}
-			}
-			return false
-		})
-	}
-	return rows
 }
 
 func toolsPage(t *testing.T) string {
@@ -318,7 +183,7 @@ func toolsPage(t *testing.T) string {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no eval")
 	}
-	set := newConfig().tools
+	set := config.New().Tools
 	set.WebSearch.Keys[webclient.SearchBrave] = "a key"
 	set.SSH = []shell.SSHHost{{Name: "web", Address: "web"}}
 	for _, tool := range tools.All(&set) {

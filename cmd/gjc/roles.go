@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/registry"
 )
@@ -22,11 +23,11 @@ type roles struct {
 
 // rolesOf returns the roles of a configuration that was read for sessions in cwd. The environment and the command line
 // override the project's file.
-func (h *host) rolesOf(cfg *config, opts *options, models *registry.Registry, cwd string) roles {
+func (h *host) rolesOf(cfg *config.Config, opts *options, models *registry.Registry, cwd string) roles {
 	r := roles{models: models, cwd: cwd, project: make(map[string]string)}
 	overrides := h.roleOverrides(opts)
-	for name, ref := range cfg.models.Roles {
-		if cfg.origins["modelRoles."+name].Kind == fromProject && ref != "" && overrides[name] == "" && opts.profile == "" {
+	for name, ref := range cfg.Models.Roles {
+		if cfg.Origins["modelRoles."+name].Kind == config.FromProject && ref != "" && overrides[name] == "" && opts.profile == "" {
 			r.project[name] = ref
 		}
 	}

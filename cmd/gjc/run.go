@@ -17,6 +17,7 @@ import (
 	"github.com/gajae-code/gjc/acp/server"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/headless"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/system"
 	"github.com/gajae-code/gjc/internal/trust"
@@ -195,7 +196,7 @@ func (r *runFlags) check(h *host) (approval.Rules, error) {
 		texts   []string
 	}{{approval.Allow, "--allow", r.allow}, {approval.Deny, "--deny", r.deny}} {
 		for _, text := range list.texts {
-			rule, err := parseRule(list.verdict, text)
+			rule, err := config.ParseRule(list.verdict, text)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", list.name, err)
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/secrets"
 	"github.com/gajae-code/gjc/bridges"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
 	dapconfig "github.com/gajae-code/gjc/dap/config"
 	"github.com/gajae-code/gjc/internal/trust"
 	lspconfig "github.com/gajae-code/gjc/lsp/config"
@@ -23,8 +24,8 @@ import (
 func (h *host) settings(agentDir string, opts *options, models *registry.Registry) func(cwd string) (*server.Settings, error) {
 	noTitle := h.getenv(noTitleVariable) != ""
 	return func(cwd string) (*server.Settings, error) {
-		cfg := readConfig(agentDir, opts.configs, cwd)
-		set := &server.Settings{Agent: cfg.context, Retry: cfg.retry.policy()}
+		cfg := config.Read(agentDir, opts.configs, cwd)
+		set := &server.Settings{Agent: cfg.Context, Retry: cfg.Retry.Policy()}
 		roles := h.rolesOf(cfg, opts, models, cwd)
 		smol := ""
 		if info, level, err := roles.role(registry.RoleSmol); err == nil {
@@ -47,10 +48,10 @@ func (h *host) settings(agentDir string, opts *options, models *registry.Registr
 			}
 		}
 		set.HelperModel = helperModel(roles)
-		if cfg.generateTitles && !noTitle {
+		if cfg.GenerateTitles && !noTitle {
 			set.TitleModel = titleModel(models, smol)
 		}
-		return set, cfg.err()
+		return set, cfg.Err()
 	}
 }
 
@@ -61,7 +62,7 @@ const noTitleVariable = "GJC_NO_TITLE"
 // not enable hiding them.
 func (h *host) secrets(agentDir string, opts *options) func(cwd string) (agent.Secrets, error) {
 	return func(cwd string) (agent.Secrets, error) {
-		if !readConfig(agentDir, opts.configs, "").secrets {
+		if !config.Read(agentDir, opts.configs, "").Secrets {
 			return nil, nil
 		}
 		return secrets.Load(secrets.Options{AgentDir: agentDir, Dir: cwd, Environ: h.env})
@@ -95,13 +96,13 @@ func (h *host) languages(agentDir string, opts *options, local *bridges.Local) f
 	}
 	store := trust.Open(filepath.Join(agentDir, "trust.json"))
 	return func(roots []string) (server.Languages, error) {
-		cfg := readConfig(agentDir, opts.configs, "")
-		if !cfg.lsp.enabled {
+		cfg := config.Read(agentDir, opts.configs, "")
+		if !cfg.LSP.Enabled {
 			return server.Languages{}, nil
 		}
 		return server.Languages{
-			Catalog: lspconfig.New(h.catalogOptions(agentDir, roots, local, trust.NewSession(store))), OnWrite: cfg.lsp.onWrite(),
-			Subagents: cfg.lsp.subagents,
+			Catalog: lspconfig.New(h.catalogOptions(agentDir, roots, local, trust.NewSession(store))), OnWrite: cfg.LSP.OnWrite(),
+			Subagents: cfg.LSP.Subagents,
 		}, nil
 	}
 }
@@ -116,8 +117,8 @@ func (h *host) catalogOptions(agentDir string, roots []string, local *bridges.Lo
 func (h *host) debugging(agentDir string, opts *options, local *bridges.Local) func(roots []string) (server.Debugging, error) {
 	store := trust.Open(filepath.Join(agentDir, "trust.json"))
 	return func(roots []string) (server.Debugging, error) {
-		cfg := readConfig(agentDir, opts.configs, "")
-		if !cfg.debug.enabled {
+		cfg := config.Read(agentDir, opts.configs, "")
+		if !cfg.Debug.Enabled {
 			return server.Debugging{}, nil
 		}
 		catalog := dapconfig.New(h.catalogOptions(agentDir, roots, local, trust.NewSession(store)))

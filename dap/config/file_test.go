@@ -125,8 +125,8 @@ func TestRunsOfFiles_AllFields(t *testing.T) {
 		configfile.AString: `"dlv"`, configfile.StringList: `["y"]`, configfile.Texts: `{"A": "b"}`, configfile.ABoolean: "true", configfile.ADuration: "5",
 		configfile.AnObject: "{}",
 	}
-	for name, typ := range schema.Fields {
-		value := values[typ]
+	for name, field := range schema.Fields {
+		value := values[field.Type]
 		if name == "connectMode" {
 			value = `"stdio"`
 		}

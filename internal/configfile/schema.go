@@ -14,19 +14,54 @@ type Schema struct {
 	Section, Noun string
 	// Fields are the fields of an entry. Rejected maps a field that is rejected for a special reason to the problem, in which %s is
 	// the entry's name.
-	Fields   map[string]FieldType
+	Fields   map[string]Field
 	Rejected map[string]string
 	// Settings are the other members at the top of the file.
 	Settings map[string]Setting
-	// Check returns what the value of a field must be, in addition to its type; "" if it is valid. May be nil.
-	Check func(field string, value *Node) string
 	// Runs describes a field other than command, args and disabled if it can run something or change which program is used. It
 	// returns "" if the field is harmless.
 	Runs func(field string, value *Node) string
 }
 
-// Setting validates a setting. It returns what the setting changes, for [File.Runs], or its problem.
-type Setting func(value *Node) (runs, problem string)
+// Field is a field of an entry.
+type Field struct {
+	Type FieldType
+	// About says what the field does.
+	About string
+	// Values are the valid strings, if only some are.
+	Values []string
+}
+
+// check returns "" if a value is valid, and otherwise what it must be.
+func (d Field) check(n *Node) string {
+	if reason := d.Type.Check(n); reason != "" || len(d.Values) == 0 || slices.Contains(d.Values, n.Text) {
+		return reason
+	}
+	return "one of " + strings.Join(d.Values, ", ") + ", not " + Quote(n.Text) + Suggestion(n.Text, d.Values)
+}
+
+// Setting is a member at the top of the file.
+type Setting struct {
+	// Check returns what the setting changes, for [File.Runs], or its problem.
+	Check  func(value *Node) (runs, problem string)
+	Schema JSONSchema
+}
+
+// JSONSchema returns the schema of the file. It describes the form with the section.
+func (s *Schema) JSONSchema() JSONSchema {
+	fields := make(map[string]JSONSchema, len(s.Fields))
+	for name, f := range s.Fields {
+		fields[name] = f.Type.schema().About(f.About)
+		if len(f.Values) > 0 {
+			fields[name] = OneOf(f.Values).About(f.About)
+		}
+	}
+	top := map[string]JSONSchema{keySchema: OfKind(Text), s.Section: MapOf(Fields(fields)).About("by name; fields that are absent keep their values")}
+	for name, setting := range s.Settings {
+		top[name] = setting.Schema
+	}
+	return Fields(top)
+}
 
 // keySchema is the member that names the JSON schema of a file, for editors.
 const keySchema = "$schema"
@@ -70,8 +105,8 @@ func onlyObjects(n *Node) bool {
 	return len(n.Members) > 0 && !slices.ContainsFunc(n.Members, func(m Member) bool { return m.Value.Kind != Object })
 }
 
-func (s *Schema) setting(f *File, m Member, check Setting) {
-	runs, problem := check(m.Value)
+func (s *Schema) setting(f *File, m Member, of Setting) {
+	runs, problem := of.Check(m.Value)
 	if problem != "" {
 		f.Problem(m.Line, "%s %s; it is not used", m.Name, problem)
 		return
@@ -100,11 +135,7 @@ func (s *Schema) entry(f *File, noun string, m Member) {
 			f.Problem(field.Line, "unknown field %s of %s %s%s", Quote(field.Name), noun, Quote(m.Name), Suggestion(field.Name, slices.Sorted(maps.Keys(s.Fields))))
 			continue
 		}
-		reason := want.Check(field.Value)
-		if reason == "" && s.Check != nil {
-			reason = s.Check(field.Name, field.Value)
-		}
-		if reason != "" {
+		if reason := want.check(field.Value); reason != "" {
 			f.Problem(field.Line, "%s of %s %s must be %s; it is not used", field.Name, noun, Quote(m.Name), reason)
 			continue
 		}
@@ -119,7 +150,7 @@ func (s *Schema) entry(f *File, noun string, m Member) {
 // runs describes what a field can run, for the user; "" if it is harmless.
 func (s *Schema) runs(field Member, entry *Node) string {
 	valid := func(name string) *Node {
-		if n := entry.Member(name); n != nil && s.Fields[name].Check(n) == "" {
+		if n := entry.Member(name); n != nil && s.Fields[name].check(n) == "" {
 			return n
 		}
 		return nil

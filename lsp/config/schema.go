@@ -17,28 +17,32 @@ const minIdle = 10 * time.Second
 // schema describes lsp.json. It is never modified.
 var schema = &configfile.Schema{
 	Section: "servers", Noun: "a server",
-	Fields: map[string]configfile.FieldType{
-		"command":             configfile.AString,
-		"args":                configfile.StringList,
-		"fileTypes":           configfile.SomeStrings,
-		"rootMarkers":         configfile.SomeStrings,
-		"initOptions":         configfile.AnObject,
-		"settings":            configfile.AnObject,
-		"disabled":            configfile.ABoolean,
-		"warmupTimeoutMs":     configfile.ADuration,
-		"isLinter":            configfile.ABoolean,
-		"sandbox":             configfile.ABoolean,
-		"supersedes":          configfile.StringList,
-		"extensionToLanguage": configfile.Texts,
+	Fields: map[string]configfile.Field{
+		"command":             {Type: configfile.AString, About: "the program: a name, or an absolute path"},
+		"args":                {Type: configfile.StringList, About: "its arguments; $PID is gjc's process ID"},
+		"fileTypes":           {Type: configfile.SomeStrings, About: "extensions, or names of files; a new server needs them"},
+		"rootMarkers":         {Type: configfile.SomeStrings, About: "names or patterns of files that mark a project; a new server needs them"},
+		"initOptions":         {Type: configfile.AnObject, About: "initializationOptions of the initialize request"},
+		"settings":            {Type: configfile.AnObject, About: "the server's configuration"},
+		"disabled":            {Type: configfile.ABoolean, About: "do not use the server"},
+		"warmupTimeoutMs":     {Type: configfile.ADuration, About: "milliseconds to start"},
+		"isLinter":            {Type: configfile.ABoolean, About: "the server only reports problems and formats"},
+		"sandbox":             {Type: configfile.ABoolean, About: "false: run outside the boundary, which only some built-in servers may"},
+		"supersedes":          {Type: configfile.StringList, About: "servers that are not used together with this one"},
+		"extensionToLanguage": {Type: configfile.Texts, About: "language IDs by extension, where the default is wrong"},
 	},
 	Rejected: map[string]string{
 		"resolvedCommand": "%s.resolvedCommand is determined at run time; remove it",
 		keyIdle:           keyIdle + " applies to all servers; move it to the top of the file",
 		"capabilities":    "capabilities of server %s: gjc uses no features beyond the protocol; remove it",
 	},
-	Settings: map[string]configfile.Setting{keyIdle: checkIdle},
-	Runs:     runs,
+	Settings: map[string]configfile.Setting{keyIdle: {Check: checkIdle, Schema: configfile.OfNumbers(false, 0, 366*24*3600*1000).
+		About("milliseconds after which unused servers are ended, at least 10000; 0: never")}},
+	Runs: runs,
 }
+
+// FileSchema returns the schema of lsp.json.
+func FileSchema() configfile.JSONSchema { return schema.JSONSchema() }
 
 func checkIdle(value *configfile.Node) (runs, problem string) {
 	idle, ok := configfile.Milliseconds(value)

@@ -110,13 +110,7 @@ func parseModelsFile(path string, data []byte, apis []string, builtIn func(strin
 	}
 	r := &fileReader{path: path, lines: map[string]int{}}
 	f.lines = r.lines
-	r.object(top, "", map[string]field{
-		"providers":     func(r *fileReader, n *configfile.Node, path string) { f.readProviders(r, n, path) },   // by name, without a slash, colon or blank; see provider below
-		"equivalence":   func(r *fileReader, n *configfile.Node, path string) { f.readEquivalence(r, n, path) }, // which models are the same: overrides {provider/id: the maker's id}, exclude [provider/id]
-		"profiles":      func(r *fileReader, n *configfile.Node, path string) { f.readProfiles(r, n, path) },    // by name: required_providers, model_mapping by role, extends
-		"modelBindings": func(r *fileReader, n *configfile.Node, path string) { f.readBindings(r, n, path) },    // modelRoles: models by role, which count last; agentModelOverrides: models by helper agent, which count first
-		"fallbacks":     func(r *fileReader, n *configfile.Node, path string) { f.readFallbacks(r, n, path) },   // lists of models that replace each other, each provider/id or provider/id:level
-	})
+	r.object(top, "", f.fields())
 	for i := range f.providers {
 		f.providers[i].check(r, apis, builtIn(f.providers[i].name))
 	}
@@ -124,6 +118,23 @@ func parseModelsFile(path string, data []byte, apis []string, builtIn func(strin
 		return nil, err
 	}
 	return f, nil
+}
+
+// fields returns the readers of the fields at the top.
+func (f *modelsFile) fields() map[string]field {
+	return map[string]field{
+		"providers":     about("by name, without a slash, colon or blank", f.readProviders),
+		"equivalence":   about("which models are the same: overrides {provider/id: the maker's id}, exclude [provider/id]", f.readEquivalence),
+		"profiles":      about("by name: required_providers, model_mapping by role, extends", f.readProfiles),
+		"modelBindings": about("modelRoles: models by role, which count last; agentModelOverrides: models by helper agent, which count first", f.readBindings),
+		"fallbacks":     about("lists of models that replace each other, each provider/id or provider/id:level", f.readFallbacks),
+	}
+}
+
+// FileSchema returns the schema of models.yml.
+func FileSchema() configfile.JSONSchema {
+	f := &modelsFile{canonical: map[string]string{}, excluded: map[string]bool{}}
+	return describe(func(r *fileReader, n *configfile.Node) { r.object(n, "", f.fields()) })
 }
 
 func (f *modelsFile) readProviders(r *fileReader, n *configfile.Node, path string) {
@@ -213,17 +224,14 @@ func (f *modelsFile) readBindings(r *fileReader, n *configfile.Node, path string
 }
 
 func (f *modelsFile) readFallbacks(r *fileReader, n *configfile.Node, path string) {
-	if !r.is(n, path, configfile.List) {
-		return
-	}
-	for i, v := range n.List {
+	r.each(n, path, func(v *configfile.Node, path string) {
 		var chain []string
-		refList(&chain)(r, v, at(path, i))
+		refList(&chain)(r, v, path)
 		if v.Kind == configfile.List && len(v.List) < 2 {
-			r.fault(v.Line, at(path, i), "must be a list of two models or more, the preferred one first")
+			r.fault(v.Line, path, "must be a list of two models or more, the preferred one first")
 		}
 		f.fallbacks = append(f.fallbacks, chain)
-	}
+	})
 }
 
 // roleMap reads a mapping from roles to one model each.
@@ -245,19 +253,16 @@ func roleMap(to *map[string]string) field {
 // refList reads a list of models as provider/id.
 func refList(to *[]string) field {
 	return func(r *fileReader, n *configfile.Node, path string) {
-		if !r.is(n, path, configfile.List) {
-			return
-		}
-		for i, v := range n.List {
-			r.lines[at(path, i)] = v.Line
+		r.each(n, path, func(v *configfile.Node, path string) {
+			r.lines[path] = v.Line
 			switch {
-			case !r.is(v, at(path, i), configfile.Text):
+			case !r.is(v, path, configfile.Text):
 			case !isRef(v.Text):
-				r.fault(v.Line, at(path, i), "must be a model, as provider/id")
+				r.fault(v.Line, path, "must be a model, as provider/id")
 			default:
 				*to = append(*to, v.Text)
 			}
-		}
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package registry
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"strconv"
 	"strings"
@@ -41,6 +42,8 @@ type fileReader struct {
 	faults []error
 	// lines holds the line numbers of fields, by the field's path.
 	lines map[string]int
+	// schema, if not nil, receives the description of the value; nothing is read then.
+	schema configfile.JSONSchema
 }
 
 // line returns the line of a field, or of the closest field that contains it.
@@ -75,8 +78,33 @@ func (r *fileReader) err() error {
 // A field reads the value of the field at path.
 type field func(r *fileReader, n *configfile.Node, path string)
 
+// about describes a field.
+func about(text string, f field) field {
+	return func(r *fileReader, n *configfile.Node, path string) {
+		f(r, n, path)
+		if r.schema != nil {
+			r.schema.About(text)
+		}
+	}
+}
+
+// describe returns the schema of the values that a field reads.
+func describe(read func(r *fileReader, n *configfile.Node)) configfile.JSONSchema {
+	r := &fileReader{lines: make(map[string]int), schema: make(configfile.JSONSchema)}
+	read(r, &configfile.Node{Kind: configfile.Object})
+	return r.schema
+}
+
 // object reads a mapping with a fixed set of fields.
 func (r *fileReader) object(n *configfile.Node, path string, fields map[string]field) {
+	if r.schema != nil {
+		schemas := make(map[string]configfile.JSONSchema)
+		for name, f := range fields {
+			schemas[name] = describe(func(r *fileReader, n *configfile.Node) { f(r, n, "") })
+		}
+		maps.Copy(r.schema, configfile.Fields(schemas))
+		return
+	}
 	if !r.is(n, path, configfile.Object) {
 		return
 	}
@@ -99,6 +127,10 @@ func (r *fileReader) object(n *configfile.Node, path string, fields map[string]f
 
 // named reads a mapping whose names the user chooses.
 func (r *fileReader) named(n *configfile.Node, path string, read func(m *configfile.Member, path string)) {
+	if r.schema != nil {
+		maps.Copy(r.schema, configfile.MapOf(r.inside(func(n *configfile.Node) { read(&configfile.Member{Value: n}, "") })))
+		return
+	}
 	if !r.is(n, path, configfile.Object) {
 		return
 	}
@@ -109,8 +141,35 @@ func (r *fileReader) named(n *configfile.Node, path string, read func(m *configf
 	}
 }
 
+// each reads the items of a list.
+func (r *fileReader) each(n *configfile.Node, path string, read func(item *configfile.Node, path string)) {
+	if r.schema != nil {
+		maps.Copy(r.schema, configfile.ListOf(r.inside(func(n *configfile.Node) { read(n, "") })))
+		return
+	}
+	if !r.is(n, path, configfile.List) {
+		return
+	}
+	for i, item := range n.List {
+		read(item, at(path, i))
+	}
+}
+
+// inside returns the schema that read describes with r.
+func (r *fileReader) inside(read func(n *configfile.Node)) configfile.JSONSchema {
+	outer := r.schema
+	defer func() { r.schema = outer }()
+	r.schema = make(configfile.JSONSchema)
+	read(&configfile.Node{Kind: configfile.Object})
+	return r.schema
+}
+
 // is reports whether n has the given kind, and records a mistake if it does not.
 func (r *fileReader) is(n *configfile.Node, path string, kind configfile.Kind) bool {
+	if r.schema != nil {
+		maps.Copy(r.schema, configfile.OfKind(kind))
+		return false
+	}
 	if n.Kind != kind {
 		r.fault(n.Line, path, "must be %s, not %s", kind, n.Kind)
 		return false
@@ -145,6 +204,10 @@ func flag(to **bool) field {
 
 func choice[T ~string](to *T, values ...T) field {
 	return func(r *fileReader, n *configfile.Node, path string) {
+		if r.schema != nil {
+			maps.Copy(r.schema, configfile.OneOf(values))
+			return
+		}
 		if !r.is(n, path, configfile.Text) {
 			return
 		}
@@ -175,6 +238,10 @@ const mostTokens = 1_000_000_000
 // tokens reads a positive number of tokens.
 func tokens(to **int) field {
 	return func(r *fileReader, n *configfile.Node, path string) {
+		if r.schema != nil {
+			maps.Copy(r.schema, configfile.OfNumbers(true, 1, mostTokens))
+			return
+		}
 		if !r.is(n, path, configfile.Number) {
 			return
 		}
@@ -193,6 +260,10 @@ func tokens(to **int) field {
 // price reads a price in US dollars per million tokens.
 func price(to *float64) field {
 	return func(r *fileReader, n *configfile.Node, path string) {
+		if r.schema != nil {
+			maps.Copy(r.schema, configfile.OfNumbers(false, 0, 1e6))
+			return
+		}
 		if !r.is(n, path, configfile.Number) {
 			return
 		}
@@ -207,14 +278,14 @@ func price(to *float64) field {
 
 func texts(to *[]string) field {
 	return func(r *fileReader, n *configfile.Node, path string) {
-		if !r.is(n, path, configfile.List) {
-			return
-		}
-		*to = []string{}
-		for i, v := range n.List {
-			if r.is(v, at(path, i), configfile.Text) {
-				*to = append(*to, v.Text)
+		all := []string{}
+		r.each(n, path, func(v *configfile.Node, path string) {
+			if r.is(v, path, configfile.Text) {
+				all = append(all, v.Text)
 			}
+		})
+		if n.Kind == configfile.List {
+			*to = all
 		}
 	}
 }

@@ -18,24 +18,24 @@ import (
 func (p *fileProvider) read(r *fileReader, n *configfile.Node, path string) {
 	p.configured = len(n.Members) > 0
 	r.object(n, path, map[string]field{
-		"baseUrl":            stringField(&p.baseURL),                                                                   // the server's address, up to what the API appends (/chat/completions, /v1/messages, …)
-		"apiKey":             keyOrName(&p.apiKey),                                                                      // the key itself, or the name of its variable in capitals; $NAME is not expanded
-		"apiKeyEnv":          variable(&p.apiKeyEnv),                                                                    // the variable that holds the key; child processes do not see it
-		"auth":               choice(&p.auth, "apiKey", "none", "oauth"),                                                // apiKey (default; oauth is the same), or none for a server without keys
-		"authHeader":         flag(&p.authHeader),                                                                       // send the key as Authorization: Bearer, for an API that has another header
-		"api":                stringField(&p.api),                                                                       // openai-completions, openai-responses, azure-openai-responses, anthropic-messages, anthropic-messages-bedrock, anthropic-messages-vertex, google-generative-ai, google-vertex or ollama-chat
-		"headers":            headers(&p.headers),                                                                       // more headers of every request; names in any case
-		"disableStrictTools": flag(&p.noStrictTools),                                                                    // do not promise that calls fit the tools' schemas
-		"cacheRetention":     choice(&p.cacheRetention, providers.CacheNone, providers.CacheShort, providers.CacheLong), // how long the provider keeps its cache: none, short or long
-		"compat":             compat(&p.compat),                                                                         // where the server differs from its API; see compat below
-		"requestTransform":   transform(&p.transform),                                                                   // changes of every request; see requestTransform below
-		"discovery": func(r *fileReader, n *configfile.Node, path string) { // ask the server for its models: {type: ollama, lm-studio, llama.cpp or openai}
+		"baseUrl":            about("the server's address, up to what the API appends (/chat/completions, /v1/messages, …)", stringField(&p.baseURL)),
+		"apiKey":             about("the key itself, or the name of its variable in capitals; $NAME is not expanded", keyOrName(&p.apiKey)),
+		"apiKeyEnv":          about("the variable that holds the key; child processes do not see it", variable(&p.apiKeyEnv)),
+		"auth":               about("apiKey (default; oauth is the same), or none for a server without keys", choice(&p.auth, "apiKey", "none", "oauth")),
+		"authHeader":         about("send the key as Authorization: Bearer, for an API that has another header", flag(&p.authHeader)),
+		"api":                about("openai-completions, openai-responses, azure-openai-responses, anthropic-messages, anthropic-messages-bedrock, anthropic-messages-vertex, google-generative-ai, google-vertex or ollama-chat", stringField(&p.api)),
+		"headers":            about("more headers of every request; names in any case", headers(&p.headers)),
+		"disableStrictTools": about("do not promise that calls fit the tools' schemas", flag(&p.noStrictTools)),
+		"cacheRetention":     about("how long the provider keeps its cache: none, short or long", choice(&p.cacheRetention, providers.CacheNone, providers.CacheShort, providers.CacheLong)),
+		"compat":             about("where the server differs from its API", compat(&p.compat)),
+		"requestTransform":   about("changes of every request", transform(&p.transform)),
+		"discovery": about("ask the server for its models: {type: ollama, lm-studio, llama.cpp or openai}", func(r *fileReader, n *configfile.Node, path string) {
 			r.object(n, path, map[string]field{"type": choice(&p.discovery, discoveryTypes()...)})
 			if n.Kind == configfile.Object && n.Member("type") == nil {
 				r.fault(n.Line, path+".type", "is missing; it is one of: %s", joined(discoveryTypes()))
 			}
-		},
-		"modelOverrides": func(r *fileReader, n *configfile.Node, path string) { // by id: fields of a model, except id and api, over a built-in or discovered one
+		}),
+		"modelOverrides": about("by id: fields of a model, except id and api, over a built-in or discovered one", func(r *fileReader, n *configfile.Node, path string) {
 			r.named(n, path, func(m *configfile.Member, path string) {
 				o := fileModel{id: m.Name, line: m.Line}
 				fields := o.fields()
@@ -44,47 +44,47 @@ func (p *fileProvider) read(r *fileReader, n *configfile.Node, path string) {
 				r.object(m.Value, path, fields)
 				p.overrides = append(p.overrides, o)
 			})
-		},
-		"models": func(r *fileReader, n *configfile.Node, path string) { // a list of models
-			if !r.is(n, path, configfile.List) {
-				return
-			}
-			for i, v := range n.List {
+		}),
+		"models": about("a list of models", func(r *fileReader, n *configfile.Node, path string) {
+			r.each(n, path, func(v *configfile.Node, path string) {
 				m := fileModel{line: v.Line}
-				r.lines[at(path, i)] = v.Line
-				r.object(v, at(path, i), m.fields())
+				r.lines[path] = v.Line
+				r.object(v, path, m.fields())
+				if r.schema != nil {
+					r.schema["required"] = []string{"id"}
+				}
 				if v.Kind == configfile.Object && m.id == "" {
-					r.fault(v.Line, at(path, i)+".id", "is missing")
+					r.fault(v.Line, path+".id", "is missing")
 				}
 				p.models = append(p.models, m)
-			}
-		},
+			})
+		}),
 	})
 }
 
 // fields returns the readers of a model's fields.
 func (m *fileModel) fields() map[string]field {
 	return map[string]field{
-		"id":            stringField(&m.id),          // the id; the only required field
-		"name":          stringField(&m.name),        // the name that people see
-		"api":           stringField(&m.api),         // another API than the provider's
-		"wireModelId":   stringField(&m.wireModelID), // the id that the server gets instead
-		"contextWindow": tokens(&m.contextWindow),    // the window, in tokens
-		"maxTokens":     tokens(&m.maxTokens),        // the longest answer, in tokens
-		"reasoning":     flag(&m.reasoning),          // whether it reasons; true has the levels low, medium and high unless thinking says more
-		"thinking": func(r *fileReader, n *configfile.Node, path string) { // its levels: {levels: [...]} or {minLevel, maxLevel}, with defaultLevel and mode; see thinking below
+		"id":            about("the id; the only required field", stringField(&m.id)),
+		"name":          about("the name that people see", stringField(&m.name)),
+		"api":           about("another API than the provider's", stringField(&m.api)),
+		"wireModelId":   about("the id that the server gets instead", stringField(&m.wireModelID)),
+		"contextWindow": about("the window, in tokens", tokens(&m.contextWindow)),
+		"maxTokens":     about("the longest answer, in tokens", tokens(&m.maxTokens)),
+		"reasoning":     about("whether it reasons; true has the levels low, medium and high unless thinking says more", flag(&m.reasoning)),
+		"thinking": about("its levels: {levels: [...]} or {minLevel, maxLevel}, with defaultLevel and mode", func(r *fileReader, n *configfile.Node, path string) {
 			m.thinking = new(fileThinking)
 			m.thinking.read(r, n, path)
-		},
-		"input": func(r *fileReader, n *configfile.Node, path string) { // [text] or [text, image]; without image, the model gets a note
+		}),
+		"input": about("[text] or [text, image]; without image, the model gets a note", func(r *fileReader, n *configfile.Node, path string) {
 			texts(&m.input)(r, n, path)
 			for i, in := range m.input {
 				if in != "text" && in != "image" {
 					r.fault(n.Line, at(path, i), "must be one of: text, image")
 				}
 			}
-		},
-		"cost": func(r *fileReader, n *configfile.Node, path string) { // US dollars per million tokens: input, output, cacheRead, cacheWrite, and long {above, …} for prompts of more tokens
+		}),
+		"cost": about("US dollars per million tokens: input, output, cacheRead, cacheWrite, and long {above, …} for prompts of more tokens", func(r *fileReader, n *configfile.Node, path string) {
 			m.cost = new(providers.Cost)
 			r.object(n, path, map[string]field{
 				"input": price(&m.cost.Input), "output": price(&m.cost.Output),
@@ -95,12 +95,12 @@ func (m *fileModel) fields() map[string]field {
 			if m.wholeCost() {
 				cachesAsInput(m.costFields, m.cost.Input, &m.cost.CacheRead, &m.cost.CacheWrite)
 			}
-		},
-		"headers":                headers(&m.headers),                                                                       // as for the provider, and over it
-		"cacheRetention":         choice(&m.cacheRetention, providers.CacheNone, providers.CacheShort, providers.CacheLong), // as for the provider, and over it
-		"compat":                 compat(&m.compat),                                                                         // as for the provider, and over it, flag by flag
-		"requestTransform":       transform(&m.transform),                                                                   // as for the provider, and over it
-		"contextPromotionTarget": stringField(&m.promotion),                                                                 // the model that takes over when the window is full: provider/id, or an id of this provider
+		}),
+		"headers":                about("as for the provider, and over it", headers(&m.headers)),
+		"cacheRetention":         about("as for the provider, and over it", choice(&m.cacheRetention, providers.CacheNone, providers.CacheShort, providers.CacheLong)),
+		"compat":                 about("as for the provider, and over it, flag by flag", compat(&m.compat)),
+		"requestTransform":       about("as for the provider, and over it", transform(&m.transform)),
+		"contextPromotionTarget": about("the model that takes over when the window is full: provider/id, or an id of this provider", stringField(&m.promotion)),
 	}
 }
 
@@ -153,22 +153,19 @@ func readLongCost(r *fileReader, n *configfile.Node, path string, to *providers.
 func (t *fileThinking) read(r *fileReader, n *configfile.Node, path string) {
 	level := func(to *providers.ThinkingLevel) field { return choice(to, providers.ThinkingLevels()[1:]...) }
 	r.object(n, path, map[string]field{
-		"minLevel":     level(&t.minimum),                                                                                                                                                  // the lowest level
-		"maxLevel":     level(&t.maximum),                                                                                                                                                  // the highest level
-		"defaultLevel": choice(&t.standard, providers.ThinkingLevels()...),                                                                                                                 // the level unless one is chosen
-		"mode":         choice(&t.mode, providers.ThinkingEffort, providers.ThinkingEffortNone, providers.ThinkingEffortBetween, providers.ThinkingEffortAlways, providers.ThinkingBudget), // effort: the level is sent; effort-none: off is sent, too; effort-always: off is the lowest level; effort-between-tools: off leaves out the reasoning before the first word; budget: a number of tokens is sent
-		"levels": func(r *fileReader, n *configfile.Node, path string) { // the levels: off, minimal, low, medium, high, xhigh, max
-			if !r.is(n, path, configfile.List) {
-				return
-			}
-			t.levelsGiven = true
-			for i, v := range n.List {
+		"minLevel":     about("the lowest level", level(&t.minimum)),
+		"maxLevel":     about("the highest level", level(&t.maximum)),
+		"defaultLevel": about("the level unless one is chosen", choice(&t.standard, providers.ThinkingLevels()...)),
+		"mode":         about("effort: the level is sent; effort-none: off is sent, too; effort-always: off is the lowest level; effort-between-tools: off leaves out the reasoning before the first word; budget: a number of tokens is sent", choice(&t.mode, providers.ThinkingEffort, providers.ThinkingEffortNone, providers.ThinkingEffortBetween, providers.ThinkingEffortAlways, providers.ThinkingBudget)),
+		"levels": about("the levels: off, minimal, low, medium, high, xhigh, max", func(r *fileReader, n *configfile.Node, path string) {
+			t.levelsGiven = n.Kind == configfile.List
+			r.each(n, path, func(v *configfile.Node, path string) {
 				var one providers.ThinkingLevel
-				if choice(&one, providers.ThinkingLevels()...)(r, v, at(path, i)); one != "" && one != providers.ThinkingOff {
+				if choice(&one, providers.ThinkingLevels()...)(r, v, path); one != "" && one != providers.ThinkingOff {
 					t.levels = append(t.levels, one)
 				}
-			}
-		},
+			})
+		}),
 	})
 	low, high := slices.Index(providers.ThinkingLevels(), t.minimum), slices.Index(providers.ThinkingLevels(), t.maximum)
 	if t.minimum != "" && t.maximum != "" && low > high {
@@ -270,34 +267,34 @@ func compat(to *providers.Compat) field {
 			}
 		}
 		r.object(n, path, map[string]field{
-			"supportsStore":                        flag(&to.SupportsStore),                                                                 // send store: false, so that OpenAI keeps nothing
-			"supportsDeveloperRole":                flag(&to.SupportsDeveloperRole),                                                         // the system prompt of a model that reasons has the role developer
-			"supportsReasoningEffort":              flag(&to.SupportsReasoningEffort),                                                       // send the thinking level (default true; openai-responses, too)
-			"supportsUsageInStreaming":             flag(&to.SupportsUsageInStreaming),                                                      // ask for the usage at the end of the stream (default true)
-			"supportsToolChoice":                   flag(&to.SupportsToolChoice),                                                            // a request may force a tool (default true)
-			"disableReasoningOnForcedToolChoice":   flag(&to.DisableReasoningOnForcedToolChoice),                                            // send no level with a forced tool (default for Claude and Kimi)
-			"maxTokensField":                       choice(&to.MaxTokensField, "max_completion_tokens", "max_tokens"),                       // the name of the limit: max_tokens (default) or max_completion_tokens
-			"thinkingFormat":                       choice(&to.ThinkingFormat, "openai", "openrouter", "zai", "qwen", "qwen-chat-template"), // openai: reasoning_effort (default); openrouter: reasoning; zai: thinking, and reasoning_effort unless supportsReasoningEffort is false; qwen: enable_thinking; qwen-chat-template: chat_template_kwargs
-			"reasoningContentField":                choice(&to.ReasoningContentField, "reasoning_content", "reasoning", "reasoning_text"),   // where answers have their reasoning: reasoning_content, reasoning or reasoning_text (default: all are read)
-			"requiresReasoningContentForToolCalls": flag(&to.RequiresReasoningContentForToolCalls),                                          // answers with calls go back with their reasoning
-			"requiresAssistantContentForToolCalls": flag(&to.RequiresAssistantContentForToolCalls),                                          // answers with calls go back with some text
-			"requiresToolResultName":               flag(&to.RequiresToolResultName),                                                        // a tool's result has the tool's name
-			"requiresAssistantAfterToolResult":     flag(&to.RequiresAssistantAfterToolResult),                                              // an answer stands between a result and the user's next text
-			"requiresThinkingAsText":               flag(&to.RequiresThinkingAsText),                                                        // reasoning goes back as text between <thinking> tags
-			"requiresMistralToolIds":               flag(&to.RequiresMistralToolIDs),                                                        // ids of calls have nine letters and digits
-			"supportsStrictMode":                   flag(&to.SupportsStrictMode),                                                            // send strict for each tool whose schema allows it
-			"toolStrictMode":                       choice(&to.ToolStrictMode, "all_strict", "none"),                                        // all_strict: all tools or none; none: no tool
-			"openRouterRouting":                    routing(&to.OpenRouterRouting),                                                          // {only, order}: providers for OpenRouter to use; sent only there
-			"vercelGatewayRouting":                 routing(&to.VercelGatewayRouting),                                                       // {only, order}: the same for Vercel's gateway
-			"extraBody":                            extraBody(&to.ExtraBody),                                                                // more members of every request, for all APIs; gjc's own (model, messages, input, contents, stream, tools, tool_choice, toolConfig) cannot be set
-			"reasoningEffortMap": func(r *fileReader, n *configfile.Node, path string) { // the server's names of levels, by level (openai-responses and ollama-chat, too)
+			"supportsStore":                        about("send store: false, so that OpenAI keeps nothing", flag(&to.SupportsStore)),
+			"supportsDeveloperRole":                about("the system prompt of a model that reasons has the role developer", flag(&to.SupportsDeveloperRole)),
+			"supportsReasoningEffort":              about("send the thinking level (default true; openai-responses, too)", flag(&to.SupportsReasoningEffort)),
+			"supportsUsageInStreaming":             about("ask for the usage at the end of the stream (default true)", flag(&to.SupportsUsageInStreaming)),
+			"supportsToolChoice":                   about("a request may force a tool (default true)", flag(&to.SupportsToolChoice)),
+			"disableReasoningOnForcedToolChoice":   about("send no level with a forced tool (default for Claude and Kimi)", flag(&to.DisableReasoningOnForcedToolChoice)),
+			"maxTokensField":                       about("the name of the limit: max_tokens (default) or max_completion_tokens", choice(&to.MaxTokensField, "max_completion_tokens", "max_tokens")),
+			"thinkingFormat":                       about("openai: reasoning_effort (default); openrouter: reasoning; zai: thinking, and reasoning_effort unless supportsReasoningEffort is false; qwen: enable_thinking; qwen-chat-template: chat_template_kwargs", choice(&to.ThinkingFormat, "openai", "openrouter", "zai", "qwen", "qwen-chat-template")),
+			"reasoningContentField":                about("where answers have their reasoning: reasoning_content, reasoning or reasoning_text (default: all are read)", choice(&to.ReasoningContentField, "reasoning_content", "reasoning", "reasoning_text")),
+			"requiresReasoningContentForToolCalls": about("answers with calls go back with their reasoning", flag(&to.RequiresReasoningContentForToolCalls)),
+			"requiresAssistantContentForToolCalls": about("answers with calls go back with some text", flag(&to.RequiresAssistantContentForToolCalls)),
+			"requiresToolResultName":               about("a tool's result has the tool's name", flag(&to.RequiresToolResultName)),
+			"requiresAssistantAfterToolResult":     about("an answer stands between a result and the user's next text", flag(&to.RequiresAssistantAfterToolResult)),
+			"requiresThinkingAsText":               about("reasoning goes back as text between <thinking> tags", flag(&to.RequiresThinkingAsText)),
+			"requiresMistralToolIds":               about("ids of calls have nine letters and digits", flag(&to.RequiresMistralToolIDs)),
+			"supportsStrictMode":                   about("send strict for each tool whose schema allows it", flag(&to.SupportsStrictMode)),
+			"toolStrictMode":                       about("all_strict: all tools or none; none: no tool", choice(&to.ToolStrictMode, "all_strict", "none")),
+			"openRouterRouting":                    about("{only, order}: providers for OpenRouter to use; sent only there", routing(&to.OpenRouterRouting)),
+			"vercelGatewayRouting":                 about("{only, order}: the same for Vercel's gateway", routing(&to.VercelGatewayRouting)),
+			"extraBody":                            about("more members of every request, for all APIs; gjc's own (model, messages, input, contents, stream, tools, tool_choice, toolConfig) cannot be set", extraBody(&to.ExtraBody)),
+			"reasoningEffortMap": about("the server's names of levels, by level (openai-responses and ollama-chat, too)", func(r *fileReader, n *configfile.Node, path string) {
 				textMap(&to.ReasoningEffortMap)(r, n, path)
 				for _, m := range n.Members {
 					if _, ok := providers.ParseThinkingLevel(m.Name); !ok {
 						r.fault(m.Line, join(path, m.Name), "unknown thinking level; the levels are: %s", joined(providers.ThinkingLevels()))
 					}
 				}
-			},
+			}),
 		})
 	}
 }
@@ -318,8 +315,8 @@ func extraBody(to *map[string]jsonx.Raw) field {
 func transform(to *fileTransform) field {
 	return func(r *fileReader, n *configfile.Node, path string) {
 		r.object(n, path, map[string]field{
-			"profile": choice(&to.profile, "openai-proxy"), // openai-proxy: remove what SDKs reveal, and call the client gjc
-			"stripHeaders": func(r *fileReader, n *configfile.Node, path string) { // headers that are not sent; a name may end in *
+			"profile": about("openai-proxy: remove what SDKs reveal, and call the client gjc", choice(&to.profile, "openai-proxy")),
+			"stripHeaders": about("headers that are not sent; a name may end in *", func(r *fileReader, n *configfile.Node, path string) {
 				texts(&to.StripHeaders)(r, n, path)
 				to.stripGiven = true
 				for i, v := range n.List {
@@ -329,8 +326,8 @@ func transform(to *fileTransform) field {
 						r.fault(v.Line, at(path, i), "%s", reason)
 					}
 				}
-			},
-			"setHeaders": func(r *fileReader, n *configfile.Node, path string) { // headers to send after that; null removes one
+			}),
+			"setHeaders": about("headers to send after that; null removes one", func(r *fileReader, n *configfile.Node, path string) {
 				to.SetHeaders = map[string]*string{}
 				r.named(n, path, func(m *configfile.Member, path string) {
 					if m.Value.Kind == configfile.Null {
@@ -339,8 +336,11 @@ func transform(to *fileTransform) field {
 						setHeader(r, m, path, to.SetHeaders, &m.Value.Text, invalidHeader(m.Name, m.Value.Text))
 					}
 				})
-			},
-			"extraBody": extraBody(&to.ExtraBody), // as in compat, and over it
+				if r.schema != nil {
+					r.schema["additionalProperties"] = configfile.JSONSchema{"type": []string{"string", "null"}}
+				}
+			}),
+			"extraBody": about("as in compat, and over it", extraBody(&to.ExtraBody)),
 		})
 	}
 }

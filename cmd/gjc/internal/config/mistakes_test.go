@@ -1,7 +1,6 @@
-package main
+package config
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,9 +32,9 @@ lsp:
 edit: replace
 theme: dark
 `)
-	c := readConfig(dir, nil, "")
+	c := Read(dir, nil, "")
 	var got []string
-	for _, e := range c.mistakes {
+	for _, e := range c.Mistakes {
 		text := strings.TrimPrefix(e.Error(), path)
 		got = append(got, text)
 	}
@@ -49,11 +48,11 @@ theme: dark
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("mistakes (-want +got):\n%s", d)
 	}
-	if c.retry.baseDelayMs != 7 || c.retry.maxRetries != 3 || c.context.Compaction.ReserveTokens != 5 || c.lsp.enabled || c.lsp.formatOnWrite {
+	if c.Retry.BaseDelayMs != 7 || c.Retry.MaxRetries != 3 || c.Context.Compaction.ReserveTokens != 5 || c.LSP.Enabled || c.LSP.FormatOnWrite {
 		t.Errorf("the settings without a mistake do not hold: %+v", c)
 	}
-	if len(c.foreign) != 1 || c.foreign[0].Field != "theme" || c.foreign[0].Line != 12 {
-		t.Errorf("foreign settings: %v", c.foreign)
+	if len(c.Foreign) != 1 || c.Foreign[0].Field != "theme" || c.Foreign[0].Line != 12 {
+		t.Errorf("foreign settings: %v", c.Foreign)
 	}
 }
 
@@ -70,8 +69,8 @@ func TestReadConfig_NotYAML(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		writeFile(t, filepath.Join(dir, "config.yml"), text)
-		c := readConfig(dir, nil, "")
-		if err := c.err(); err == nil || len(c.mistakes) != 1 || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "SECR") {
+		c := Read(dir, nil, "")
+		if err := c.Err(); err == nil || len(c.Mistakes) != 1 || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "SECR") {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
@@ -79,12 +78,12 @@ func TestReadConfig_NotYAML(t *testing.T) {
 
 // A mistake in a setting that protects something sets its strictest value, or stops what it protects.
 func TestReadConfig_Strictest(t *testing.T) {
-	stops := func(e effect) func(*config) bool { return func(c *config) bool { return c.stop(e) != nil } }
-	network, steps := stops(stopsModels), stops(stopsSteps)
-	pages := stops(stopsPages)
+	stops := func(e Effect) func(*Config) bool { return func(c *Config) bool { return c.Stop(e) != nil } }
+	network, steps := stops(StopsModels), stops(StopsSteps)
+	pages := stops(StopsPages)
 	for _, tt := range []struct {
 		text  string
-		holds func(*config) bool
+		holds func(*Config) bool
 	}{
 		{"permissions: {deny: [bsh(rm)]}", steps},
 		{"permissions: {allow: ['bash(']}", steps},
@@ -107,31 +106,31 @@ func TestReadConfig_Strictest(t *testing.T) {
 		{"disabledProvider: [x]", network},
 		{"searxng: {endpoint: x}", pages},
 		{"searxng: {token: []}", pages},
-		{"network: {preconnect: maybe}", func(c *config) bool { return !c.network.preconnect && c.stop(stopsModels) == nil }},
-		{"network: {idleTimeoutSeconds: x}", func(c *config) bool { return c.network.idle == newConfig().network.idle && c.stop(stopsModels) == nil }},
-		{"bash: {sandbox: on}", func(c *config) bool { return c.boundary.Use == boundary.Require }},
-		{"bash: {sandbx: auto}", func(c *config) bool { return c.boundary.Use == boundary.Require }},
-		{"bash: require", func(c *config) bool { return c.boundary.Use == boundary.Require }},
-		{"bash: {sandboxNetwork: maybe}", func(c *config) bool { return !c.boundary.Network }},
-		{"bash: {sandboxWrite: [/a, b]}", func(c *config) bool { return len(c.boundary.Write) == 0 }},
-		{"web: {allowPrivate: maybe}", func(c *config) bool { return !c.tools.Web.AllowPrivate }},
-		{"webSearch: {provider: brve}", func(c *config) bool { return c.tools.WebSearch.Provider == webclient.SearchOff }},
-		{"secrets: {enabled: maybe}", func(c *config) bool { return c.secrets }},
-		{"secrets: on", func(c *config) bool { return c.secrets }},
-		{"secrets: {enable: true}", func(c *config) bool { return c.secrets }},
-		{"mcp: {discover: maybe}", func(c *config) bool { return !c.discoverMCP }},
-		{"compaction: {remoteEnabled: maybe}", func(c *config) bool { return !c.context.Compaction.RemoteEnabled }},
-		{"compaction: {remoteEndpoint: x}", func(c *config) bool { return c.context.Compaction.RemoteEndpoint == "" }},
+		{"network: {preconnect: maybe}", func(c *Config) bool { return !c.Network.Preconnect && c.Stop(StopsModels) == nil }},
+		{"network: {idleTimeoutSeconds: x}", func(c *Config) bool { return c.Network.Idle == New().Network.Idle && c.Stop(StopsModels) == nil }},
+		{"bash: {sandbox: on}", func(c *Config) bool { return c.Boundary.Use == boundary.Require }},
+		{"bash: {sandbx: auto}", func(c *Config) bool { return c.Boundary.Use == boundary.Require }},
+		{"bash: require", func(c *Config) bool { return c.Boundary.Use == boundary.Require }},
+		{"bash: {sandboxNetwork: maybe}", func(c *Config) bool { return !c.Boundary.Network }},
+		{"bash: {sandboxWrite: [/a, b]}", func(c *Config) bool { return len(c.Boundary.Write) == 0 }},
+		{"web: {allowPrivate: maybe}", func(c *Config) bool { return !c.Tools.Web.AllowPrivate }},
+		{"webSearch: {provider: brve}", func(c *Config) bool { return c.Tools.WebSearch.Provider == webclient.SearchOff }},
+		{"secrets: {enabled: maybe}", func(c *Config) bool { return c.Secrets }},
+		{"secrets: on", func(c *Config) bool { return c.Secrets }},
+		{"secrets: {enable: true}", func(c *Config) bool { return c.Secrets }},
+		{"mcp: {discover: maybe}", func(c *Config) bool { return !c.DiscoverMCP }},
+		{"compaction: {remoteEnabled: maybe}", func(c *Config) bool { return !c.Context.Compaction.RemoteEnabled }},
+		{"compaction: {remoteEndpoint: x}", func(c *Config) bool { return c.Context.Compaction.RemoteEndpoint == "" }},
 	} {
 		dir := t.TempDir()
 		// A less strict value in an earlier file does not replace it.
 		writeFile(t, filepath.Join(dir, "config.yml"), `{"bash": {"sandboxNetwork": true, "sandboxWrite": ["/x"]}, "web": {"allowPrivate": true}, "mcp": {"discover": true}, "compaction": {"remoteEndpoint": "https://example.com"}}`)
 		writeFile(t, filepath.Join(dir, "more.yml"), tt.text)
-		c := readConfig(dir, []string{filepath.Join(dir, "more.yml")}, "")
-		if len(c.mistakes) != 1 || !tt.holds(c) {
-			t.Errorf("%s: %v", tt.text, c.err())
+		c := Read(dir, []string{filepath.Join(dir, "more.yml")}, "")
+		if len(c.Mistakes) != 1 || !tt.holds(c) {
+			t.Errorf("%s: %v", tt.text, c.Err())
 		}
-		if e := c.err(); e != nil && c.stopped != nil && !strings.Contains(e.Error(), "until this is corrected") {
+		if e := c.Err(); e != nil && c.stopped != nil && !strings.Contains(e.Error(), "until this is corrected") {
 			t.Errorf("%s does not say what it stops: %v", tt.text, e)
 		}
 	}
@@ -139,8 +138,8 @@ func TestReadConfig_Strictest(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "config.yml"), "network: {proxy: nowhere}\nbash: {sandbox: on}")
 	writeFile(t, filepath.Join(dir, "more.yml"), "network: {proxy: 'http://p:1'}\nbash: {sandbox: auto}")
-	if c := readConfig(dir, []string{filepath.Join(dir, "more.yml")}, ""); len(c.mistakes) != 2 || c.stop(stopsModels) != nil || c.boundary.Use != boundary.Auto {
-		t.Errorf("with the right value later: %v, %+v", c.err(), c.stopped)
+	if c := Read(dir, []string{filepath.Join(dir, "more.yml")}, ""); len(c.Mistakes) != 2 || c.Stop(StopsModels) != nil || c.Boundary.Use != boundary.Auto {
+		t.Errorf("with the right value later: %v, %+v", c.Err(), c.stopped)
 	}
 }
 
@@ -153,9 +152,9 @@ func TestReadConfig_UnknownTool(t *testing.T) {
   ask:
     - reed(.env)
 `)
-	c := readConfig(dir, nil, "")
+	c := Read(dir, nil, "")
 	var got []string
-	for _, e := range c.mistakes {
+	for _, e := range c.Mistakes {
 		got = append(got, strings.TrimPrefix(e.Error(), filepath.Join(dir, "config.yml")))
 	}
 	for i, want := range []string{
@@ -167,12 +166,11 @@ func TestReadConfig_UnknownTool(t *testing.T) {
 			t.Errorf("mistake %d of %q is not %q", i, got, want)
 		}
 	}
-	if len(got) != 3 || len(c.permissions) != 8 {
-		t.Errorf("%d mistakes, rules %v", len(got), c.permissions)
+	if len(got) != 3 || len(c.Permissions) != 8 {
+		t.Errorf("%d mistakes, rules %v", len(got), c.Permissions)
 	}
-	p := new(host).policy(dir, new(options))(dir)
-	if p.Broken == nil || slices.ContainsFunc(p.Rules, func(r approval.Rule) bool { return r.Verdict == approval.Allow }) || len(p.Rules) != 1 {
-		t.Errorf("the policy is %+v", p)
+	if c.Stop(StopsSteps) == nil {
+		t.Error("the mistakes stop no step")
 	}
 }
 
@@ -212,12 +210,12 @@ mcpServers: {evil: {command: sh}}
 hooks: [{event: session_start, command: [sh]}]
 apiKey: x
 `)
-	c := readConfig(dir, nil, work)
-	want := newConfig()
-	want.models.Roles = map[string]string{"default": "c/d", "smol": "e/f"}
-	want.generateTitles = false
-	want.boundary.Use = boundary.Auto
-	want.context.Instructions = []agent.Instruction{{Path: path, Text: "Answer in French."}}
+	c := Read(dir, nil, work)
+	want := New()
+	want.Models.Roles = map[string]string{"default": "c/d", "smol": "e/f"}
+	want.GenerateTitles = false
+	want.Boundary.Use = boundary.Auto
+	want.Context.Instructions = []agent.Instruction{{Path: path, Text: "Answer in French."}}
 	for _, r := range []struct {
 		v    approval.Verdict
 		text string
@@ -226,7 +224,7 @@ apiKey: x
 		if err != nil {
 			t.Fatal(err)
 		}
-		want.permissions = append(want.permissions, rule)
+		want.Permissions = append(want.Permissions, rule)
 	}
 	if d := diffConfig(want, c); d != "" {
 		t.Errorf("the settings (-want +got):\n%s", d)
@@ -236,7 +234,7 @@ apiKey: x
 		t.Fatal(err)
 	}
 	fields := make(map[string]bool)
-	for _, e := range c.mistakes {
+	for _, e := range c.Mistakes {
 		if e.Path != path || e.Line == 0 || fields[e.Field] {
 			t.Errorf("%v is not in the file, or is there twice", e)
 		}
@@ -246,7 +244,7 @@ apiKey: x
 		if i < 5 || line == "" || line == "title: {generate: true}" {
 			continue
 		}
-		if !slices.ContainsFunc(c.mistakes, func(e *configError) bool { return e.Line == i+1 }) {
+		if !slices.ContainsFunc(c.Mistakes, func(e *Error) bool { return e.Line == i+1 }) {
 			t.Errorf("line %d is not reported: %s", i+1, line)
 		}
 	}
@@ -254,7 +252,7 @@ apiKey: x
 		"bash.sandbox": "can be set only in the user's config.yml", "permissions.allow": "can be set only in the user's config.yml",
 		"enabledModels": "can be set only in the user's config.yml", "providers": "unknown setting", "title.generate": "a project cannot turn on",
 	} {
-		if !slices.ContainsFunc(c.mistakes, func(e *configError) bool { return e.Field == field && strings.Contains(e.Reason, reason) }) {
+		if !slices.ContainsFunc(c.Mistakes, func(e *Error) bool { return e.Field == field && strings.Contains(e.Reason, reason) }) {
 			t.Errorf("%s is not reported as %q", field, reason)
 		}
 	}
@@ -272,11 +270,11 @@ func TestReadConfig_ProjectMistakes(t *testing.T) {
 	} {
 		dir, work := t.TempDir(), t.TempDir()
 		writeFile(t, filepath.Join(work, ".gjc", "config.yml"), text)
-		c := readConfig(dir, nil, work)
-		if len(c.mistakes) != 1 || c.stop(stopsModels|stopsPages) != nil || (c.stop(stopsSteps) != nil) != asks {
-			t.Errorf("%q: %v, %+v", text, c.err(), c.stopped)
+		c := Read(dir, nil, work)
+		if len(c.Mistakes) != 1 || c.Stop(StopsModels|StopsPages) != nil || (c.Stop(StopsSteps) != nil) != asks {
+			t.Errorf("%q: %v, %+v", text, c.Err(), c.stopped)
 		}
-		want := newConfig()
+		want := New()
 		if d := diffConfig(want, c); d != "" {
 			t.Errorf("%q sets (-want +got):\n%s", text, d)
 		}
@@ -284,56 +282,7 @@ func TestReadConfig_ProjectMistakes(t *testing.T) {
 	// The agent directory may be the project's.
 	work := t.TempDir()
 	writeFile(t, filepath.Join(work, ".gjc", "config.yml"), "bash: {sandbox: require}")
-	if c := readConfig(filepath.Join(work, ".gjc"), nil, work); c.err() != nil || c.boundary.Use != boundary.Require {
-		t.Errorf("as the agent directory: %v", c.err())
+	if c := Read(filepath.Join(work, ".gjc"), nil, work); c.Err() != nil || c.Boundary.Use != boundary.Require {
+		t.Errorf("as the agent directory: %v", c.Err())
 	}
-}
-
-// In a session every mistake is reported once, with its line, and a rule for a tool that does not exist makes every
-// step ask, in auto mode too.
-func TestConfig_MistakesInSession(t *testing.T) {
-	t.Parallel()
-	agentDir := tempDir(t)
-	writeFile(t, filepath.Join(agentDir, "config.yml"), "retry: {maxRetries: many}\npermissions:\n  deny: ['bsh(rm)']\nlsp: {enabled: maybe}\n")
-	p := startPeer(t, peerOptions{args: []string{"--agent-dir", agentDir}})
-	writeFile(t, filepath.Join(p.work, ".gjc", "config.yml"), "bash: {sandbox: off}\npermissions: {deny: ['bash(echo forbidden)']}\n")
-	p.initialize(nil)
-	id := p.session("auto")
-	req := p.prompt(id, "!bash echo $((40+2))x")
-	ask, before := p.until("a question", func(m message) bool { return m.Method == "session/request_permission" })
-	notices := strings.Join(lines(before), "\n")
-	p.reply(ask, `{"outcome":{"outcome":"selected","optionId":"`+optionOf(t, ask, "reject_once")+`"}}`)
-	_, rest := p.answer(req)
-	notices += strings.Join(lines(rest), "\n")
-	for _, want := range []string{"config.yml:1: retry.maxRetries", "config.yml:3: permissions.deny[0]", "config.yml:4: lsp.enabled", ".gjc/config.yml:1: bash.sandbox"} {
-		if strings.Count(notices, want) != 1 {
-			t.Errorf("%q is reported %d times:\n%s", want, strings.Count(notices, want), notices)
-		}
-	}
-	if strings.Contains(notices, "42x") {
-		t.Errorf("the command ran:\n%s", notices)
-	}
-	_, before = p.answer(p.prompt(id, "!bash echo forbidden"))
-	if notices := strings.Join(lines(before), "\n"); !strings.Contains(notices, "permissions.deny: bash(echo forbidden)") {
-		t.Errorf("the project's rule does not forbid:\n%s", notices)
-	}
-	p.stop()
-}
-
-// optionOf returns the ID of a question's option of a kind.
-func optionOf(t *testing.T, ask message, kind string) string {
-	t.Helper()
-	var q struct {
-		Options []struct{ OptionID, Kind string } `json:"options"`
-	}
-	if err := json.Unmarshal(ask.Params, &q); err != nil {
-		t.Fatal(err)
-	}
-	for _, o := range q.Options {
-		if o.Kind == kind {
-			return o.OptionID
-		}
-	}
-	t.Fatalf("no option of kind %s: %s", kind, ask.line)
-	return ""
 }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -15,50 +15,50 @@ import (
 	"github.com/gajae-code/gjc/internal/trust"
 )
 
-// configName is the file of settings in the agent directory, and in a project's .gjc.
-const configName = "config.yml"
+// FileName is the file of settings in the agent directory, and in a project's .gjc.
+const FileName = "config.yml"
 
-// configReading is the result of reading the files.
-type configReading struct {
-	// files are the files in the order of reading.
-	files []configSource
-	// mistakes lists the mistakes in them, foreign the names of other programs' settings.
-	mistakes, foreign []*configError
+// reading is the result of reading the files.
+type reading struct {
+	// Files are the files in the order of reading.
+	Files []source
+	// Mistakes lists the mistakes in them, Foreign the names of other programs' settings.
+	Mistakes, Foreign []*Error
 	// stopped are the mistakes that stop something, with the setting's field.
 	stopped []stoppedBy
-	// origins has the source of each setting that differs from its default, by field.
-	origins map[string]origin
-	// ruleOrigins has the sources of the permission rules, in their order.
-	ruleOrigins []origin
+	// Origins has the source of each setting that differs from its default, by field.
+	Origins map[string]Origin
+	// RuleOrigins has the sources of the permission rules, in their order.
+	RuleOrigins []Origin
 }
 
 type stoppedBy struct {
 	field   string
-	what    effect
-	mistake *configError
+	what    Effect
+	mistake *Error
 }
 
-// sourceKind is the kind of a value's source.
-type sourceKind string
+// SourceKind is the kind of a value's source.
+type SourceKind string
 
 // The kinds of sources.
 const (
-	fromDefault     sourceKind = "default"
-	fromUser        sourceKind = "user file"
-	fromProject     sourceKind = "project file"
-	fromFlag        sourceKind = "flag"
-	fromEnvironment sourceKind = "environment"
+	FromDefault     SourceKind = "default"
+	FromUser        SourceKind = "user file"
+	FromProject     SourceKind = "project file"
+	FromFlag        SourceKind = "flag"
+	FromEnvironment SourceKind = "environment"
 )
 
-// origin is the source of a value: a line of a file, a flag or a variable.
-type origin struct {
-	Kind sourceKind
+// Origin is the source of a value: a line of a file, a flag or a variable.
+type Origin struct {
+	Kind SourceKind
 	// Name is the path of the file, or the name of the flag or variable.
 	Name string
 	Line int
 }
 
-func (o origin) String() string {
+func (o Origin) String() string {
 	switch {
 	case o.Name == "":
 		return string(o.Kind)
@@ -68,16 +68,16 @@ func (o origin) String() string {
 	return string(o.Kind) + " " + o.Name
 }
 
-// configSource is one file of settings.
-type configSource struct {
-	path string
-	kind sourceKind
-	// there is false for an optional file that does not exist.
-	there bool
+// source is one file of settings.
+type source struct {
+	Path string
+	Kind SourceKind
+	// There is false for an optional file that does not exist.
+	There bool
 }
 
-// configError is one mistake in a file of settings. It quotes no value, which might be a secret.
-type configError struct {
+// Error is one mistake in a file of settings. It quotes no value, which might be a secret.
+type Error struct {
 	Path         string
 	Line, Column int
 	// Field is the setting's name, with its section; "" means the whole file.
@@ -87,7 +87,7 @@ type configError struct {
 	Until string
 }
 
-func (e *configError) Error() string {
+func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Path)
 	if e.Line > 0 {
@@ -106,10 +106,10 @@ func (e *configError) Error() string {
 	return b.String()
 }
 
-// configErrors combines the mistakes of a configuration into one error.
-type configErrors []*configError
+// Errors combines the mistakes of a configuration into one error.
+type Errors []*Error
 
-func (m configErrors) Error() string {
+func (m Errors) Error() string {
 	lines := make([]string, len(m))
 	for i, e := range m {
 		lines[i] = e.Error()
@@ -117,16 +117,16 @@ func (m configErrors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// err returns the mistakes as an error, or nil.
-func (c *config) err() error {
-	if len(c.mistakes) == 0 {
+// Err returns the mistakes as an error, or nil.
+func (c *Config) Err() error {
+	if len(c.Mistakes) == 0 {
 		return nil
 	}
-	return configErrors(c.mistakes)
+	return Errors(c.Mistakes)
 }
 
-// stop returns the first mistake that stops one of the effects, or nil.
-func (c *config) stop(what effect) error {
+// Stop returns the first mistake that stops one of the effects, or nil.
+func (c *Config) Stop(what Effect) error {
 	for _, s := range c.stopped {
 		if s.what&what != 0 {
 			return s.mistake
@@ -135,28 +135,28 @@ func (c *config) stop(what effect) error {
 	return nil
 }
 
-// readConfig reads the configuration of the user, and of the project in cwd unless cwd is "". Only the files of
+// Read reads the configuration of the user, and of the project in cwd unless cwd is "". Only the files of
 // --config must exist. A mistake leaves its setting unchanged and is recorded in the result.
-func readConfig(agentDir string, overlays []string, cwd string) *config {
-	c := newConfig()
-	own := filepath.Join(agentDir, configName)
-	sources := []configSource{{path: own, kind: fromUser}}
+func Read(agentDir string, overlays []string, cwd string) *Config {
+	c := New()
+	own := filepath.Join(agentDir, FileName)
+	sources := []source{{Path: own, Kind: FromUser}}
 	if cwd != "" {
-		if project := filepath.Join(cwd, ".gjc", configName); !sameFile(project, own) {
-			sources = append(sources, configSource{path: project, kind: fromProject})
+		if project := filepath.Join(cwd, ".gjc", FileName); !sameFile(project, own) {
+			sources = append(sources, source{Path: project, Kind: FromProject})
 		}
 	}
 	for _, path := range overlays {
-		sources = append(sources, configSource{path: path, kind: fromFlag})
+		sources = append(sources, source{Path: path, Kind: FromFlag})
 	}
 	for _, s := range sources {
-		data, err := configfile.ReadFile(s.path)
-		s.there = err == nil || !errors.Is(err, fs.ErrNotExist)
-		c.files = append(c.files, s)
-		if !s.there && s.kind != fromFlag {
+		data, err := configfile.ReadFile(s.Path)
+		s.There = err == nil || !errors.Is(err, fs.ErrNotExist)
+		c.Files = append(c.Files, s)
+		if !s.There && s.Kind != FromFlag {
 			continue // the usual case: the table of settings is not needed
 		}
-		r := &configReader{config: c, source: s, data: data, sections: c.sections(), lists: c.lists(s.path)}
+		r := &reader{Config: c, source: s, data: data, sections: c.sections(), lists: c.lists(s.Path)}
 		if err == nil {
 			r.read()
 			continue
@@ -165,7 +165,7 @@ func readConfig(agentDir string, overlays []string, cwd string) *config {
 		if e, ok := errors.AsType[*fs.PathError](err); ok {
 			reason = e.Err
 		}
-		r.broken(&configError{Path: s.path, Reason: "cannot be read: " + reason.Error()}, true)
+		r.broken(&Error{Path: s.Path, Reason: "cannot be read: " + reason.Error()}, true)
 	}
 	return c
 }
@@ -182,20 +182,20 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// configReader applies one file to a configuration.
-type configReader struct {
-	*config
-	source   configSource
+// reader applies one file to a configuration.
+type reader struct {
+	*Config
+	source   source
 	data     []byte
 	sections map[string]section
 	lists    map[string]setting
 }
 
-func (r *configReader) read() {
+func (r *reader) read() {
 	file, err := configfile.ParseYAML(r.data)
 	switch {
 	case err != nil:
-		e := &configError{Path: r.source.path, Line: 1, Reason: "the file is not YAML"}
+		e := &Error{Path: r.source.Path, Line: 1, Reason: "the file is not YAML"}
 		if l, ok := errors.AsType[*configfile.LineError](err); ok {
 			e.Line, e.Column = l.Line, l.Column
 			if l.Plain {
@@ -205,7 +205,7 @@ func (r *configReader) read() {
 		r.broken(e, !configfile.IsText(r.data))
 	case file == nil:
 	case file.Kind != configfile.Object:
-		r.broken(&configError{Path: r.source.path, Line: file.Line, Reason: "the file must be a mapping of settings, not " + file.Kind.String()}, false)
+		r.broken(&Error{Path: r.source.Path, Line: file.Line, Reason: "the file must be a mapping of settings, not " + file.Kind.String()}, false)
 	default:
 		for i := range file.Members {
 			r.member(&file.Members[i])
@@ -215,10 +215,10 @@ func (r *configReader) read() {
 
 // broken records that nothing in the file is used. Protections that the file may have set get their strictest values:
 // all of them if its text is unknown, otherwise those whose names it contains.
-func (r *configReader) broken(e *configError, unknown bool) {
+func (r *reader) broken(e *Error, unknown bool) {
 	e.Until = "nothing in the file is used"
-	r.mistakes = append(r.mistakes, e)
-	stops := effect(0)
+	r.Mistakes = append(r.Mistakes, e)
+	stops := Effect(0)
 	for _, name := range sortedKeys(r.sections) {
 		if !unknown && !mentions(r.data, name) {
 			continue
@@ -234,7 +234,7 @@ func (r *configReader) broken(e *configError, unknown bool) {
 			stops |= r.strictly(name, s, e)
 		}
 	}
-	for _, one := range []effect{stopsSteps, stopsModels} {
+	for _, one := range []Effect{StopsSteps, StopsModels} {
 		if stops&one != 0 {
 			e.Until += ", and " + one.String()
 		}
@@ -248,10 +248,10 @@ func mentions(data []byte, word string) bool {
 }
 
 // strictly sets a setting to its strictest value after a mistake, and returns what that stops.
-func (r *configReader) strictly(field string, s setting, e *configError) effect {
+func (r *reader) strictly(field string, s setting, e *Error) Effect {
 	if s.strict != nil {
 		s.strict()
-		r.origins[field] = origin{r.source.kind, r.source.path, e.Line}
+		r.Origins[field] = Origin{r.source.Kind, r.source.Path, e.Line}
 	}
 	if s.stops != 0 {
 		r.stopped = append(r.stopped, stoppedBy{field, s.stops, e})
@@ -260,9 +260,9 @@ func (r *configReader) strictly(field string, s setting, e *configError) effect 
 }
 
 // mistake records a mistake in a setting; s is nil for an unknown name.
-func (r *configReader) mistake(line int, field, reason string, s *setting) {
-	e := &configError{Path: r.source.path, Line: line, Field: field, Reason: reason}
-	r.mistakes = append(r.mistakes, e)
+func (r *reader) mistake(line int, field, reason string, s *setting) {
+	e := &Error{Path: r.source.Path, Line: line, Field: field, Reason: reason}
+	r.Mistakes = append(r.Mistakes, e)
 	if s == nil {
 		return
 	}
@@ -296,7 +296,7 @@ func valueText(v any) string {
 }
 
 // member reads one setting or section.
-func (r *configReader) member(m *configfile.Member) {
+func (r *reader) member(m *configfile.Member) {
 	known, isSection := r.sections[m.Name]
 	list, isList := r.lists[m.Name]
 	switch {
@@ -312,14 +312,14 @@ func (r *configReader) member(m *configfile.Member) {
 	}
 }
 
-func (r *configReader) take(m *configfile.Member, field string, s setting) {
+func (r *reader) take(m *configfile.Member, field string, s setting) {
 	if s.item != nil && m.Value.Kind == configfile.List {
 		for i, item := range m.Value.List {
 			if reason := s.item(item); reason != "" {
 				r.mistake(item.Line, fmt.Sprintf("%s[%d]", field, i), reason, &s)
 				continue
 			}
-			r.ruleOrigins = append(r.ruleOrigins, origin{r.source.kind, r.source.path, item.Line})
+			r.RuleOrigins = append(r.RuleOrigins, Origin{r.source.Kind, r.source.Path, item.Line})
 		}
 		return
 	}
@@ -327,16 +327,16 @@ func (r *configReader) take(m *configfile.Member, field string, s setting) {
 		r.mistake(m.Line, field, reason, &s)
 		return
 	}
-	r.origins[field] = origin{r.source.kind, r.source.path, m.Line}
+	r.Origins[field] = Origin{r.source.Kind, r.source.Path, m.Line}
 	if !s.adds {
 		// This value replaces an earlier file's mistake.
 		r.stopped = slices.DeleteFunc(r.stopped, func(b stoppedBy) bool { return b.field == field })
 	}
 }
 
-func (r *configReader) section(m *configfile.Member, known section) {
+func (r *reader) section(m *configfile.Member, known section) {
 	if m.Value.Kind != configfile.Object {
-		e := &configError{Path: r.source.path, Line: m.Line, Field: m.Name, Reason: "must be a mapping of names to values, not " + m.Value.Kind.String()}
+		e := &Error{Path: r.source.Path, Line: m.Line, Field: m.Name, Reason: "must be a mapping of names to values, not " + m.Value.Kind.String()}
 		r.wholeSection(m.Name, known, e)
 		return
 	}
@@ -352,7 +352,7 @@ func (r *configReader) section(m *configfile.Member, known section) {
 			r.unknownIn(m.Name, one, known)
 		case !r.allowed(m.Name, one.Name):
 			r.refused(one.Line, field)
-		case r.source.kind == fromProject:
+		case r.source.Kind == FromProject:
 			r.takeProject(one, field, s)
 		default:
 			r.take(one, field, s)
@@ -361,9 +361,9 @@ func (r *configReader) section(m *configfile.Member, known section) {
 }
 
 // wholeSection records a mistake that hides all settings of a section.
-func (r *configReader) wholeSection(name string, known section, e *configError) {
-	r.mistakes = append(r.mistakes, e)
-	stops := effect(0)
+func (r *reader) wholeSection(name string, known section, e *Error) {
+	r.Mistakes = append(r.Mistakes, e)
+	stops := Effect(0)
 	strict := false
 	for _, one := range sortedKeys(known.settings) {
 		if s := known.settings[one]; r.allowed(name, one) {
@@ -380,23 +380,23 @@ func (r *configReader) wholeSection(name string, known section, e *configError) 
 }
 
 // unknownIn records a name that a section does not have.
-func (r *configReader) unknownIn(name string, m *configfile.Member, known section) {
+func (r *reader) unknownIn(name string, m *configfile.Member, known section) {
 	names := sortedKeys(known.settings)
 	field := name + "." + m.Name
 	reason := "unknown setting; the settings are " + strings.Join(names, ", ")
 	meant := text.Near(m.Name, names)
-	if meant == "" && !known.guards || r.source.kind == fromProject && name != "permissions" {
+	if meant == "" && !known.guards || r.source.Kind == FromProject && name != "permissions" {
 		r.mistake(m.Line, field, reason, nil)
 		return
 	}
-	e := &configError{Path: r.source.path, Line: m.Line, Field: field, Reason: reason}
+	e := &Error{Path: r.source.Path, Line: m.Line, Field: field, Reason: reason}
 	if meant == "" {
 		r.wholeSection(name, known, e)
 		return
 	}
 	e.Reason = fmt.Sprintf("unknown setting; did you mean %q?", meant)
 	s := known.settings[meant]
-	r.mistakes = append(r.mistakes, e)
+	r.Mistakes = append(r.Mistakes, e)
 	switch stops := r.strictly(name+"."+meant, s, e); {
 	case stops != 0:
 		e.Until = stops.String()
@@ -411,26 +411,26 @@ var absent = map[string]string{
 }
 
 // unknown records an unknown section. The user's file may have settings of other programs; a project's file has none.
-func (r *configReader) unknown(m *configfile.Member) {
-	e := &configError{Path: r.source.path, Line: m.Line, Field: m.Name, Reason: "unknown setting"}
-	if why, ok := absent[m.Name]; ok && r.source.kind != fromProject {
+func (r *reader) unknown(m *configfile.Member) {
+	e := &Error{Path: r.source.Path, Line: m.Line, Field: m.Name, Reason: "unknown setting"}
+	if why, ok := absent[m.Name]; ok && r.source.Kind != FromProject {
 		e.Reason = why
-		r.mistakes = append(r.mistakes, e)
+		r.Mistakes = append(r.Mistakes, e)
 		return
 	}
 	meant := r.nearest(m.Name)
 	if meant == "" {
-		if r.source.kind == fromProject {
-			r.mistakes = append(r.mistakes, e)
+		if r.source.Kind == FromProject {
+			r.Mistakes = append(r.Mistakes, e)
 			return
 		}
 		e.Reason = "not a setting of gjc; ignored"
-		r.foreign = append(r.foreign, e)
+		r.Foreign = append(r.Foreign, e)
 		return
 	}
 	e.Reason = fmt.Sprintf("unknown setting; did you mean %q?", meant)
 	if list, ok := r.lists[meant]; ok {
-		r.mistakes = append(r.mistakes, e)
+		r.Mistakes = append(r.Mistakes, e)
 		if r.allowed(meant, "") {
 			if stops := r.strictly(meant, list, e); stops != 0 {
 				e.Until = stops.String()
@@ -446,7 +446,7 @@ const foreignSetting = "ask"
 
 // nearest returns the setting that the name probably misspells, or "" for another program's. Short names must be closer,
 // because many are.
-func (r *configReader) nearest(name string) string {
+func (r *reader) nearest(name string) string {
 	known := append(sortedKeys(r.sections), sortedKeys(r.lists)...)
 	k := text.Near(name, known)
 	if name == foreignSetting || len(k) < 5 && text.Distance(strings.ToLower(name), k) > 1 {

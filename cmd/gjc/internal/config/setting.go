@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -18,41 +18,51 @@ import (
 
 // setting is one setting of config.yml.
 type setting struct {
+	// about says what the setting does.
+	about string
 	// take sets the value, or returns what the value must be.
 	take func(*configfile.Node) string
 	// item, if not nil, adds one item of a list, so that a mistake affects only that item.
 	item func(*configfile.Node) string
 	// get returns the effective value.
 	get func() any
+	// schema describes the values that take accepts. A JSON Schema can be laxer.
+	schema func() configfile.JSONSchema
 	// strict, if not nil, sets the strictest value after a mistake that hides the user's value.
 	strict func()
 	// stops lists what a mistake in the setting stops until it is corrected.
-	stops effect
+	stops Effect
 	// adds is set if the values of several files add up.
 	adds bool
 }
 
-// effect is a set of activities that a mistake in the configuration stops.
-type effect uint
+// Effect is a set of activities that a mistake in the configuration stops.
+type Effect uint
 
 const (
-	// stopsModels stops requests to models, stopsPages fetching web pages and searching.
-	stopsModels effect = 1 << iota
-	stopsPages
-	// stopsSteps makes every step ask, in every mode.
-	stopsSteps
+	// StopsModels stops requests to models, StopsPages fetching web pages and searching.
+	StopsModels Effect = 1 << iota
+	StopsPages
+	// StopsSteps makes every step ask, in every mode.
+	StopsSteps
 )
 
-func (e effect) String() string {
+func (e Effect) String() string {
 	switch {
-	case e&stopsSteps != 0:
+	case e&StopsSteps != 0:
 		return "every step needs approval until this is corrected"
-	case e&stopsModels != 0:
+	case e&StopsModels != 0:
 		return "no model is called until this is corrected"
-	case e&stopsPages != 0:
+	case e&StopsPages != 0:
 		return "no page is fetched until this is corrected"
 	}
 	return ""
+}
+
+// about describes a setting.
+func about(text string, s setting) setting {
+	s.about = text
+	return s
 }
 
 // orStrict makes value the setting's strictest value.
@@ -62,13 +72,13 @@ func orStrict[T any](s setting, to *T, value T) setting {
 }
 
 // orStop lets a mistake in the setting stop e.
-func orStop(s setting, e effect) setting {
+func orStop(s setting, e Effect) setting {
 	s.stops = e
 	return s
 }
 
 func boolean(to *bool) setting {
-	return setting{get: func() any { return *to }, take: func(n *configfile.Node) string {
+	return setting{schema: aBoolean, get: func() any { return *to }, take: func(n *configfile.Node) string {
 		if n.Kind != configfile.Boolean {
 			return "must be true or false"
 		}
@@ -79,7 +89,7 @@ func boolean(to *bool) setting {
 
 // unless returns a [boolean] setting for a switch with the opposite meaning.
 func unless(to *bool) setting {
-	return setting{get: func() any { return !*to }, take: func(n *configfile.Node) string {
+	return setting{schema: aBoolean, get: func() any { return !*to }, take: func(n *configfile.Node) string {
 		var on bool
 		reason := boolean(&on).take(n)
 		if reason == "" {
@@ -91,7 +101,7 @@ func unless(to *bool) setting {
 
 // number returns the setting of a number from least to most; an int must be whole.
 func number[T int | float64](to *T, least, most T) setting {
-	return setting{get: func() any { return *to }, take: func(n *configfile.Node) string {
+	return setting{schema: aNumber(T(1)/2 == 0, float64(least), float64(most)), get: func() any { return *to }, take: func(n *configfile.Node) string {
 		f, err := strconv.ParseFloat(n.Text, 64)
 		if v := T(f); n.Kind == configfile.Number && err == nil && f >= float64(least) && f <= float64(most) && float64(v) == f {
 			*to = v
@@ -106,7 +116,7 @@ func number[T int | float64](to *T, least, most T) setting {
 }
 
 func oneOf[T ~string](to *T, values []T) setting {
-	return setting{get: func() any { return string(*to) }, take: func(n *configfile.Node) string {
+	return setting{schema: oneString(values), get: func() any { return string(*to) }, take: func(n *configfile.Node) string {
 		if n.Kind != configfile.Text || !slices.Contains(values, T(n.Text)) {
 			all := make([]string, len(values))
 			for i, v := range values {
@@ -125,7 +135,7 @@ func oneOf[T ~string](to *T, values []T) setting {
 
 // httpURL returns the setting of an HTTP address; "" is none.
 func httpURL(to *string) setting {
-	return setting{get: func() any { return redacted(*to) }, take: func(n *configfile.Node) string {
+	return setting{schema: aString, get: func() any { return Redacted(*to) }, take: func(n *configfile.Node) string {
 		if n.Kind == configfile.Text && n.Text != "" {
 			u, err := url.Parse(n.Text)
 			if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -139,8 +149,8 @@ func httpURL(to *string) setting {
 	}}
 }
 
-// redacted returns an address without its password and without the values of its query, which may be keys.
-func redacted(address string) string {
+// Redacted returns an address without its password and without the values of its query, which may be keys.
+func Redacted(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return ""
@@ -157,7 +167,7 @@ func redacted(address string) string {
 
 // name returns the setting of a word; "" is none.
 func name(to *string) setting {
-	return setting{get: func() any { return *to }, take: func(n *configfile.Node) string {
+	return setting{schema: aString, get: func() any { return *to }, take: func(n *configfile.Node) string {
 		if n.Kind != configfile.Text {
 			return "must be a string"
 		}
@@ -169,12 +179,12 @@ func name(to *string) setting {
 // secret returns a [name] setting whose value is not printed.
 func secret(to *string) setting {
 	s := name(to)
-	s.get = func() any { return hidden(*to) }
+	s.get = func() any { return Hidden(*to) }
 	return s
 }
 
-// hidden is printed in place of a secret.
-func hidden(value string) string {
+// Hidden is printed in place of a secret.
+func Hidden(value string) string {
 	if value == "" {
 		return ""
 	}
@@ -182,7 +192,7 @@ func hidden(value string) string {
 }
 
 func words(to *[]string) setting {
-	return setting{get: func() any { return nonNil(*to) }, take: func(n *configfile.Node) string {
+	return setting{schema: listOf(aString), get: func() any { return nonNil(*to) }, take: func(n *configfile.Node) string {
 		if reason := configfile.StringList.Check(n); reason != "" {
 			return "must be " + reason
 		}
@@ -203,7 +213,7 @@ func nonNil[T any](list []T) []T {
 
 // key returns the setting of a search service's key.
 func key(to map[webclient.SearchProvider]string, of webclient.SearchProvider) setting {
-	return setting{get: func() any { return hidden(to[of]) }, take: func(n *configfile.Node) string {
+	return setting{schema: aString, get: func() any { return Hidden(to[of]) }, take: func(n *configfile.Node) string {
 		if n.Kind != configfile.Text {
 			return "must be a string"
 		}
@@ -223,7 +233,7 @@ func discarding(to *bool) setting {
 		}
 		return "keep"
 	}
-	return setting{get: get, take: func(n *configfile.Node) string {
+	return setting{schema: oneString([]contextMode{"keep", "discard"}), get: get, take: func(n *configfile.Node) string {
 		var mode contextMode
 		reason := oneOf(&mode, []contextMode{"keep", "discard"}).take(n)
 		if reason == "" {
@@ -237,7 +247,7 @@ type contextMode string
 
 // duration returns the setting of a number of seconds.
 func duration(to *time.Duration, least, most int) setting {
-	return setting{get: func() any { return int(*to / time.Second) }, take: func(n *configfile.Node) string {
+	return setting{schema: aNumber(true, float64(least), float64(most)), get: func() any { return int(*to / time.Second) }, take: func(n *configfile.Node) string {
 		var seconds int
 		reason := number(&seconds, least, most).take(n)
 		if reason == "" {
@@ -249,7 +259,7 @@ func duration(to *time.Duration, least, most int) setting {
 
 // directories returns the setting of a list of paths that are absolute or begin with "~/". It does not expand "~/".
 func directories(to *[]string) setting {
-	return setting{get: func() any { return nonNil(*to) }, take: func(n *configfile.Node) string {
+	return setting{schema: listOf(aDirectory), get: func() any { return nonNil(*to) }, take: func(n *configfile.Node) string {
 		if n.Kind != configfile.List {
 			return "must be a list of directories"
 		}
@@ -274,7 +284,7 @@ func interceptRules(to *[]shell.InterceptRule) setting {
 		}
 		return all
 	}
-	return setting{get: get, take: func(n *configfile.Node) string {
+	return setting{schema: listOf(interceptSchema), get: get, take: func(n *configfile.Node) string {
 		if n.Kind != configfile.List {
 			return "must be a list of rules"
 		}
@@ -309,7 +319,7 @@ func interceptRules(to *[]shell.InterceptRule) setting {
 
 // hosts returns the setting of a list of hosts, as [egress.Domains].
 func hosts(to *[]string) setting {
-	return setting{get: func() any { return nonNil(*to) }, take: func(n *configfile.Node) string {
+	return setting{schema: listOf(aString), get: func() any { return nonNil(*to) }, take: func(n *configfile.Node) string {
 		if reason := configfile.StringList.Check(n); reason != "" {
 			return "must be " + reason
 		}

@@ -1,10 +1,8 @@
-package main
+package config
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,8 +12,8 @@ import (
 	"github.com/gajae-code/gjc/mcp"
 )
 
-// mcpName is the user's file of MCP servers in the agent directory.
-const mcpName = "mcp.json"
+// MCPFileName is the user's file of MCP servers in the agent directory.
+const MCPFileName = "mcp.json"
 
 // mcpFields are the fields of a server.
 var mcpFields = []string{"args", "auth", "command", "cwd", "disabled", "enabled", "env", "headers", "timeout", "type", "url"}
@@ -29,53 +27,41 @@ const mcpTimeout = 24 * 3600 * 1000
 // mcpReader reads mcp.json.
 type mcpReader struct {
 	path string
-	// getenv and home expand variables and "~/". If run is nil, values that begin with "!" are not computed.
+	// These are [MCPOptions].
 	getenv func(string) string
 	home   string
 	run    func(commandLine string) (string, error)
 
 	servers  []mcp.Server
-	mistakes []*configError
+	mistakes []*Error
 }
 
-// mcpServers reads the user's MCP servers, sorted by name. It omits a server with a mistake; the error lists the mistakes. If run
-// is false, it runs no command of the file.
-func (h *host) mcpServers(ctx context.Context, agentDir string, run bool) ([]mcp.Server, error) {
-	servers, err := mcpServersIn(ctx, h, filepath.Join(agentDir, mcpName), run)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return servers, err
+// MCPOptions say how the values of mcp.json are computed.
+type MCPOptions struct {
+	// Getenv returns a variable of the environment, and Home replaces "~"; if it is "", "~" stays.
+	Getenv func(string) string
+	Home   string
+	// Run returns the output of a command line that computes a value. If it is nil, such values stay empty.
+	Run func(commandLine string) (string, error)
 }
 
-// mcpServersIn is like mcpServers for a file, which must exist.
-func mcpServersIn(ctx context.Context, h *host, path string, run bool) ([]mcp.Server, error) {
-	home, _ := h.home() // without one, ~ is not expanded
-	r := &mcpReader{path: path, getenv: h.getenv, home: home}
-	if run {
-		r.run = func(line string) (string, error) {
-			ctx, cancel := context.WithTimeoutCause(ctx, valueTimeout, fmt.Errorf("it did not end within %s", valueTimeout))
-			defer cancel()
-			out, err := h.commandOutput(ctx, line)
-			return strings.TrimSpace(string(out)), err
-		}
-	}
+// MCPServers reads the MCP servers of a file, sorted by name. It omits a server with a mistake; the error is an [Errors], or
+// wraps [fs.ErrNotExist] or another reason why the file cannot be read.
+func MCPServers(path string, o MCPOptions) ([]mcp.Server, error) {
+	r := &mcpReader{path: path, getenv: o.Getenv, home: o.Home, run: o.Run}
 	data, err := configfile.ReadFile(r.path)
 	if err != nil {
 		return nil, fmt.Errorf("reading MCP servers: %w", err)
 	}
 	r.read(data)
 	if len(r.mistakes) > 0 {
-		return r.servers, configErrors(r.mistakes)
+		return r.servers, Errors(r.mistakes)
 	}
 	return r.servers, nil
 }
 
-// valueTimeout bounds a command that computes a value.
-const valueTimeout = 10 * time.Second
-
 func (r *mcpReader) mistake(line int, field, format string, args ...any) {
-	r.mistakes = append(r.mistakes, &configError{Path: r.path, Line: line, Field: field, Reason: fmt.Sprintf(format, args...)})
+	r.mistakes = append(r.mistakes, &Error{Path: r.path, Line: line, Field: field, Reason: fmt.Sprintf(format, args...)})
 }
 
 func (r *mcpReader) read(data []byte) {
@@ -330,4 +316,24 @@ func isVariable(name string) bool {
 		}
 	}
 	return name != ""
+}
+
+// MCPSchema returns the schema of mcp.json.
+func MCPSchema() configfile.JSONSchema {
+	server := configfile.Fields(map[string]configfile.JSONSchema{
+		"type":     configfile.OneOf(mcpTypes).About("the transport: by default stdio with command, and http with url"),
+		"command":  aString().About("the program; ~/ is the home directory"),
+		"args":     configfile.ListOf(aString()).About("its arguments"),
+		"cwd":      aString().About("its directory, absolute or with ~/; by default the session's"),
+		"env":      configfile.MapOf(aString()).About("more variables of its environment; a value that begins with ! is a command whose output is the value"),
+		"url":      aString().About("the server's address"),
+		"headers":  configfile.MapOf(aString()).About("headers of each request; a value that begins with ! is a command whose output is the value"),
+		"timeout":  configfile.JSONSchema{"type": "number", "exclusiveMinimum": 0, "maximum": mcpTimeout}.About("milliseconds to start, and without a message during a call"),
+		"enabled":  aBoolean().About("false: do not start the server"),
+		"disabled": aBoolean().About("true: do not start the server"),
+	})
+	server.About("In strings, ${NAME} is a variable of the environment, and ${NAME:-value} has a default.")
+	return configfile.Fields(map[string]configfile.JSONSchema{
+		"$schema": aString(), "mcpServers": configfile.MapOf(server).About("the servers, by name"),
+	})
 }

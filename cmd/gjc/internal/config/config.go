@@ -1,0 +1,218 @@
+// Package config reads and changes the user's files of settings: config.yml and mcp.json.
+package config
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/contextwindow"
+	"github.com/gajae-code/gjc/agent/tools"
+	"github.com/gajae-code/gjc/agent/tools/files"
+	"github.com/gajae-code/gjc/internal/boundary"
+	"github.com/gajae-code/gjc/internal/configfile"
+	"github.com/gajae-code/gjc/internal/webclient"
+	"github.com/gajae-code/gjc/lsp"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/registry"
+)
+
+// Config holds the settings of config.yml: the file of the agent directory, then the project's, then those of --config.
+// Later files override earlier ones. docs/configuration.md describes them. The user's file may contain settings of
+// other programs.
+type Config struct {
+	// DiscoverMCP gives every session the servers of the agent directory's mcp.json, in addition to the editor's.
+	DiscoverMCP bool
+	LSP         LSP
+	Debug       Debug
+	// Context holds the settings of compaction and the like. Its SummaryModels come from roles.
+	Context agent.Settings
+	Retry   Retry
+	// Models holds the settings of models. Its Roles are "provider/id" with an optional ":level", "gjc/role", or part
+	// of a name.
+	Models registry.Settings
+	// GenerateTitles lets a model name the sessions.
+	GenerateTitles bool
+	Network        Network
+	Tools          tools.Settings
+	Boundary       boundary.Settings
+	// Permissions holds the permission rules of all files.
+	Permissions approval.Rules
+	// Secrets hides values of the environment and of secrets.yml from the models.
+	Secrets bool
+
+	reading
+}
+
+// Debug holds the section debug.
+type Debug struct {
+	// Enabled offers sessions a debugger.
+	Enabled bool
+}
+
+// LSP holds the section lsp.
+type LSP struct {
+	// Enabled gives sessions language servers.
+	Enabled bool
+	// FormatOnWrite lets them format what the write tool writes.
+	FormatOnWrite bool
+	// DiagnosticsOnWrite and DiagnosticsOnEdit report their diagnostics for a changed file.
+	DiagnosticsOnWrite, DiagnosticsOnEdit bool
+	// Subagents gives them to helper agents too. Its setting is task.enableLsp.
+	Subagents bool
+}
+
+// OnWrite returns what language servers do when a tool changes a file.
+func (s *LSP) OnWrite() lsp.OnWrite {
+	return lsp.OnWrite{Format: s.FormatOnWrite, DiagnoseWrites: s.DiagnosticsOnWrite, DiagnoseEdits: s.DiagnosticsOnEdit}
+}
+
+// Retry holds the section retry.
+type Retry struct {
+	Enabled                 bool
+	MaxRetries, BaseDelayMs int
+}
+
+// Policy returns the section as the policy for failed model calls.
+func (s *Retry) Policy() providers.RetryPolicy {
+	if !s.Enabled {
+		return providers.RetryPolicy{Attempts: 1}
+	}
+	return providers.RetryPolicy{Attempts: s.MaxRetries + 1, Base: time.Duration(s.BaseDelayMs) * time.Millisecond}
+}
+
+// New returns the defaults.
+func New() *Config {
+	return &Config{
+		LSP:   LSP{Enabled: true, DiagnosticsOnWrite: true, DiagnosticsOnEdit: true},
+		Debug: Debug{Enabled: true}, Context: agent.DefaultSettings(),
+		Retry:  Retry{Enabled: true, MaxRetries: 3, BaseDelayMs: 2000},
+		Models: registry.Settings{Roles: make(map[string]string)}, GenerateTitles: true,
+		Network: newNetwork(), Boundary: boundary.Settings{Use: boundary.Auto},
+		Tools: tools.Settings{
+			Edit: files.EditSettings{Mode: files.EditAuto}, Web: webclient.Options{Timeout: webclient.DefaultTimeout},
+			WebSearch: webclient.SearchOptions{Provider: webclient.SearchAuto, Keys: make(map[webclient.SearchProvider]string)},
+		},
+		reading: reading{Origins: make(map[string]Origin)},
+	}
+}
+
+// section holds a section's settings by name. If open is set, the user chooses the names.
+type section struct {
+	settings map[string]setting
+	open     bool
+	// guards is set if every setting of the section protects something, so that a misspelled one matters.
+	guards bool
+}
+
+// sections returns the settings by section and name.
+func (c *Config) sections() map[string]section {
+	compaction, branch := &c.Context.Compaction, &c.Context.BranchSummary
+	all := map[string]map[string]setting{
+		"mcp": {"discover": about("also give every session the servers of mcp.json", orStrict(boolean(&c.DiscoverMCP), &c.DiscoverMCP, false))},
+		"lsp": {
+			"enabled":            about("use language servers", boolean(&c.LSP.Enabled)),
+			"formatOnWrite":      about("format the text that the write tool writes", boolean(&c.LSP.FormatOnWrite)),
+			"diagnosticsOnWrite": about("report problems after each write", boolean(&c.LSP.DiagnosticsOnWrite)),
+			"diagnosticsOnEdit":  about("report problems after each edit", boolean(&c.LSP.DiagnosticsOnEdit)),
+		},
+		"debug": {"enabled": about("offer the debugger", boolean(&c.Debug.Enabled))},
+		"task":  c.taskSettings(),
+		"compaction": {
+			"enabled":             about("shorten conversations; false: only /compact and /handoff do", boolean(&compaction.Enabled)),
+			"strategy":            about("context-full: a summary replaces the older part; handoff: a document does; off: nothing", oneOf(&compaction.Strategy, contextwindow.Strategies())),
+			"reserveTokens":       about("tokens of the window to keep free, at most half of it", number(&compaction.ReserveTokens, 0, mostTokens)),
+			"keepRecentTokens":    about("tokens of the newest conversation that stay as they are", number(&compaction.KeepRecentTokens, 0, mostTokens)),
+			"autoContinue":        about("let the model continue if its plan was not finished", boolean(&compaction.AutoContinue)),
+			"remoteEnabled":       about("let remoteEndpoint write the summaries", orStrict(boolean(&compaction.RemoteEnabled), &compaction.RemoteEnabled, false)),
+			"remoteEndpoint":      about(`gets POST {"systemPrompt", "prompt"} and answers {"summary"}`, orStrict(httpURL(&compaction.RemoteEndpoint), &compaction.RemoteEndpoint, "")),
+			"thresholdPercent":    about("compact above this percentage of the window; -1: above 85 %", number(&compaction.ThresholdPercent, -1, 100)),
+			"thresholdTokens":     about("compact above this number of tokens; -1: no limit", number(&compaction.ThresholdTokens, -1, mostTokens)),
+			"idleEnabled":         about("compact while a session is idle; this costs money", boolean(&compaction.IdleEnabled)),
+			"idleThresholdTokens": about("tokens from which an idle session is compacted", number(&compaction.IdleThresholdTokens, 1, mostTokens)),
+			"idleTimeoutSeconds":  about("seconds until a session counts as idle", number(&compaction.IdleTimeoutSeconds, 1, 7*24*3600)),
+			"handoffSaveToDisk":   about("keep the documents of strategy handoff as artifacts", boolean(&compaction.HandoffSaveToDisk)),
+		},
+		"branchSummary": {
+			"enabled":       about("summarize the branch that the user leaves", boolean(&branch.Enabled)),
+			"reserveTokens": about("tokens of the window to keep free for that", number(&branch.ReserveTokens, 0, mostTokens)),
+		},
+		"ttsr": {
+			"enabled":     about("interrupt answers that match a rule's condition", boolean(&c.Context.Rules.Stream)),
+			"contextMode": about("discard: drop the interrupted answer from the conversation", discarding(&c.Context.Rules.Discard)),
+			"repeatMode":  about("after-gap: a rule can match again after repeatGap turns", oneOf(&c.Context.Rules.Repeat, agent.RepeatModes())),
+			"repeatGap":   about("turns until a rule can match again", number(&c.Context.Rules.RepeatGap, 1, 10_000)),
+		},
+		"secrets":          {"enabled": about("show models placeholders for keys of the environment and of secrets.yml", orStrict(boolean(&c.Secrets), &c.Secrets, true))},
+		"contextPromotion": {"enabled": about("switch to a larger model before compacting", boolean(&c.Context.ContextPromotion))},
+		"retry": {
+			"enabled":     about("repeat failed model calls that may succeed later", boolean(&c.Retry.Enabled)),
+			"maxRetries":  about("how often to repeat", number(&c.Retry.MaxRetries, 0, 100)),
+			"baseDelayMs": about("milliseconds before the first retry; each retry doubles them", number(&c.Retry.BaseDelayMs, 1, 600_000)),
+		},
+		"title":        {"generate": about("let a model name sessions; false: the first line of the first prompt does", boolean(&c.GenerateTitles))},
+		"modelRoles":   c.roleSettings(),
+		"modelProfile": {"default": about("the profile to use by default", name(&c.Models.Profile))},
+		"network":      c.Network.settings(&c.Boundary),
+		"permissions":  c.permissionSettings(),
+	}
+	maps.Copy(all, toolSettings(&c.Tools, &c.Boundary))
+	sections := make(map[string]section, len(all))
+	for name, settings := range all {
+		sections[name] = section{settings: settings, open: name == "modelRoles", guards: name == "network" || name == "permissions" || name == "secrets"}
+	}
+	return sections
+}
+
+// mostTokens exceeds the context window of any model.
+const mostTokens = 100_000_000
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// projectSettings lists the settings that a project's config.yml may have. None lets the project's author do more than
+// the user allows. The empty name stands for all settings of a section.
+var projectSettings = map[string][]string{
+	"modelRoles":   {""},
+	"title":        {"generate"},
+	"instructions": {""},
+	"permissions":  {"ask", "deny"},
+}
+
+// allowed reports whether the file may have a section's setting. An empty name stands for the section itself, or for a
+// setting outside of sections.
+func (r *reader) allowed(section, name string) bool {
+	if r.source.Kind != FromProject {
+		return true
+	}
+	names, ok := projectSettings[section]
+	return ok && (name == "" || slices.Contains(names, name) || slices.Contains(names, ""))
+}
+
+// refused records a setting that only the user may set.
+func (r *reader) refused(line int, field string) {
+	r.mistake(line, field, "can be set only in the user's config.yml; a project may set modelRoles, title.generate, instructions, permissions.ask and permissions.deny", nil)
+}
+
+// takeProject sets a setting of a project's file. The project can turn off what costs the user money, and cannot turn
+// it on.
+func (r *reader) takeProject(m *configfile.Member, field string, s setting) {
+	if field == "title.generate" && m.Value.True() && !r.GenerateTitles {
+		r.mistake(m.Line, field, "a project cannot turn on what the user has turned off", nil)
+		return
+	}
+	r.take(m, field, s)
+}
+
+// taskSettings returns the section task.
+func (c *Config) taskSettings() map[string]setting {
+	tasks := &c.Context.Tasks
+	return map[string]setting{
+		"enableLsp":         about("also give helper agents language servers", boolean(&c.LSP.Subagents)),
+		"maxConcurrency":    about("number of helpers that work at the same time in a session", number(&tasks.MaxConcurrency, 1, 32)),
+		"maxRecursionDepth": about("depth of helpers that start helpers; 1: helpers start none", number(&tasks.MaxDepth, 1, 5)),
+		"maxTokens":         about("tokens that one helper may use, without cached ones; 0: unlimited", number(&tasks.MaxTokens, 0, mostTokens)),
+		"disabledAgents":    about("names of helpers that must not be started", words(&tasks.Disabled)),
+	}
+}

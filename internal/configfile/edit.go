@@ -1,0 +1,376 @@
+package configfile
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/gajae-code/gjc/internal/lazyregexp"
+)
+
+// errEdit is returned for a file whose text [SetYAML] cannot change without changing something else.
+var errEdit = errors.New("gjc cannot change this file by itself; edit it by hand")
+
+// SetYAML returns the text of a YAML file with a value at a path of names. It keeps comments, the order, the style of the rest, and
+// line ends; mappings that are missing are added. The result has been parsed: nothing else in it has changed. The error is a
+// [*LineError] if the file is not YAML.
+func SetYAML(data []byte, path []string, value *Node) ([]byte, error) {
+	before, err := ParseYAML(data)
+	if err != nil {
+		return nil, err
+	}
+	mark, text := "", string(data)
+	if bare := Bare(data); len(bare) < len(data) {
+		mark, text = text[:len(data)-len(bare)], string(bare)
+	}
+	e := &yamlEdit{eol: "\n"}
+	if strings.Contains(text, "\r\n") {
+		e.eol = "\r\n"
+	}
+	e.lines = strings.SplitAfter(text, "\n")
+	if e.lines[len(e.lines)-1] == "" {
+		e.lines = e.lines[:len(e.lines)-1]
+	}
+	if !e.set(span{0, len(e.lines)}, path, string(value.appendYAML(nil))) {
+		return nil, errEdit
+	}
+	edited := []byte(mark + strings.Join(e.lines, ""))
+	after, err := ParseYAML(edited)
+	if err != nil || !bytes.Equal(after.JSON(), with(before, path, value).JSON()) {
+		return nil, errEdit
+	}
+	return edited, nil
+}
+
+// with returns a copy of a mapping, or of nil, with a value.
+func with(n *Node, path []string, value *Node) *Node {
+	if len(path) == 0 {
+		return value
+	}
+	changed := &Node{Kind: Object}
+	if n != nil {
+		changed.Members = slices.Clone(n.Members)
+	}
+	for i := range changed.Members {
+		if m := &changed.Members[i]; m.Name == path[0] {
+			m.Value = with(m.Value, path[1:], value)
+			return changed
+		}
+	}
+	changed.Members = append(changed.Members, Member{Name: path[0], Value: with(nil, path[1:], value)})
+	return changed
+}
+
+// yamlEdit edits the lines of a file, each with its end. It knows only the usual forms of mappings; [SetYAML] checks the result.
+type yamlEdit struct {
+	lines []string
+	eol   string
+}
+
+// span is a range of lines.
+type span struct{ from, to int }
+
+// blockKey matches the beginning of a line with a key: its indentation, the key, and the colon with the blanks after it.
+var blockKey = lazyregexp.New(`^( *)("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s"'#:,\[\]{}&*!|>%@-][^:#]*?)\s*:(?:[ \t]+|\r?\n|$)`)
+
+// set sets a value in the block mapping in some lines.
+func (e *yamlEdit) set(in span, path []string, value string) bool {
+	indent := -1
+	last := in.from // the line after the mapping's last entry
+	for i := in.from; i < in.to; i++ {
+		content := strings.TrimSpace(e.lines[i])
+		if content == "" || content[0] == '#' || indent < 0 && strings.HasPrefix(e.lines[i], "---") {
+			continue
+		}
+		if indent < 0 {
+			indent = len(e.lines[i]) - len(strings.TrimLeft(e.lines[i], " "))
+			if content[0] == '{' {
+				return e.setFlow(i, indent, path, value)
+			}
+		}
+		last = i + 1
+		m := blockKey().FindStringSubmatch(e.lines[i])
+		if m == nil || len(m[1]) != indent || unquoted(m[2]) != path[0] {
+			continue
+		}
+		return e.setEntry(span{i, e.end(i, in.to, indent)}, indent, len(strings.TrimRight(m[0], "\r\n")), path[1:], value)
+	}
+	if indent < 0 {
+		last = in.to
+	}
+	e.insert(last, max(indent, 0), path, value)
+	return true
+}
+
+// end returns the line after an entry that begins in a line. Comments and blank lines at its end belong to what follows.
+func (e *yamlEdit) end(from, to, indent int) int {
+	end := from + 1
+	for i := from + 1; i < to; i++ {
+		content := strings.TrimSpace(e.lines[i])
+		if content == "" || content[0] == '#' {
+			continue
+		}
+		depth := len(e.lines[i]) - len(strings.TrimLeft(e.lines[i], " "))
+		item := content == "-" || strings.HasPrefix(content, "- ")
+		if depth < indent || depth == indent && !item && !strings.ContainsRune("}]", rune(content[0])) {
+			break
+		}
+		end = i + 1
+	}
+	return end
+}
+
+// setEntry sets the value of an entry, or one inside it. at is the position of the value in the entry's first line.
+func (e *yamlEdit) setEntry(in span, indent, at int, path []string, value string) bool {
+	line := strings.TrimRight(e.lines[in.from], "\r\n")
+	eol := cmp.Or(e.lines[in.from][len(line):], e.eol)
+	rest := line[at:]
+	empty := strings.TrimSpace(rest) == "" || strings.HasPrefix(strings.TrimSpace(rest), "#")
+	if len(path) > 0 {
+		switch {
+		case strings.HasPrefix(rest, "{"):
+			return e.setFlow(in.from, at, path, value)
+		case !empty && strings.TrimSpace(uncommented(rest)) != "null" && strings.TrimSpace(uncommented(rest)) != "~":
+			return false
+		case in.to > in.from+1:
+			return e.set(span{in.from + 1, in.to}, path, value)
+		}
+		if !empty { // null
+			e.lines[in.from] = strings.TrimRight(line[:at], " \t") + comment(rest) + eol
+		}
+		e.insert(in.from+1, indent+2, path, value)
+		return true
+	}
+	tail := ""
+	if in.to == in.from+1 || empty {
+		tail = comment(rest)
+	}
+	begin := line[:at]
+	if strings.HasSuffix(begin, ":") {
+		begin += " "
+	}
+	e.lines[in.from] = begin + value + tail + eol
+	e.lines = slices.Delete(e.lines, in.from+1, in.to)
+	return true
+}
+
+// insert inserts a value before a line.
+func (e *yamlEdit) insert(before, indent int, path []string, value string) {
+	if before > 0 && !strings.HasSuffix(e.lines[before-1], "\n") {
+		e.lines[before-1] += e.eol
+	}
+	var added []string
+	for i, name := range path {
+		line := strings.Repeat(" ", indent+2*i) + plainKey(name) + ":"
+		if i == len(path)-1 {
+			line += " " + value
+		}
+		added = append(added, line+e.eol)
+	}
+	e.lines = slices.Insert(e.lines, before, added...)
+}
+
+// setFlow sets a value in the flow mapping that begins at a position.
+func (e *yamlEdit) setFlow(line, at int, path []string, value string) bool {
+	text := strings.Join(e.lines[line:], "")
+	edited, ok := setFlow(text, at, path, value)
+	if ok {
+		e.lines = append(e.lines[:line], strings.SplitAfter(edited, "\n")...)
+	}
+	return ok
+}
+
+// setFlow sets a value in the flow mapping at a position of a text.
+func setFlow(text string, at int, path []string, value string) (string, bool) {
+	i := at + 1
+	entries := 0
+	for {
+		i = skipBlank(text, i)
+		if i >= len(text) {
+			return "", false
+		}
+		if text[i] == '}' {
+			break
+		}
+		key := flowEnd(text, i)
+		if key >= len(text) || text[key] != ':' {
+			return "", false
+		}
+		name := unquoted(strings.TrimSpace(text[i:key]))
+		from := skipBlank(text, key+1)
+		to := flowValueEnd(text, from)
+		if to >= len(text) {
+			return "", false
+		}
+		if name == path[0] {
+			if len(path) == 1 {
+				return text[:from] + value + text[from+len(strings.TrimRight(text[from:to], " \t\r\n")):], true
+			}
+			if text[from] != '{' {
+				return "", false
+			}
+			return setFlow(text, from, path[1:], value)
+		}
+		entries++
+		if i = to; text[i] == ',' {
+			i++
+		}
+	}
+	added := ""
+	for _, name := range path[:len(path)-1] {
+		added += plainKey(name) + ": {"
+	}
+	added += plainKey(path[len(path)-1]) + ": " + value + strings.Repeat("}", len(path)-1)
+	end := len(strings.TrimRight(text[:i], " \t\r\n"))
+	if entries > 0 && text[end-1] != ',' {
+		added = ", " + added
+	} else if entries > 0 {
+		added = " " + added
+	}
+	return text[:end] + added + text[end:], true
+}
+
+// skipBlank returns the position after blanks, line ends and comments.
+func skipBlank(text string, i int) int {
+	for i < len(text) {
+		switch {
+		case strings.IndexByte(" \t\r\n", text[i]) >= 0:
+			i++
+		case text[i] == '#':
+			i += max(strings.IndexByte(text[i:], '\n'), 1)
+		default:
+			return i
+		}
+	}
+	return i
+}
+
+// flowEnd returns the end of a key in a flow mapping.
+func flowEnd(text string, i int) int {
+	if text[i] == '"' || text[i] == '\'' {
+		return skipBlank(text, quoteEnd(text, i))
+	}
+	for i < len(text) && strings.IndexByte(":,{}[]\n#", text[i]) < 0 {
+		i++
+	}
+	return i
+}
+
+// flowValueEnd returns the position of the comma or bracket after a value in a flow mapping.
+func flowValueEnd(text string, i int) int {
+	depth := 0
+	for i < len(text) {
+		switch text[i] {
+		case '"', '\'':
+			i = quoteEnd(text, i)
+			continue
+		case '{', '[':
+			depth++
+		case '#':
+			i = skipBlank(text, i)
+			continue
+		case ',':
+			if depth == 0 {
+				return i
+			}
+		case '}', ']':
+			if depth == 0 {
+				return i
+			}
+			depth--
+		}
+		i++
+	}
+	return i
+}
+
+// quoteEnd returns the position after a quoted string.
+func quoteEnd(text string, i int) int {
+	quote := text[i]
+	for i++; i < len(text); i++ {
+		switch {
+		case text[i] == '\\' && quote == '"':
+			i++
+		case text[i] == quote && quote == '\'' && i+1 < len(text) && text[i+1] == quote:
+			i++
+		case text[i] == quote:
+			return i + 1
+		}
+	}
+	return i
+}
+
+// uncommented returns the part of a line before a comment.
+func uncommented(s string) string { return strings.TrimSuffix(s, comment(s)) }
+
+// comment returns the comment at the end of a line with a value, and the blanks before it.
+func comment(s string) string {
+	for i := 0; i < len(s); i++ {
+		switch {
+		case (s[i] == '"' || s[i] == '\'') && strings.TrimSpace(s[:i]) == "":
+			i = quoteEnd(s, i) - 1
+		case s[i] == '#' && (i == 0 || s[i-1] == ' ' || s[i-1] == '\t'):
+			return s[len(strings.TrimRight(s[:i], " \t")):]
+		}
+	}
+	return ""
+}
+
+// unquoted returns a key without its quotes.
+func unquoted(key string) string {
+	if n, err := ParseYAML([]byte(key)); err == nil && n != nil && n.Kind == Text {
+		return n.Text
+	}
+	return key
+}
+
+// appendYAML appends the value as YAML in one line.
+func (n *Node) appendYAML(to []byte) []byte {
+	switch n.Kind {
+	case Text:
+		return append(to, plainText(n.Text)...)
+	case List:
+		to = append(to, '[')
+		for i, v := range n.List {
+			if i > 0 {
+				to = append(to, ", "...)
+			}
+			to = v.appendYAML(to)
+		}
+		return append(to, ']')
+	case Object:
+		to = append(to, '{')
+		for i, m := range n.Members {
+			if i > 0 {
+				to = append(to, ", "...)
+			}
+			to = append(append(to, plainKey(m.Name)...), ": "...)
+			to = m.Value.appendYAML(to)
+		}
+		return append(to, '}')
+	default:
+		return n.append(to)
+	}
+}
+
+// plainText returns a string as YAML, without quotes where it needs none.
+func plainText(s string) string {
+	n, err := ParseYAML([]byte("[" + s + "]"))
+	if err != nil || n == nil || len(n.List) != 1 || n.List[0].Kind != Text || n.List[0].Text != s || strings.ContainsAny(s, special) {
+		return string((&Node{Kind: Text, Text: s}).JSON())
+	}
+	return s
+}
+
+// plainKey is like plainText, for a key.
+func plainKey(s string) string {
+	if text := plainText(s); text != s || !strings.Contains(s, ":") {
+		return text
+	}
+	return string((&Node{Kind: Text, Text: s}).JSON())
+}
+
+// special has characters that may have a meaning at some place.
+const special = ",[]{}#\"'\\\r\n\t"
