@@ -117,6 +117,7 @@ var layers = map[string][]string{
 	"cmd/gjc/internal/headless":  {"acp", "acp/content", "agent", "internal/jsonx", "internal/trust"},
 	"cmd/gjc/internal/manpage":   {},
 	"cmd/gjc/internal/redact":    {"internal/jsonx"},
+	"cmd/gjc/internal/search":    {"providers", "sessions"},
 	"cmd/gjc/internal/stats":     {"providers", "sessions"},
 	"cmd/gjc/internal/system":    {},
 	"cmd/gjc-conformance":        {"*"},

@@ -416,6 +416,10 @@ func (s *Store) dirs() ([]string, error) {
 	return dirs, nil
 }
 
+// SearchIndex is the name of a SQLite database in the store's directory that may have texts of any session: an index that another
+// package keeps. [Store.Delete] removes it.
+const SearchIndex = "search.db"
+
 // Delete removes a session and everything that belongs to it. It returns [ErrNotFound], or a [*LockedError] while the
 // session is open, in this process or another.
 func (s *Store) Delete(ctx context.Context, id string) error {
@@ -430,8 +434,10 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 	defer unlock()
 	// Remove first the files from which the session could be restored, and last the session file.
 	files := append(append(at.backups, at.others...), at.path)
+	index := filepath.Join(s.dir, SearchIndex)
+	files = append([]string{index, index + "-journal"}, append(files, archivedMark(at.path))...)
 	var errs []error
-	for _, path := range append(files, archivedMark(at.path)) {
+	for _, path := range files {
 		if err := s.fs.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
