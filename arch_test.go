@@ -118,6 +118,7 @@ var layers = map[string][]string{
 	"cmd/gjc/internal/manpage":   {},
 	"cmd/gjc/internal/redact":    {"internal/jsonx"},
 	"cmd/gjc/internal/search":    {"providers", "sessions"},
+	"cmd/gjc/internal/setup":     {"internal/configfile", "internal/jsonx", "internal/text"},
 	"cmd/gjc/internal/stats":     {"providers", "sessions"},
 	"cmd/gjc/internal/system":    {},
 	"cmd/gjc-conformance":        {"*"},

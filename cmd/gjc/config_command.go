@@ -160,7 +160,7 @@ func setConfig(ctx context.Context, h *host, opts *options, key, value string) e
 	cfg := config.Read(dir, opts.configs, cwd)
 	for _, v := range h.effective(cfg, opts) {
 		if v.Name == key && v.Kind != config.FromUser && !strings.HasPrefix(key, "permissions.") {
-			fmt.Fprintf(h.stdout, "Here, another value applies: that of the %s.\n", trust.Printable(v.Origin.String()))
+			fmt.Fprintf(h.stdout, "Here, another value applies: that of the %s.\n", trust.Printable(v.String()))
 		}
 	}
 	return nil
@@ -265,7 +265,7 @@ func printConfig(out io.Writer, settings []config.Value) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", trust.Printable(e.Name), trust.Printable(string(text)), trust.Printable(e.Origin.String()))
+		fmt.Fprintf(w, "%s\t%s\t%s\n", trust.Printable(e.Name), trust.Printable(string(text)), trust.Printable(e.String()))
 	}
 	return w.Flush()
 }

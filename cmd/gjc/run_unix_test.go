@@ -292,3 +292,37 @@ func TestRun_Prompt(t *testing.T) {
 		}
 	}
 }
+
+// On a terminal, gjc alone says in five lines what to do next; what it names exists.
+func TestWelcome(t *testing.T) {
+	t.Parallel()
+	master, tty, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = master.Close() }()
+	cmd := exec.CommandContext(t.Context(), self(t))
+	cmd.Env = environment(tempDir(t))
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+	if err := cmd.Run(); err != nil {
+		t.Error(err)
+	}
+	if err := tty.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(master)
+	if err != nil && !errors.Is(err, syscall.EIO) { // the other end is closed
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(string(text), "\r", "")), "\n")
+	if len(lines) != 5 {
+		t.Errorf("%d lines:\n%s", len(lines), text)
+	}
+	root := newRoot(&host{}, new(options))
+	for _, line := range lines[1:] {
+		name, _, _ := strings.Cut(strings.TrimPrefix(line, "  gjc "), " ")
+		if sub, _, err := root.Find([]string{name}); err != nil || sub == root {
+			t.Errorf("there is no command %q", name)
+		}
+	}
+}

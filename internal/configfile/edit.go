@@ -44,6 +44,31 @@ func SetYAML(data []byte, path []string, value *Node) ([]byte, error) {
 	return edited, nil
 }
 
+// SetJSONC is like [SetYAML] for JSON with comments and trailing commas, as editors have it.
+func SetJSONC(data []byte, path []string, value *Node) ([]byte, error) {
+	before, err := ParseJSONC(data)
+	if err != nil {
+		return nil, err
+	}
+	text := string(data)
+	if before == nil {
+		text += "{}\n"
+	}
+	at := flow{json: true}.skipBlank(text, len(data)-len(Bare(data)))
+	if at >= len(text) || text[at] != '{' {
+		return nil, errEdit
+	}
+	edited, ok := flow{json: true}.set(text, at, path, string(value.JSON()))
+	if !ok {
+		return nil, errEdit
+	}
+	after, err := ParseJSONC([]byte(edited))
+	if err != nil || !bytes.Equal(after.JSON(), with(before, path, value).JSON()) {
+		return nil, errEdit
+	}
+	return []byte(edited), nil
+}
+
 // with returns a copy of a mapping, or of nil, with a value.
 func with(n *Node, path []string, value *Node) *Node {
 	if len(path) == 0 {
@@ -175,71 +200,148 @@ func (e *yamlEdit) insert(before, indent int, path []string, value string) {
 // setFlow sets a value in the flow mapping that begins at a position.
 func (e *yamlEdit) setFlow(line, at int, path []string, value string) bool {
 	text := strings.Join(e.lines[line:], "")
-	edited, ok := setFlow(text, at, path, value)
+	edited, ok := flow{}.set(text, at, path, value)
 	if ok {
 		e.lines = append(e.lines[:line], strings.SplitAfter(edited, "\n")...)
 	}
 	return ok
 }
 
-// setFlow sets a value in the flow mapping at a position of a text.
-func setFlow(text string, at int, path []string, value string) (string, bool) {
+// flow edits mappings in braces: those of YAML, or of JSON with comments.
+type flow struct{ json bool }
+
+// set sets a value in the mapping at a position of a text.
+func (f flow) set(text string, at int, path []string, value string) (string, bool) {
 	i := at + 1
-	entries := 0
+	first, last := -1, -1 // the positions of the first entry, and after the last one
 	for {
-		i = skipBlank(text, i)
+		i = f.skipBlank(text, i)
 		if i >= len(text) {
 			return "", false
 		}
 		if text[i] == '}' {
 			break
 		}
-		key := flowEnd(text, i)
+		key := f.keyEnd(text, i)
 		if key >= len(text) || text[key] != ':' {
 			return "", false
 		}
 		name := unquoted(strings.TrimSpace(text[i:key]))
-		from := skipBlank(text, key+1)
-		to := flowValueEnd(text, from)
+		from := f.skipBlank(text, key+1)
+		to := f.valueEnd(text, from)
 		if to >= len(text) {
 			return "", false
 		}
 		if name == path[0] {
 			if len(path) == 1 {
-				return text[:from] + value + text[from+len(strings.TrimRight(text[from:to], " \t\r\n")):], true
+				return text[:from] + value + text[f.trimmed(text, from, to):], true
 			}
 			if text[from] != '{' {
 				return "", false
 			}
-			return setFlow(text, from, path[1:], value)
+			return f.set(text, from, path[1:], value)
 		}
-		entries++
+		if first < 0 {
+			first = i
+		}
+		last = f.trimmed(text, from, to)
 		if i = to; text[i] == ',' {
 			i++
 		}
 	}
-	added := ""
-	for _, name := range path[:len(path)-1] {
-		added += plainKey(name) + ": {"
+	return f.insert(text, at, first, last, f.entry(path, value)), true
+}
+
+// entry returns the text of an entry with a value at a path.
+func (f flow) entry(path []string, value string) string {
+	entry := ""
+	for i, name := range path {
+		key := plainKey(name)
+		if f.json {
+			key = string((&Node{Kind: Text, Text: name}).JSON())
+		}
+		if entry += key + ": "; i < len(path)-1 {
+			entry += "{"
+		}
 	}
-	added += plainKey(path[len(path)-1]) + ": " + value + strings.Repeat("}", len(path)-1)
-	end := len(strings.TrimRight(text[:i], " \t\r\n"))
-	if entries > 0 && text[end-1] != ',' {
-		added = ", " + added
-	} else if entries > 0 {
-		added = " " + added
+	return entry + value + strings.Repeat("}", len(path)-1)
+}
+
+// insert inserts an entry after the last one of the mapping at a position: on a line of its own if the first entry is on one.
+func (f flow) insert(text string, at, first, last int, entry string) string {
+	if first < 0 {
+		return text[:at+1] + entry + text[at+1:]
 	}
-	return text[:end] + added + text[end:], true
+	comma := strings.HasPrefix(text[f.skipBlank(text, last):], ",")
+	before := text[at+1 : first]
+	line := strings.LastIndexByte(before, '\n')
+	if !f.json || line < 0 || strings.TrimSpace(before[line:]) != "" {
+		if comma {
+			last = f.skipBlank(text, last) + 1
+			return text[:last] + " " + entry + text[last:]
+		}
+		return text[:last] + ", " + entry + text[last:]
+	}
+	eol := "\n"
+	if strings.HasSuffix(before[:line], "\r") {
+		eol = "\r\n"
+	}
+	entry = eol + before[line+1:] + entry
+	if !comma {
+		return text[:last] + "," + text[last:f.lineEnd(text, last)] + entry + text[f.lineEnd(text, last):]
+	}
+	end := f.lineEnd(text, f.skipBlank(text, last)+1)
+	return text[:end] + entry + "," + text[end:]
+}
+
+// lineEnd returns the end of the line without its line end, if only blanks and a comment follow there; otherwise the position itself.
+func (f flow) lineEnd(text string, i int) int {
+	line, _, _ := strings.Cut(text[i:], "\n")
+	line = strings.TrimSuffix(line, "\r")
+	if rest := strings.TrimSpace(line); rest == "" || strings.HasPrefix(rest, "//") || strings.HasPrefix(rest, "/*") && strings.Index(rest, "*/") == len(rest)-2 {
+		return i + len(line)
+	}
+	return i
+}
+
+// trimmed returns the end of a value between two positions, without blanks and comments after it.
+func (f flow) trimmed(text string, from, to int) int {
+	end := from
+	for i := from; i < to; {
+		next := f.skipBlank(text, i)
+		if next > i {
+			i = next
+			continue
+		}
+		if text[i] == '"' || text[i] == '\'' && !f.json {
+			i = quoteEnd(text, i)
+		} else {
+			i++
+		}
+		end = min(i, to)
+	}
+	return end
 }
 
 // skipBlank returns the position after blanks, line ends and comments.
-func skipBlank(text string, i int) int {
+func (f flow) skipBlank(text string, i int) int {
 	for i < len(text) {
+		rest := text[i:]
 		switch {
 		case strings.IndexByte(" \t\r\n", text[i]) >= 0:
 			i++
-		case text[i] == '#':
-			i += max(strings.IndexByte(text[i:], '\n'), 1)
+		case f.json && strings.HasPrefix(rest, "/*"):
+			end := strings.Index(rest[2:], "*/")
+			if end < 0 {
+				return len(text)
+			}
+			i += end + 4
+		case !f.json && text[i] == '#', f.json && strings.HasPrefix(rest, "//"):
+			end := strings.IndexByte(rest, '\n')
+			if end < 0 {
+				return len(text)
+			}
+			i += end
 		default:
 			return i
 		}
@@ -247,10 +349,10 @@ func skipBlank(text string, i int) int {
 	return i
 }
 
-// flowEnd returns the end of a key in a flow mapping.
-func flowEnd(text string, i int) int {
+// keyEnd returns the end of a key.
+func (f flow) keyEnd(text string, i int) int {
 	if text[i] == '"' || text[i] == '\'' {
-		return skipBlank(text, quoteEnd(text, i))
+		return f.skipBlank(text, quoteEnd(text, i))
 	}
 	for i < len(text) && strings.IndexByte(":,{}[]\n#", text[i]) < 0 {
 		i++
@@ -258,19 +360,20 @@ func flowEnd(text string, i int) int {
 	return i
 }
 
-// flowValueEnd returns the position of the comma or bracket after a value in a flow mapping.
-func flowValueEnd(text string, i int) int {
+// valueEnd returns the position of the comma or bracket after a value.
+func (f flow) valueEnd(text string, i int) int {
 	depth := 0
 	for i < len(text) {
+		if next := f.skipBlank(text, i); next > i {
+			i = next
+			continue
+		}
 		switch text[i] {
 		case '"', '\'':
 			i = quoteEnd(text, i)
 			continue
 		case '{', '[':
 			depth++
-		case '#':
-			i = skipBlank(text, i)
-			continue
 		case ',':
 			if depth == 0 {
 				return i

@@ -97,3 +97,50 @@ func yamlOf(t *testing.T, text string) *Node {
 	}
 	return n
 }
+
+// SetJSONC keeps the comments and the style of an editor's settings.
+func TestSetJSONC(t *testing.T) {
+	value := yamlOf(t, `{command: /bin/gjc, args: [acp]}`)
+	const added = `{"command":"/bin/gjc","args":["acp"]}`
+	for _, tt := range []struct{ name, before, after string }{
+		{"empty", "", "{\"agents\": {\"gjc\": " + added + "}}\n"},
+		{"only a comment", "// mine\n", "// mine\n{\"agents\": {\"gjc\": " + added + "}}\n"},
+		{"an empty object", "{}", "{\"agents\": {\"gjc\": " + added + "}}"},
+		{"lines", "{\n  // theme\n  \"theme\": \"a // b\" // dark\n}\n", "{\n  // theme\n  \"theme\": \"a // b\", // dark\n  \"agents\": {\"gjc\": " + added + "}\n}\n"},
+		{"a trailing comma", "{\n\t\"a\": 1, /* x */\n}\n", "{\n\t\"a\": 1, /* x */\n\t\"agents\": {\"gjc\": " + added + "},\n}\n"},
+		{"Windows", "{\r\n  \"a\": 1\r\n}\r\n", "{\r\n  \"a\": 1,\r\n  \"agents\": {\"gjc\": " + added + "}\r\n}\r\n"},
+		{"another agent", "{\n  \"agents\": {\n    \"x\": {}, // other\n  },\n}\n", "{\n  \"agents\": {\n    \"x\": {}, // other\n    \"gjc\": " + added + ",\n  },\n}\n"},
+		{"replaces", "{\"agents\": {\"gjc\": {\"command\": \"old\"} /* mine */, \"x\": 1}}", "{\"agents\": {\"gjc\": " + added + " /* mine */, \"x\": 1}}"},
+	} {
+		got, err := SetJSONC([]byte(tt.before), []string{"agents", "gjc"}, value)
+		if d := cmp.Diff(tt.after, string(got)); d != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", tt.name, err, d)
+		}
+	}
+	for _, text := range []string{"[1]", `{"agents": 1}`} {
+		if got, err := SetJSONC([]byte(text), []string{"agents", "gjc"}, value); !errors.Is(err, errEdit) {
+			t.Errorf("%s became %s, %v", text, got, err)
+		}
+	}
+	if _, err := SetJSONC([]byte("{\n  \"a\": \n}"), []string{"agents"}, value); err == nil || errors.Is(err, errEdit) {
+		t.Errorf("a broken file: %v", err)
+	}
+}
+
+// FuzzSetJSONC checks that a change changes nothing else.
+func FuzzSetJSONC(f *testing.F) {
+	f.Add("{\n  // c\n  \"a\": {\"b\": [1, \"}\"]}, /* d */\n}", "a", "c")
+	f.Add("{\"a\": 1} // end", "b", "c")
+	f.Fuzz(func(t *testing.T, text, section, name string) {
+		value := &Node{Kind: Text, Text: "new"}
+		got, err := SetJSONC([]byte(text), []string{section, name}, value)
+		if err != nil {
+			return
+		}
+		before, _ := ParseJSONC([]byte(text))
+		after, err := ParseJSONC(got)
+		if err != nil || !bytes.Equal(with(before, []string{section, name}, value).JSON(), after.JSON()) {
+			t.Fatalf("%q became %q, %v", text, got, err)
+		}
+	})
+}

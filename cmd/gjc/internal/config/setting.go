@@ -40,8 +40,9 @@ type setting struct {
 type Effect uint
 
 const (
-	// StopsModels stops requests to models, StopsPages fetching web pages and searching.
+	// StopsModels stops requests to models.
 	StopsModels Effect = 1 << iota
+	// StopsPages stops fetching web pages and searching.
 	StopsPages
 	// StopsSteps makes every step ask, in every mode.
 	StopsSteps

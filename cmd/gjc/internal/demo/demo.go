@@ -68,14 +68,14 @@ func Run(ctx context.Context, opts Options) (err error) {
 	}
 	// The child has no keys, so the offline model answers. Its sessions are stored in the scratch directory.
 	d.env = proc.Environ(opts.Env, "GJC_CODING_AGENT_DIR="+filepath.Join(root, "agent"), "GIT_CONFIG_GLOBAL="+os.DevNull, "GOFLAGS=-buildvcs=false", "GOWORK=off")
-	if err := d.makeWorkspace(ctx); err != nil {
-		return err
-	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	d.say("gjc demo: an editor and \"gjc acp\", over pipes, in %s\n", d.work)
+	if err := d.makeWorkspace(ctx); err != nil {
+		return err
+	}
 	if err := d.play(ctx, self, opts.Version); err != nil {
 		return err
 	}
