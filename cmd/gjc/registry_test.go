@@ -9,6 +9,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"maps"
 	"net/url"
 	"os"
 	"os/exec"
@@ -121,6 +122,8 @@ type goreleaser struct {
 		LDFlags []string `yaml:"ldflags"`
 		GOOS    []string `yaml:"goos"`
 		GOARCH  []string `yaml:"goarch"`
+
+		ModTimestamp string `yaml:"mod_timestamp"`
 	} `yaml:"builds"`
 	Before struct {
 		Hooks []string `yaml:"hooks"`
@@ -132,8 +135,15 @@ type goreleaser struct {
 			GOOS    string   `yaml:"goos"`
 			Formats []string `yaml:"formats"`
 		} `yaml:"format_overrides"`
-		WrapInDirectory any   `yaml:"wrap_in_directory"`
-		Files           []any `yaml:"files"`
+		WrapInDirectory any `yaml:"wrap_in_directory"`
+		Files           []struct {
+			Source      string `yaml:"src"`
+			Destination string `yaml:"dst"`
+			StripParent bool   `yaml:"strip_parent"`
+			Info        struct {
+				MTime string `yaml:"mtime"`
+			} `yaml:"info"`
+		} `yaml:"files"`
 	} `yaml:"archives"`
 	Release struct {
 		GitHub struct {
@@ -159,17 +169,21 @@ func TestRegistry_ReleaseBuildsIt(t *testing.T) {
 		t.Fatalf("%d builds and %d archives", len(c.Builds), len(c.Archives))
 	}
 	build, archive := c.Builds[0], c.Archives[0]
+	files, dated := make(map[string]string), true
+	for _, f := range archive.Files {
+		files[f.Source] = f.Destination
+		dated = dated && f.Info.MTime == "{{ .CommitDate }}" && (f.Destination == "" || f.StripParent)
+	}
 	for what, ok := range map[string]bool{
 		"the program is cmd/gjc":                  build.Main == "./cmd/gjc" && build.Binary == "gjc",
 		"it is static":                            slices.Contains(build.Env, "CGO_ENABLED=0"),
 		"it holds no paths":                       slices.Contains(build.Flags, "-trimpath"),
-		"it is stripped and knows its version":    slices.Equal(build.LDFlags, []string{"-s -w -X main.release=v{{ .Version }}"}),
+		"it is stripped and knows its version":    slices.Equal(build.LDFlags, []string{"-s -w -X main.release={{ .Version }}"}),
 		"the archive has the program at its root": archive.WrapInDirectory == nil,
-		"the archive has the license":             slices.Contains(archive.Files, any("LICENSE")),
-		"the manual pages are made":               slices.Contains(c.Before.Hooks, "go run ./cmd/gjc man bin/man"),
-		"the archive has the manual pages": slices.ContainsFunc(archive.Files, func(f any) bool {
-			m, ok := f.(map[string]any)
-			return ok && m["src"] == "bin/man/*.1" && m["dst"] == "man/man1" && m["strip_parent"] == true
+		"the archive has the time of the commit":  dated && build.ModTimestamp == "{{ .CommitTimestamp }}",
+		"pages and completions are made":          slices.Equal(c.Before.Hooks, []string{"tools/release/share.sh {{ .Version }}"}),
+		"the archive has all files": maps.Equal(files, map[string]string{
+			"LICENSE": "", "README.md": "", "bin/share/man/*.1": "man/man1", "bin/share/completions/*": "completions",
 		}),
 		"goreleaser does not clean dist, or elsewhere": c.Dist != "" && c.Dist != "dist" && strings.HasPrefix(c.Dist, "bin/"),
 	} {

@@ -85,13 +85,13 @@ func NeedsInterop(t testing.TB) string {
 // NeedsGopls returns the path of gopls, of the version in tools/go.mod, which is built if necessary.
 func NeedsGopls(t testing.TB) string {
 	t.Helper()
-	return goTool(t, "gopls")
+	return goTool(t, "tools", "gopls")
 }
 
 // NeedsDelve returns the path of dlv, of the version in tools/go.mod, which is built if necessary.
 func NeedsDelve(t testing.TB) string {
 	t.Helper()
-	return goTool(t, "dlv")
+	return goTool(t, "tools", "dlv")
 }
 
 // NeedsDebugpy returns the first Python on PATH that has debugpy. If there is none, it skips the test, or fails it in a strict run.
@@ -136,9 +136,16 @@ func NeedsChromium(t testing.TB) string {
 	return ""
 }
 
-func goTool(t testing.TB, name string) string {
+// NeedsCrane returns the path of crane, of the version in tools/release/go.mod, which is built if necessary.
+func NeedsCrane(t testing.TB) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), NeedsTool(t, "go"), "tool", "-modfile="+filepath.Join(ModuleRoot(t), "tools", "go.mod"), "-n", name)
+	return goTool(t, "tools/release", "crane")
+}
+
+// goTool returns the path of a program that the go.mod in dir names as a tool.
+func goTool(t testing.TB, dir, name string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), NeedsTool(t, "go"), "tool", "-modfile="+filepath.Join(ModuleRoot(t), filepath.FromSlash(dir), "go.mod"), "-n", name)
 	cmd.Dir = ModuleRoot(t)
 	out, err := cmd.Output()
 	if err != nil {
