@@ -254,17 +254,17 @@ func (f flow) set(text string, at int, path []string, value string) (string, boo
 
 // entry returns the text of an entry with a value at a path.
 func (f flow) entry(path []string, value string) string {
-	entry := ""
+	var entry strings.Builder
 	for i, name := range path {
 		key := plainKey(name)
 		if f.json {
 			key = string((&Node{Kind: Text, Text: name}).JSON())
 		}
-		if entry += key + ": "; i < len(path)-1 {
-			entry += "{"
+		if entry.WriteString(key + ": "); i < len(path)-1 {
+			entry.WriteString("{")
 		}
 	}
-	return entry + value + strings.Repeat("}", len(path)-1)
+	return entry.String() + value + strings.Repeat("}", len(path)-1)
 }
 
 // insert inserts an entry after the last one of the mapping at a position: on a line of its own if the first entry is on one.
