@@ -370,6 +370,47 @@ func TestHTTP_SubscriptionBreaks(t *testing.T) {
 	}
 }
 
+// TestHTTP_SubscriptionEnds ends a subscription with a response, as a server does that restarts, and changes the tools before the
+// client subscribes again.
+func TestHTTP_SubscriptionEnds(t *testing.T) {
+	k := newKit("kit", stateless)
+	kit := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return k.server }, &sdk.StreamableHTTPOptions{Stateless: true})
+	var subscriptions atomic.Int32
+	ended := make(chan struct{})
+	srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Method") != "subscriptions/listen" || subscriptions.Add(1) > 1 {
+			kit.ServeHTTP(w, r)
+			return
+		}
+		var request struct{ ID json.RawMessage }
+		if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
+			t.Error(err)
+		}
+		meta := fmt.Sprintf(`"_meta":{"io.modelcontextprotocol/subscriptionId":%s}`, request.ID)
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\",\"params\":{\"notifications\":{\"toolsListChanged\":true},%s}}\n\n", meta)
+		fmt.Fprintf(w, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"resultType\":\"complete\",%s}}\n\n", request.ID, meta)
+		k.server.RemoveTools("echo")
+		close(ended)
+	})
+	set := start(t, mcp.Options{}, overHTTP(srv.URL)).connected()
+	<-ended
+	set.until("the change is seen", func() bool {
+		return !slices.ContainsFunc(set.Tools(), func(tool *mcp.Tool) bool { return tool.Remote == "echo" })
+	})
+	set.says("web", "grow", "{}")
+	set.until("the next change is seen", func() bool {
+		return slices.ContainsFunc(set.Tools(), func(tool *mcp.Tool) bool { return tool.Remote == "grown" })
+	})
+	k.server.RemoveTools("grown")
+	set.until("a change is seen in the second subscription", func() bool {
+		return !slices.ContainsFunc(set.Tools(), func(tool *mcp.Tool) bool { return tool.Remote == "grown" })
+	})
+	if n := set.noticeTexts(); len(n) != 0 {
+		t.Errorf("notices: %v", n)
+	}
+}
+
 // cutAfterWrite is a response that is cut after its first write.
 type cutAfterWrite struct {
 	http.ResponseWriter

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
 const (
@@ -47,6 +49,8 @@ type standingStream struct {
 	last   string        // the ID of the last event
 	wait   time.Duration // the pause before reopening the stream, as the server requested
 	opened int
+	// idle is set if the server has agreed to send nothing in a subscription.
+	idle bool
 }
 
 // run feeds the body until ctx ends.
@@ -127,7 +131,8 @@ func isStream(resp *http.Response) bool {
 }
 
 // copy forwards only whole events: the rest of an event in which the stream breaks never arrives. It returns false if the reader
-// has closed the body.
+// has closed the body. A server that ends a subscription, for a restart, responds to its request. That is not forwarded, as the
+// reader would not subscribe again.
 func (s *standingStream) copy(from io.Reader) bool {
 	lines := bufio.NewReaderSize(from, 16<<10)
 	var event []byte
@@ -147,11 +152,44 @@ func (s *standingStream) copy(from io.Reader) bool {
 			continue
 		}
 		s.note(event)
+		if s.req.Method == http.MethodPost && s.ended(event) {
+			return true
+		}
 		if _, err := s.out.Write(event); err != nil {
 			return false
 		}
 		event = event[:0]
 	}
+}
+
+// maxControl bounds the events that ended examines; those that it looks for are short.
+const maxControl = 64 << 10
+
+// ended reports whether an event of a subscription ends one in which the server has something to send.
+func (s *standingStream) ended(event []byte) bool {
+	if len(event) > maxControl {
+		return false
+	}
+	var data []byte
+	for line := range bytes.Lines(event) {
+		if text, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+			data = append(data, text...)
+		}
+	}
+	var message struct {
+		Method string    `json:"method"`
+		Result jsonx.Raw `json:"result"`
+		Params struct {
+			Notifications map[string]jsonx.Raw `json:"notifications"`
+		} `json:"params"`
+	}
+	if jsonx.Unmarshal(data, &message) != nil {
+		return false
+	}
+	if message.Method == "notifications/subscriptions/acknowledged" {
+		s.idle = len(message.Params.Notifications) == 0
+	}
+	return message.Method == "" && message.Result != nil && !s.idle
 }
 
 // note records the ID and the retry time of an event for the next opening.
