@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -125,4 +126,39 @@ func TestSessions_FullDisk(t *testing.T) {
 		}
 	}
 	again.stop()
+}
+
+// A run on a full disk ends with a reason and status 1, whether the session or the answer has no room.
+func TestRun_FullDisk(t *testing.T) {
+	t.Parallel()
+	home := tempDir(t)
+	agent := agentDir(home)
+	if err := os.MkdirAll(agent, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	disk := newSmallDisk(t, agent)
+	disk.sh(`dd if=/dev/zero of="$0/fill" bs=4k 2>/dev/null; true`, agent)
+	run := func(line string) (output string, code int) {
+		cmd := exec.CommandContext(t.Context(), disk.enter[0], append(append(disk.enter[1:len(disk.enter):len(disk.enter)], "sh", "-c", line), self(t), agent)...)
+		cmd.Dir, cmd.Env = tempDir(t), environment(home)
+		out, err := cmd.CombinedOutput()
+		if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
+			t.Fatal(err)
+		}
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	for _, tt := range []struct{ line, want string }{
+		{`"$0" run hello`, "no space left on device"},
+		{`"$0" run --output json hello`, `"exitStatus":1}`},
+		{`"$0" run --no-save '!say 100000' >"$1/answer"`, "no space left on device"},
+	} {
+		out, code := run(tt.line)
+		if code != 1 || !strings.Contains(out, tt.want) {
+			t.Errorf("%s ended with %d: %.2000s", tt.line, code, out)
+		}
+	}
+	disk.sh(`rm "$0/fill"`, agent)
+	if out, code := run(`"$0" run hello`); code != 0 {
+		t.Errorf("with room it ended with %d: %s", code, out)
+	}
 }
