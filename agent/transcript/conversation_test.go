@@ -6,6 +6,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"strings"
 	"time"
 
 	"github.com/gajae-code/gjc/agent/transcript"
@@ -95,7 +96,7 @@ func conversation() *transcript.Session {
 	b.answer(48000, text("Here it comes."),
 		call("c2", "edit", `{"path":"lines.go","old":"n - 1","new":"n"}`), call("c3", "bash", `{"command":"go test ./..."}`))
 	b.result("c2", "edit", "edited", `{"title":"Edit lines.go","kind":"edit","content":[{"type":"diff","path":"/w/demo/lines.go","oldText":"package lines\n\nfunc count(n int) int {\n\treturn n - 1\n}\n","newText":"package lines\n\n// count is <right>.\nfunc count(n int) int {\n\treturn n\n}\n"}],"locations":[{"path":"/w/demo/lines.go","line":3}]}`, false)
-	b.result("c3", "bash", "--- FAIL: TestCount\n</pre><script>alert(1)</script>\x00\xff", `{"title":"go test ./...","kind":"execute","content":[{"type":"text","text":"$ go test ./..."},{"type":"terminal","terminalId":"t1"}],"raw":{"exitCode":1}}`, true)
+	b.result("c3", "bash", "--- FAIL: TestCount\n</pre><script>alert(1)</script>\x00\xff", `{"title":"go test ./...","kind":"execute","content":[{"type":"text","text":"$ go test ./..."},{"type":"terminal","terminalId":"t1"}],"raw":{"exitCode":1,"durationMs":1234}}`, true)
 	b.message(providers.Message{Role: providers.RoleAssistant, Provider: "acme", Model: "m1", StopReason: providers.StopError, Error: "the connection <broke>"})
 	b.entries = append(b.entries, sessions.Compaction{Base: b.base(), Summary: "The user wants **lines.go** fixed.\n\n- read it\n- changed it", FirstKeptEntryID: "00000008", TokensBefore: 48000, Details: jsonx.Raw(`{"reason":"threshold","tokensAfter":8000}`)})
 	b.entries = append(b.entries, sessions.BranchSummary{Base: b.base(), Summary: "Tried a regular expression; it was slow."})
@@ -116,4 +117,21 @@ func conversation() *transcript.Session {
 			return providers.ModelInfo{Provider: "acme", ID: "m1", ContextWindow: 100000, Cost: providers.Cost{Input: 3, Output: 15, CacheRead: 0.3}}, true
 		},
 	}
+}
+
+// folds returns a conversation with a long diff, which is folded, in its second turn.
+func folds() *transcript.Session {
+	b := new(branch)
+	b.user(text("first"))
+	var added strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&added, "line %d of the file\\n", i)
+	}
+	added.WriteString("the needle is here\\n")
+	b.answer(1000, call("c1", "write", `{"path":"long.txt"}`))
+	b.result("c1", "write", "ok", `{"title":"Write long.txt","kind":"edit","content":[{"type":"diff","path":"/w/demo/long.txt","newText":"`+added.String()+`"}]}`, false)
+	b.user(text("second"))
+	b.answer(2000, text(strings.Repeat("Text fills the page.\n\n", 60)), call("c2", "read", `{"path":"x"}`))
+	b.result("c2", "read", "a haystack", `{"title":"Read x","kind":"read","content":[{"type":"text","text":"a haystack with `+strings.Repeat("hay ", 5)+`and a pin"}]}`, false)
+	return &transcript.Session{ID: "1", Cwd: "/w/demo", Branch: b.entries}
 }

@@ -21,19 +21,11 @@ type document struct {
 	priced bool
 	plan   []agent.PlanEntry
 	labels map[string]string // by entry ID
-	points []point
-	window int // of the model that answered last; zero if unknown
-}
-
-// point is a place in the chart of context use.
-type point struct {
-	used       int
-	compaction bool // not an answer but a reduction of the context
+	window int               // of the model that answered last; zero if unknown
 }
 
 func newDocument(s *Session) *document {
 	d := &document{Session: s, priced: true, plan: agent.PlanOf(s.Branch), labels: make(map[string]string)}
-	answers := 0
 	for _, e := range s.Branch {
 		ref := e.Ref()
 		if ref.Time.After(d.updated) {
@@ -42,8 +34,6 @@ func newDocument(s *Session) *document {
 		switch e := e.(type) {
 		case sessions.Label:
 			d.labels[e.TargetID] = e.Label
-		case sessions.Compaction:
-			d.points = append(d.points, point{compaction: true})
 		case sessions.MessageEntry:
 			m := &e.Message
 			if m.Role != providers.RoleTool {
@@ -53,11 +43,6 @@ func newDocument(s *Session) *document {
 				continue
 			}
 			d.usage = d.usage.Add(m.Usage)
-			cut := m.StopReason == providers.StopError || m.StopReason == providers.StopAborted
-			if used := m.Usage.Context(); used > 0 && !cut {
-				answers++
-				d.points = append(d.points, point{used: used})
-			}
 			if info, ok := d.model(m); ok {
 				d.window = info.ContextWindow
 			}
@@ -67,9 +52,6 @@ func newDocument(s *Session) *document {
 		}
 	}
 	d.priced = d.priced && d.cost > 0
-	if answers == 0 {
-		d.points = nil
-	}
 	if d.Created.IsZero() && len(s.Branch) > 0 {
 		created := *s
 		created.Created = s.Branch[0].Ref().Time

@@ -16,16 +16,20 @@ var (
 	tagged = regexp.MustCompile(`<[^>]*>?`)
 	// known maps the tags that a page may have to their attributes.
 	known = regexp.MustCompile(`^<(` +
-		`/?(html|head|title|style|body|header|main|h1|h2|h3|h4|h5|h6|dl|div|dt|dd|section|article|ul|ol|li|details|summary|pre|p|span|code|strong|em|del|table|thead|tbody|tr|th|td|blockquote|figure|figcaption)` +
-		`|/(a|svg|time)|br|hr|!DOCTYPE html|html lang="en"` +
+		`/?(html|head|title|style|body|header|main|nav|h1|h2|h3|h4|h5|h6|dl|div|dt|dd|section|ul|ol|li|details|summary|pre|p|span|code|strong|em|del|table|thead|tbody|tr|th|td|blockquote|figure|figcaption)` +
+		`|/(a|svg|time|rect)|br|hr|!DOCTYPE html|html lang="en"` +
 		`|meta charset="utf-8"|meta name="(referrer|viewport|color-scheme)" content="[a-z0-9=., -]*"` +
 		`|meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'sha256-[A-Za-z0-9+/=]*'; base-uri 'none'; form-action 'none'"` +
-		`|(article|section|details|div|p|span|li|ul|figure|td|th) class="[a-z_ ]*"|ol start="[0-9]+"` +
+		`|(section|details|div|dl|p|span|code|li|ul|ol|figure|table|td|th|nav|h2|pre)( scope="(col|row)")?( class="[a-z_ ]*")?( (id|aria-labelledby)="[a-z]+(-[0-9]+)?")?( aria-hidden="true")?( data-a="[0-9]+")?( data-b="[0-9]+")?( colspan="2")?( open)?` +
+		`|div class="wide" tabindex="0" role="region" aria-label="[A-Za-z ]*"|ol start="[0-9]+"` +
 		`|time datetime="[0-9TZ:-]*"|a href="(https?:|mailto:)[^"<>]*" rel="noreferrer noopener"` +
-		`|img alt="" src="data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]*"` +
+		`|a( class="permalink")? href="#[a-z]+(-[0-9]+)?"( aria-label="(Link to )?[A-Za-z]+ [0-9]+")?` +
+		`|img alt="Image [0-9]+ of the session \(image/(png|jpeg|gif|webp), [0-9.]+ (bytes?|KB|MB)\)" src="data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]*"` +
 		`|svg viewBox="0 0 [0-9 ]*" preserveAspectRatio="none" role="img" aria-label="[^"<>]*"` +
-		`|(line|rect) class="[a-z]*"( (x|y|x1|y1|x2|y2|width|height)="-?[0-9.]*")*/` +
+		`|line class="[a-z]*"( (x1|y1|x2|y2)="-?[0-9.]*")*/|rect class="[a-z]*"( (x|y|width|height)="-?[0-9.]*")*` +
 		`)>$`)
+	// plainText has nothing that means something in Markdown.
+	plainText = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ,;?]*$`)
 )
 
 // checkTags fails the test for other tags.
@@ -34,6 +38,30 @@ func checkTags(t *testing.T, page string) {
 	for _, tag := range tagged.FindAllString(page, -1) {
 		if !known.MatchString(tag) {
 			t.Fatalf("tag %q in\n%s", tag, page)
+		}
+	}
+}
+
+var (
+	// misleading are the characters that control a terminal or the writing direction.
+	misleading = regexp.MustCompile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069]")
+	idOf       = regexp.MustCompile(` id="([^"]*)"`)
+	fragment   = regexp.MustCompile(` href="#([^"]*)"`)
+)
+
+// checkAnchors fails the test for an ID that occurs twice, and for a link into the page that leads nowhere.
+func checkAnchors(t *testing.T, page string) {
+	t.Helper()
+	ids := make(map[string]bool)
+	for _, id := range idOf.FindAllStringSubmatch(page, -1) {
+		if ids[id[1]] {
+			t.Fatalf("the ID %q occurs twice in\n%s", id[1], page)
+		}
+		ids[id[1]] = true
+	}
+	for _, link := range fragment.FindAllStringSubmatch(page, -1) {
+		if !ids[link[1]] {
+			t.Fatalf("the link to %q leads nowhere in\n%s", link[1], page)
 		}
 	}
 }
@@ -71,6 +99,8 @@ func FuzzHTML(f *testing.F) {
 	f.Add("```go\"><script>\nfunc `</script>` // <b>\n```\n\n<div onclick=x>\n\n<!-- --><p>&lt;script&gt; &#60;b&#x3e;", "```html\n<a href=\"</pre>\">\n```", "image/gif", []byte{})
 	f.Add("| <a> | b |\n|:-:|--:|\n| `<i>` | [x](//evil) |\n\n2. x\n- [ ] <y>\n\n# h {#id}\n\n> ~~<u>~~ **<s>** <http://e.com/<b>>", "```diff\n+<b>\n-<i>\n@@ <u>\n```", "image/webp", []byte{0})
 	f.Add("http://a.b/?x=\"'><i> www.e.com/'\"<b>", "mailto:\"<x>\"@e.com", "image/jpeg", []byte{})
+	f.Add("a\u202eb\u2066c\u2069 \x1b[31mred\x7f id=\"prompt-1\" href=\"#x\"", "/w/\u202egnp.exe", "image/png", []byte{0})
+	f.Add("line one, plain\n", "#diff-1", "image/png", []byte{0})
 	f.Fuzz(func(t *testing.T, text, name, mime string, data []byte) {
 		if len(text)+len(name) > 16<<10 {
 			t.Skip("long")
@@ -78,13 +108,16 @@ func FuzzHTML(f *testing.F) {
 		s := everywhere(text, name, mime, data)
 		page := written(t, s, transcript.HTML)
 		checkTags(t, page)
-		if !strings.Contains(text, "```") && strings.TrimSpace(text) != "" {
+		if misleading.MatchString(page) {
+			t.Fatalf("a character that misleads is in\n%q", page)
+		}
+		if plainText.MatchString(text) {
 			plain := html.UnescapeString(tagged.ReplaceAllString(page, ""))
-			want := strings.ReplaceAll(strings.Trim(strings.ToValidUTF8(text, "\ufffd"), "\n"), "\x00", "\ufffd")
-			if !strings.Contains(plain, want) {
+			if want := strings.TrimSpace(text); !strings.Contains(plain, want) {
 				t.Fatalf("%q is not in\n%s", want, plain)
 			}
 		}
+		checkAnchors(t, page)
 		var doc struct{ Session, Messages jsonx.Raw }
 		if err := jsonx.Unmarshal([]byte(written(t, s, transcript.JSON)), &doc); err != nil {
 			t.Fatalf("the JSON is none: %v", err)

@@ -30,7 +30,7 @@ func (p *markdownPage) begin(d *document) {
 	}
 }
 
-func (p *markdownPage) item(_ *document, it *item) {
+func (p *markdownPage) item(d *document, it *item) {
 	if change := it.changeText(); change != "" {
 		p.line("*" + text.OneLine(change) + "*")
 		return
@@ -59,7 +59,7 @@ func (p *markdownPage) item(_ *document, it *item) {
 	}
 	p.line(head)
 	for i := range it.Content {
-		p.block(&it.Content[i])
+		p.block(d, &it.Content[i])
 	}
 	if it.Error != "" {
 		p.line("**Stopped:** " + text.OneLine(it.Error))
@@ -69,7 +69,7 @@ func (p *markdownPage) item(_ *document, it *item) {
 	}
 }
 
-func (p *markdownPage) block(b *block) {
+func (p *markdownPage) block(d *document, b *block) {
 	switch b.Type {
 	case blockText:
 		p.line(strings.Trim(b.Text, "\n"))
@@ -82,28 +82,28 @@ func (p *markdownPage) block(b *block) {
 		p.line("**Plan**")
 		p.plan(b.Entries)
 	case blockCall:
-		p.call(b)
+		p.call(d, b)
 	default:
-		p.content(b)
+		p.content(d, b)
 	}
 }
 
-func (p *markdownPage) call(b *block) {
+func (p *markdownPage) call(d *document, b *block) {
 	p.line("### Tool call: " + text.OneLine(b.Title))
 	p.line("Tool " + text.OneLine(b.Name) + ", " + b.Kind + ", " + b.Status)
 	if input := b.callInput(); input != "" {
 		p.fenced("json", input)
 	}
 	for i := range b.Content {
-		p.content(&b.Content[i])
+		p.content(d, &b.Content[i])
 	}
 }
 
 // content writes a part of a call's content.
-func (p *markdownPage) content(b *block) {
+func (p *markdownPage) content(d *document, b *block) {
 	switch b.Type {
 	case blockDiff:
-		p.line("Changed: " + text.OneLine(b.Path))
+		p.line("Changed: " + text.OneLine(d.display(b.Path)))
 		var s strings.Builder
 		for _, l := range diffLines(b) {
 			s.WriteByte(l.op)

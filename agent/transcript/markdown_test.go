@@ -19,7 +19,7 @@ func rendered(t *testing.T, markdown string) string {
 	b.answer(1, text(markdown))
 	page := written(t, &transcript.Session{Branch: b.entries}, transcript.HTML)
 	_, rest, found := strings.Cut(page, `<div class="md">`)
-	end := strings.LastIndex(rest, "</div>\n<p class=\"usage\">")
+	end := strings.LastIndex(rest, "</div>\n</div>\n<p class=\"usage\">")
 	if !found || end < 0 {
 		t.Fatalf("no text in\n%s", page)
 	}
@@ -85,14 +85,14 @@ func TestHTML_Markdown(t *testing.T) {
 		{"- [x] a\n\n- b", "<ul>\n<li class=\"task\"><p><span class=\"box done\">☑</span> a</p>\n</li>\n<li><p>b</p>\n</li>\n</ul>"},
 		{"1. [ ] a\n   - [x] b", "<ol>\n<li class=\"task\"><span class=\"box\">☐</span> a\n<ul>\n<li class=\"task\"><span class=\"box done\">☑</span> b\n</li>\n</ul>\n</li>\n</ol>"},
 		// tables
-		{"| a | b | c | d |\n|---|:--|:-:|--:|\n| 1 | 2 | 3 | 4 |", "<div class=\"wide\"><table><thead><tr><th>a</th><th class=\"left\">b</th><th class=\"center\">c</th><th class=\"right\">d</th></tr></thead>\n<tbody>\n<tr><td>1</td><td class=\"left\">2</td><td class=\"center\">3</td><td class=\"right\">4</td></tr>\n</tbody></table></div>"},
-		{"a|b\n-|-\n1|2\n3\n\n4", "<div class=\"wide\"><table><thead><tr><th>a</th><th>b</th></tr></thead>\n<tbody>\n<tr><td>1</td><td>2</td></tr>\n<tr><td>3</td><td></td></tr>\n</tbody></table></div>\n<p>4</p>"},
-		{"Here:\n| a | b |\n|---|---|\n| 1 |  |\n> x", "<p>Here:</p>\n<div class=\"wide\"><table><thead><tr><th>a</th><th>b</th></tr></thead>\n<tbody>\n<tr><td>1</td><td></td></tr>\n</tbody></table></div>\n<blockquote>\n<p>x</p>\n</blockquote>"},
+		{"| a | b | c | d |\n|---|:--|:-:|--:|\n| 1 | 2 | 3 | 4 |", "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table><thead><tr><th>a</th><th class=\"left\">b</th><th class=\"center\">c</th><th class=\"right\">d</th></tr></thead>\n<tbody>\n<tr><td>1</td><td class=\"left\">2</td><td class=\"center\">3</td><td class=\"right\">4</td></tr>\n</tbody></table></div>"},
+		{"a|b\n-|-\n1|2\n3\n\n4", "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table><thead><tr><th>a</th><th>b</th></tr></thead>\n<tbody>\n<tr><td>1</td><td>2</td></tr>\n<tr><td>3</td><td></td></tr>\n</tbody></table></div>\n<p>4</p>"},
+		{"Here:\n| a | b |\n|---|---|\n| 1 |  |\n> x", "<p>Here:</p>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table><thead><tr><th>a</th><th>b</th></tr></thead>\n<tbody>\n<tr><td>1</td><td></td></tr>\n</tbody></table></div>\n<blockquote>\n<p>x</p>\n</blockquote>"},
 		{"| a |\n|---|---|\n| b |", "<p>| a |\n|---|---|\n| b |</p>"},
-		{"| a | b |\n|---|---|\n| `x\\|y` | z \\| w |", "<div class=\"wide\"><table><thead><tr><th>a</th><th>b</th></tr></thead>\n<tbody>\n<tr><td><code>x|y</code></td><td>z | w</td></tr>\n</tbody></table></div>"},
-		{"| a | b |\n|---|---|\n| `x || y` | z |\n| 1 | 2 | 3 |", "<div class=\"wide\"><table><thead><tr><th>a</th><th>b</th></tr></thead>\n<tbody>\n<tr><td><code>x || y</code></td><td>z</td></tr>\n<tr><td>1</td><td>2</td><td>3</td></tr>\n</tbody></table></div>"},
-		{"| a |\n|---|\n| **b** [c](https://d.e) |\n| ` |", "<div class=\"wide\"><table><thead><tr><th>a</th></tr></thead>\n<tbody>\n<tr><td><strong>b</strong> <a href=\"https://d.e\">c</a></td></tr>\n<tr><td>`</td></tr>\n</tbody></table></div>"},
-		{"- | a | b |\n  |---|---|\n  | 1 | 2 |", "<ul>\n<li><div class=\"wide\"><table><thead><tr><th>a</th><th>b</th></tr></thead>\n<tbody>\n<tr><td>1</td><td>2</td></tr>\n</tbody></table></div>\n</li>\n</ul>"},
+		{"| a | b |\n|---|---|\n| `x\\|y` | z \\| w |", "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table><thead><tr><th>a</th><th>b</th></tr></thead>\n<tbody>\n<tr><td><code>x|y</code></td><td>z | w</td></tr>\n</tbody></table></div>"},
+		{"| a | b |\n|---|---|\n| `x || y` | z |\n| 1 | 2 | 3 |", "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table><thead><tr><th>a</th><th>b</th></tr></thead>\n<tbody>\n<tr><td><code>x || y</code></td><td>z</td></tr>\n<tr><td>1</td><td>2</td><td>3</td></tr>\n</tbody></table></div>"},
+		{"| a |\n|---|\n| **b** [c](https://d.e) |\n| ` |", "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table><thead><tr><th>a</th></tr></thead>\n<tbody>\n<tr><td><strong>b</strong> <a href=\"https://d.e\">c</a></td></tr>\n<tr><td>`</td></tr>\n</tbody></table></div>"},
+		{"- | a | b |\n  |---|---|\n  | 1 | 2 |", "<ul>\n<li><div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table><thead><tr><th>a</th><th>b</th></tr></thead>\n<tbody>\n<tr><td>1</td><td>2</td></tr>\n</tbody></table></div>\n</li>\n</ul>"},
 		// emphasis
 		{"*a* **a** ***a*** _a_ __a__", "<p><em>a</em> <strong>a</strong> <em><strong>a</strong></em> <em>a</em> <strong>a</strong></p>"},
 		{"snake_case_names and __init__.py", "<p>snake_case_names and <strong>init</strong>.py</p>"},

@@ -19,17 +19,19 @@ const (
 type mdPage struct {
 	*htmlPage
 	links map[string]string
+	// breaks says that a line break of the text is one of the page, as people expect it in what they type.
+	breaks bool
 }
 
-// render writes Markdown as HTML.
-func (p *htmlPage) render(text string) {
+// render writes Markdown as HTML. With breaks, its line breaks are kept.
+func (p *htmlPage) render(text string, breaks bool) {
 	if len(text) > maxMarkdown {
 		p.plain(text)
 		return
 	}
 	document, links := readMarkdown(strings.ToValidUTF8(text, "\ufffd"))
 	p.write(`<div class="md">`)
-	mdPage{p, links}.blocks(document.blocks, false)
+	mdPage{p, links, breaks}.blocks(document.blocks, false)
 	p.write("</div>\n")
 }
 
@@ -143,7 +145,7 @@ func (p mdPage) table(t *mdBlock) {
 		p.write("</tr>")
 	}
 	header, rows, _ := strings.Cut(string(t.text), "\n")
-	p.write(`<div class="wide"><table><thead>`)
+	p.write(`<div class="wide" tabindex="0" role="region" aria-label="Table"><table><thead>`)
 	row("th", cells(header, false))
 	p.write("</thead>\n<tbody>\n")
 	for line := range strings.SplitSeq(rows, "\n") {
@@ -170,6 +172,9 @@ func (p mdPage) inlines(text string) {
 	for _, piece := range inlinePieces(strings.TrimSpace(text), p.links) {
 		switch piece.kind {
 		case mdText:
+			if p.breaks && piece.text == "\n" {
+				p.write("<br>")
+			}
 			p.write(escaped(piece.text))
 		case mdCode:
 			p.write("<code>", escaped(piece.text), "</code>")

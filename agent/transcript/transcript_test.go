@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -48,15 +49,22 @@ func TestWrite_Golden(t *testing.T) {
 func TestWrite_TellsEverything(t *testing.T) {
 	for f, want := range map[transcript.Format][]string{
 		transcript.HTML: {
-			"<h1>Fix &lt;the&gt; test</h1>", "/w/lib", `<span class="add">+// count is &lt;right&gt;.`, `<span class="del">-	return n - 1`,
+			"<h1>Fix &lt;the&gt; test</h1>", "/w/lib", `<span class="add" data-b="3">+// count is &lt;right&gt;.`, `<span class="del" data-a="4">-	return n - 1`,
 			"<table>", `<td class="right">0</td>`, `<li class="task"><span class="box done">☑</span> reproduce`, "<del>not</del>",
 			`<a href="https://example.com/a?b=1&amp;c=2"`, `<span class="k">func</span>`, `<span class="c"># the same</span>`,
-			`<details class="call failed">`, "The call was interrupted.", "The turn was interrupted.", "Background job 1", "Mode: plan", "Thinking: low",
+			"The call was interrupted.", "The turn was interrupted.", "Background job 1", "Mode: plan", "Thinking: low",
 			`<span class="label">the fix</span>`, "compacted, at 48\u202f000 tokens, to about 8\u202f000", "<strong>lines.go</strong>", "Stopped: the connection &lt;broke&gt;",
-			`<img alt="" src="data:image/png;base64,`, "[image: image/svg+xml, 21 bytes]", `class="cutline"`, "of 100\u202f000 (15 %)", "$0.0",
+			`src="data:image/png;base64,`, "[image: image/svg+xml, 21 bytes]", `class="cutline"`, "Dashed line: the model&#39;s window, 100k.", "$0.0",
+			// A user's text is Markdown too, with its line breaks.
+			"Please &lt;b&gt;fix&lt;/b&gt; the test &amp; tell me", "<pre>\ngo test ./... # it fails</pre>", "<pre>\ngo test ./lines</pre>",
+			// A command has its status and duration.
+			`<code class="title">go test ./...</code> <span class="state bad">✗ exit 1</span> <span class="size">1.23 s</span>`,
+			// The root is named once; the file links to its diff.
+			"<code>/w/demo</code>", `<a href="#diff-1"><code>lines.go</code></a></th><td class="right plus">+2</td><td class="right minus">−1</td>`, `<pre id="diff-1">`,
+			`<li><a href="#prompt-2">Do it.</a></li>`, `<section class="turn" id="prompt-2">`, `<a class="permalink" href="#prompt-2"`,
 		},
 		transcript.Markdown: {
-			"# Fix <the> test", "- Additional directory: /w/lib", "### Tool call: Edit lines.go", "```diff\n", "+// count is <right>.", "- [ ] Fix <it> (in progress)",
+			"# Fix <the> test", "Changed: lines.go", "- Additional directory: /w/lib", "### Tool call: Edit lines.go", "```diff\n", "+// count is <right>.", "- [ ] Fix <it> (in progress)",
 			"> *Thinking*\n>\n> First I *look*.", "*Mode: plan*", "[the fix]", "**Stopped:** the connection <broke>", "**The turn was interrupted.", "*Tokens: ",
 		},
 		transcript.JSON: {
@@ -204,11 +212,115 @@ func TestWrite_Fails(t *testing.T) {
 func TestWrite_UnknownPrices(t *testing.T) {
 	s := conversation()
 	s.Models = nil
-	if got := written(t, s, transcript.HTML); strings.Contains(got, "$0.") || !strings.Contains(got, "at most 48\u202f000") {
+	if got := written(t, s, transcript.HTML); strings.Contains(got, "$0.") || !strings.Contains(got, "Context after each turn") {
 		t.Error("there is a price without a price list, or no chart without a window")
 	}
 	s.Models = func(string) (providers.ModelInfo, bool) { return providers.ModelInfo{ContextWindow: 100}, true }
-	if got := written(t, s, transcript.HTML); strings.Contains(got, "Cost") {
+	if got := written(t, s, transcript.HTML); strings.Contains(got, "<dt>Cost") || strings.Contains(got, "$0.") {
 		t.Error("there is a price without a price list")
+	}
+}
+
+// The root is named only where the page names it, and in data that others wrote.
+func TestHTML_NamesTheRootOnce(t *testing.T) {
+	s := conversation()
+	page := written(t, s, transcript.HTML)
+	if n := strings.Count(page, "/w/demo"); n != 1 {
+		t.Errorf("the page names its root %d times", n)
+	}
+	if page := written(t, folds(), transcript.HTML); !strings.Contains(page, `<code class="title">long.txt</code>`) {
+		t.Error("the path is not relative")
+	}
+}
+
+// A short diff is open, a long one is folded, and a call that failed changes no file.
+func TestHTML_Diffs(t *testing.T) {
+	diff := func(lines int, failed bool) string {
+		b := new(branch)
+		b.answer(1, call("c", "write", "{}"))
+		b.result("c", "write", "ok", `{"title":"Write f","kind":"edit","content":[{"type":"diff","path":"/w/f","oldText":"","newText":"`+strings.Repeat("x\\n", lines)+`"}]}`, failed)
+		return written(t, &transcript.Session{Cwd: "/w", Branch: b.entries}, transcript.HTML)
+	}
+	for _, tt := range []struct {
+		lines       int
+		failed      bool
+		has, hasNot string
+	}{
+		{30, false, `<details class="diff" open>`, "not applied"},
+		{60, false, `<details class="diff"><summary>`, "not applied"},
+		{9000, false, `<span class="plus">+9000</span>`, strings.Repeat("x", 10)},
+		{3, true, "not applied", "Files changed"},
+		{3, false, `<td class="right plus">+3</td>`, "not applied"},
+	} {
+		page := diff(tt.lines, tt.failed)
+		if !strings.Contains(page, tt.has) || strings.Contains(page, tt.hasNot) {
+			t.Errorf("%d lines, failed %v: has %q: %v, has %q: %v", tt.lines, tt.failed, tt.has, strings.Contains(page, tt.has), tt.hasNot, strings.Contains(page, tt.hasNot))
+		}
+	}
+	if page := diff(9000, false); strings.Count(page, `class="add"`) > 4000 || !strings.Contains(page, "the rest is not shown") {
+		t.Error("a very long diff is not cut")
+	}
+}
+
+// A command's line shows how it ended.
+func TestHTML_CommandStates(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"exitCode":0,"durationMs":61000}`: "✓ exit 0</span> <span class=\"size\">1 min 01 s<",
+		`{"exitCode":143,"signal":"SIGTERM"}`: "killed by SIGTERM", `{"timedOut":true}`: "timed out", `{"cancelled":true}`: "cancelled", `{"job":"job1"}`: "goes on as job1",
+		`{"exitCode":"odd"}`: "✓ done", `[]`: "✓ done",
+	} {
+		b := new(branch)
+		b.answer(1, call("c", "bash", "{}"))
+		b.result("c", "bash", "out", `{"title":"make","kind":"execute","content":[{"type":"text","text":"$ make"}],"raw":`+raw+`}`, false)
+		if page := written(t, &transcript.Session{Branch: b.entries}, transcript.HTML); !strings.Contains(page, want) {
+			t.Errorf("%s: no %q in\n%s", raw, want, page)
+		}
+	}
+}
+
+// The page has images up to a size, and says where one is left out.
+func TestHTML_LimitsImages(t *testing.T) {
+	b := new(branch)
+	large := providers.Image{MIMEType: "image/png", Data: make([]byte, 5<<20)}
+	b.user(large, picture())
+	for range 9 {
+		b.user(providers.Image{MIMEType: "image/jpeg", Data: make([]byte, 3<<20)})
+	}
+	page := written(t, &transcript.Session{Branch: b.entries}, transcript.HTML)
+	if n, left := strings.Count(page, "<img "), strings.Count(page, "An image is left out"); n != 8 || left != 3 || len(page) > 40<<20 {
+		t.Errorf("%d images, %d left out, %d bytes", n, left, len(page))
+	}
+}
+
+// The scale of a chart is linear from zero: bars are as high as their values, whatever the rest is.
+func TestHTML_ChartIsTrue(t *testing.T) {
+	b := new(branch)
+	for _, used := range []int{300, 600, 1200} {
+		b.user(text("go on"))
+		b.message(providers.Message{Role: providers.RoleAssistant, Provider: "acme", Model: "m1", Parts: []providers.Part{text("yes")}, Usage: providers.Usage{Input: used}})
+	}
+	page := written(t, &transcript.Session{Branch: b.entries}, transcript.HTML)
+	var heights []string
+	for _, bar := range regexp.MustCompile(`<rect class="one"[^>]* height="([0-9.]*)"`).FindAllStringSubmatch(page, 3) {
+		heights = append(heights, bar[1])
+	}
+	if diff := cmp.Diff([]string{"25.000", "50.000", "100.000"}, heights); diff != "" {
+		t.Errorf("heights (-want +got):\n%s", diff)
+	}
+	for _, want := range []string{
+		"<li>1.2k</li><li>900</li><li>600</li><li>300</li><li>0</li>", "on a linear scale from 0 to 1.2k", "Highest in turn 3: 1.2k.",
+		`<a href="#prompt-3">3</a></th><td class="right">1</td><td class="right">1` + "\u202f" + `200</td>`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	for range 1000 {
+		b.user(text("more"))
+		b.answer(5000, text("done"))
+	}
+	page = written(t, &transcript.Session{Branch: b.entries}, transcript.HTML)
+	if bars := strings.Count(page, "<rect "); bars > 3*3*200 || !strings.Contains(page, "Each bar is the highest of 6 turns.") {
+		t.Errorf("%d bars", bars)
 	}
 }

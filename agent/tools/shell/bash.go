@@ -239,6 +239,7 @@ type bashRun struct {
 	shown []agent.Content
 	live  *toolkit.LiveOutput
 	exec  agent.Execution
+	began time.Time
 	// refused lists what the boundary has refused to the command.
 	refused []boundary.Refusal
 	// state is the file to which the shell writes its state when it ends.
@@ -260,6 +261,7 @@ func (r *bashRun) begin(ctx context.Context, c agent.Command) (err error) {
 		c.TempDir = r.call.Workspace.TempDir()
 	}
 	c.OutputLimit, c.OnOutput = toolkit.MaxText, r.live.Write
+	r.began = time.Now()
 	if r.exec, err = r.call.Terminal.Start(ctx, c); err != nil {
 		r.live.Close()
 		if ctx.Err() != nil {
@@ -407,12 +409,15 @@ type bashRaw struct {
 	TimedOut  bool   `json:"timedOut,omitzero"`
 	Cancelled bool   `json:"cancelled,omitzero"`
 	Truncated bool   `json:"truncated,omitzero"`
+	// DurationMS is the time that the command took, without the wait for an answer of the user.
+	DurationMS int64 `json:"durationMs,omitzero"`
 	// Job is the ID of the background job that the command became.
 	Job string `json:"job,omitzero"`
 }
 
 // result joins the parts of a result. last says how the command failed; empty for success.
 func (r *bashRun) result(out toolkit.BashOutput, last string, raw bashRaw) *agent.Result {
+	raw.DurationMS = time.Since(r.began).Milliseconds()
 	text := cmp.Or(strings.TrimRight(out.Text, "\n"), "(no output)")
 	notes := append(out.Notes, r.command.notes...)
 	content := append([]agent.Content(nil), r.shown...)
