@@ -120,15 +120,16 @@ func (r *replay) failed(e *sessions.Custom) bool {
 // RunTool runs a tool at the user's request, and returns its result for display. The editor shows the call like one of the model's,
 // and hooks, rules and plan mode apply. Because the user has requested the call, RunTool asks for permission only where auto mode
 // would. The conversation does not include the call; the model receives its result afterwards, unless it is empty. RunTool returns
-// the tool's error, or one that explains why the tool did not run. It may be called only in the functions of a [Prompt].
-func (t *RunningTurn) RunTool(name string, input jsonx.Raw) (text string, err error) {
+// the tool's error, or one that explains why the tool did not run. It may be called only in the functions of a [Prompt]. The own tools are
+// not offered to models: only the user can call them.
+func (t *RunningTurn) RunTool(name string, input jsonx.Raw, own ...Tool) (text string, err error) {
 	s := t.session
 	var model providers.ModelInfo
 	var mode approval.Mode
 	if err := t.do(func(st *state) error { model, mode = st.model, st.mode; return nil }); err != nil {
 		return "", err
 	}
-	t.tools, t.model = s.offered(&model, mode), model
+	t.tools, t.model = append(s.offered(&model, mode), own...), model
 	run := &toolRun{turn: t, call: providers.ToolCall{ID: s.opts.NewID(), Name: name, Input: input}, tool: find(t.tools, name), byUser: true}
 	result, err := run.do(t.ctx)
 	if err != nil {
@@ -138,6 +139,9 @@ func (t *RunningTurn) RunTool(name string, input jsonx.Raw) (text string, err er
 	shown := s.Hide(text)
 	if result.IsError {
 		return "", errors.New(shown)
+	}
+	if text == "" {
+		return "", nil
 	}
 	Value(s.opts.Values, func() *userCalls { return new(userCalls) }).add("The user has called the tool " + name + ":\n" + text)
 	return shown, nil

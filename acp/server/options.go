@@ -6,6 +6,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/server/slash"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/hooks"
@@ -97,6 +98,8 @@ type SessionOptions struct {
 	Policy func(cwd string) approval.Policy
 	// Secrets returns the secrets to hide from models, or nil for none. After an error the session calls no model. Optional.
 	Secrets func(cwd string) (agent.Secrets, error)
+	// Sharing returns how /share shares sessions. Optional.
+	Sharing func(cwd string) (*slash.Sharing, error)
 	// Hooks returns a function that reads the hooks of a session with these directories, the working directory first.
 	// Optional.
 	Hooks func(roots []string) func() *hooks.Set

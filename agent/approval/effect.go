@@ -52,6 +52,8 @@ const (
 	ActionDebug
 	// ActionResume lets a program run on that was allowed to run.
 	ActionResume
+	// ActionShare sends the conversation to others. It asks each time, whatever the mode, the rules and earlier answers are.
+	ActionShare
 )
 
 // Where says where a program runs that a call starts or does something with.

@@ -111,7 +111,7 @@ func (g *Gate) judge(mode Mode, p *part) (v Verdict, why string, inside bool) {
 	}
 	allowed, known := g.Grants.lookup(&p.scope)
 	switch {
-	case !known:
+	case !known, allowed && p.effect.Action == ActionShare:
 		return Ask, "", false
 	case !allowed:
 		return Deny, fmt.Sprintf("rejected by the user (always, for %s)", p.scope.Name), false
@@ -122,8 +122,11 @@ func (g *Gate) judge(mode Mode, p *part) (v Verdict, why string, inside bool) {
 }
 
 // Once reports whether an answer to a question about an effect is for this once: a command that must run inside the boundary asks each
-// time on a machine without one.
+// time on a machine without one, and so does what sends the conversation to others.
 func (p *Policy) Once(e *Effect) bool {
+	if e.Action == ActionShare {
+		return true
+	}
 	v, _ := p.unattended(Allow, e, new(Facts), byAnswer)
 	return v != Allow
 }

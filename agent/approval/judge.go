@@ -108,7 +108,9 @@ func (p *Policy) Judge(mode Mode, e *Effect, f *Facts) (v Verdict, reason string
 	case Ask:
 		v = Ask
 	case Allow:
-		v = Allow
+		if e.Action != ActionShare {
+			v = Allow
+		}
 	default:
 	}
 	return v, ""
@@ -125,6 +127,8 @@ func (p *Policy) judgeMode(mode Mode, e *Effect, f *Facts) Verdict {
 	switch e.Action {
 	case ActionRead, ActionResume:
 		return Allow
+	case ActionShare:
+		return Ask
 	case ActionEdit:
 		if mode == ModeStrict {
 			return Ask
@@ -142,6 +146,7 @@ func (p *Policy) judgeMode(mode Mode, e *Effect, f *Facts) Verdict {
 var actionNames = map[Action]string{
 	ActionRead: "read", ActionEdit: "edit", ActionDelete: "delete", ActionMove: "move", ActionCommand: "bash",
 	ActionNetwork: "network", ActionMCP: "mcp", ActionDebug: "debug", ActionResume: "debug",
+	ActionShare: "share",
 }
 
 // FactsOf returns what is known of one effect of a tool on one path; system names the operating system.

@@ -38,6 +38,7 @@ func TestJudge(t *testing.T) {
 		{Effect{Action: ActionCommand, Command: "ls"}, "ask ask deny allow"},
 		{Effect{Action: ActionNetwork}, "ask ask deny allow"},
 		{Effect{Action: ActionMCP}, "ask ask deny allow"},
+		{Effect{Action: ActionShare}, "ask ask deny ask"},
 	}
 	for _, tt := range tests {
 		var got []string
@@ -51,6 +52,20 @@ func TestJudge(t *testing.T) {
 		if g := strings.Join(got, " "); g != tt.want {
 			t.Errorf("%+v: got %s, want %s", tt.effect, g, tt.want)
 		}
+	}
+}
+
+// Sharing asks each time: no rule and no earlier answer allows it, and the question offers none to keep.
+func TestJudge_SharingAsks(t *testing.T) {
+	share := Effect{Action: ActionShare}
+	if v, _ := new(Policy).Judge(ModeAuto, &share, &Facts{Rule: Allow}); v != Ask {
+		t.Errorf("with a rule that allows it the verdict is %d", v)
+	}
+	if v, why := new(Policy).Judge(ModeAuto, &share, &Facts{Rule: Deny, by: "share"}); v != Deny || !strings.Contains(why, "permissions.deny") {
+		t.Errorf("with a rule that denies it the verdict is %d: %s", v, why)
+	}
+	if !new(Policy).Once(&share) {
+		t.Error("the answer can be kept")
 	}
 }
 

@@ -72,7 +72,7 @@ func (l *Permit) give(files Files, paths *places.Paths, e *Effect, real string) 
 	case ActionCommand:
 		l.open, l.starts = true, true
 		return
-	case ActionDebug:
+	case ActionDebug, ActionShare:
 		l.starts = true
 		return
 	default:

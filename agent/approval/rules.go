@@ -64,7 +64,7 @@ func ParseRule(v Verdict, text string) (Rule, error) {
 
 // Actions are the names that rules have for kinds of steps.
 func Actions() []string {
-	return []string{"read", "edit", "delete", "move", "bash", "network", "mcp", "debug"}
+	return []string{"read", "edit", "delete", "move", "bash", "network", "mcp", "debug", "share"}
 }
 
 // mcpPrefix begins the names of the tools of MCP servers, which are not known before the servers are.

@@ -27,7 +27,7 @@ const fileName = "secrets.yml"
 
 // Load returns the secrets of a session: those of the environment, then those of the files.
 func Load(opts Options) (*Set, error) {
-	entries, err := ReadFiles(filepath.Join(opts.Dir, ".gjc", fileName), filepath.Join(opts.AgentDir, fileName))
+	entries, err := ReadFiles(filesOf(&opts)...)
 	if err != nil {
 		return nil, err
 	}
@@ -36,6 +36,11 @@ func Load(opts Options) (*Set, error) {
 		return nil, fmt.Errorf("the key for the placeholders of secrets: %w", err)
 	}
 	return New(append(FromEnv(opts.Environ), entries...), key)
+}
+
+// filesOf returns the files with secrets; the first has precedence.
+func filesOf(opts *Options) []string {
+	return []string{filepath.Join(opts.Dir, ".gjc", fileName), filepath.Join(opts.AgentDir, fileName)}
 }
 
 // keySize is the length of the key in bytes.

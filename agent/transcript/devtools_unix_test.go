@@ -173,7 +173,7 @@ func (b *browser) do(method string, params, result any) (events []string) {
 	}
 }
 
-// view is how a page is shown.
+// view has the settings with which a page is shown.
 type view struct {
 	width int
 	dark  bool

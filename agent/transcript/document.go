@@ -57,6 +57,9 @@ func newDocument(s *Session) *document {
 		created.Created = s.Branch[0].Ref().Time
 		d.Session = &created
 	}
+	if d.Hide != nil {
+		d.hide()
+	}
 	return d
 }
 

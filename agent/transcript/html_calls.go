@@ -42,7 +42,7 @@ func (p *htmlPage) callBlock(d *document, b *block) {
 	p.write("</div>\n</div>\n")
 }
 
-// commandResult is what a command's structured output tells.
+// commandResult holds the parts of a command's structured output.
 type commandResult struct {
 	ExitCode   *int   `json:"exitCode"`
 	Signal     string `json:"signal"`

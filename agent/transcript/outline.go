@@ -12,7 +12,7 @@ import (
 // maxTitle is the maximum number of characters of a prompt in the contents.
 const maxTitle = 90
 
-// outline is what the parts of a page that precede the conversation show of it. The numbers of its turns and diffs are those
+// outline holds the parts of a conversation that precede it on a page. The numbers of its turns and diffs are those
 // of the conversation.
 type outline struct {
 	// turns begin with their prompts. The first one is what precedes the first prompt, and has number 0.

@@ -66,6 +66,8 @@ type Session struct {
 	Branch []sessions.Entry
 	// Tools describe calls of which only the input is known; see [agent.ReplayOptions].
 	Tools []agent.Tool
+	// Hide replaces secrets in a text. It is applied to all texts of the session.
+	Hide func(text string) string
 	// Models returns the context window and the prices of a model "provider/id".
 	Models func(ref string) (providers.ModelInfo, bool)
 }

@@ -265,7 +265,7 @@ func TestHTML_Diffs(t *testing.T) {
 // A command's line shows how it ended.
 func TestHTML_CommandStates(t *testing.T) {
 	for raw, want := range map[string]string{
-		`{"exitCode":0,"durationMs":61000}`: "✓ exit 0</span> <span class=\"size\">1 min 01 s<",
+		`{"exitCode":0,"durationMs":61000}`:   "✓ exit 0</span> <span class=\"size\">1 min 01 s<",
 		`{"exitCode":143,"signal":"SIGTERM"}`: "killed by SIGTERM", `{"timedOut":true}`: "timed out", `{"cancelled":true}`: "cancelled", `{"job":"job1"}`: "goes on as job1",
 		`{"exitCode":"odd"}`: "✓ done", `[]`: "✓ done",
 	} {

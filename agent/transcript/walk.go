@@ -8,6 +8,12 @@ import (
 
 // each calls fn with the items in order until it returns false.
 func (d *document) each(fn func(*item) bool) {
+	if show := fn; d.Hide != nil {
+		fn = func(it *item) bool {
+			d.hideItem(it)
+			return show(it)
+		}
+	}
 	opts := &agent.ReplayOptions{Tools: d.Tools, Workspace: agent.Workspace{Cwd: d.Cwd, Additional: d.Directories}}
 	w := &walk{document: d, fn: fn}
 	for e, ev := range agent.Replay(d.Branch, opts) {

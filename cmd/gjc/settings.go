@@ -3,9 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/gajae-code/gjc/acp/server"
+	"github.com/gajae-code/gjc/acp/server/slash"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/secrets"
@@ -67,6 +69,36 @@ func (h *host) secrets(agentDir string, opts *options) func(cwd string) (agent.S
 		}
 		return secrets.Load(secrets.Options{AgentDir: agentDir, Dir: cwd, Environ: h.env})
 	}
+}
+
+// sharing returns a function that returns how sessions in a directory are shared. Secrets are replaced whether they are hidden from models
+// or not.
+func sharing(h *host, agentDir string, opts *options) func(cwd string) (*slash.Sharing, error) {
+	return func(cwd string) (*slash.Sharing, error) {
+		set, err := secrets.LoadRemoved(&secrets.Options{AgentDir: agentDir, Dir: cwd, Environ: h.env})
+		if err != nil {
+			return nil, err
+		}
+		return &slash.Sharing{Command: config.Read(agentDir, opts.configs, "").ShareCommand, Hide: set.Hide, Removed: secrets.Removed, Save: saveFiles}, nil
+	}
+}
+
+// saveFiles writes files into a directory that only the user can read.
+func saveFiles(files map[string][]byte) (paths map[string]string, remove func(), err error) {
+	dir, err := os.MkdirTemp("", "gjc-share-")
+	if err != nil {
+		return nil, nil, err
+	}
+	remove = func() { _ = os.RemoveAll(dir) } // best effort: it is in the temporary directory
+	paths = make(map[string]string)
+	for name, data := range files {
+		paths[name] = filepath.Join(dir, name)
+		if err := os.WriteFile(paths[name], data, 0o600); err != nil {
+			remove()
+			return nil, nil, err
+		}
+	}
+	return paths, remove, nil
 }
 
 func withLevel(info providers.ModelInfo, level providers.ThinkingLevel) string {

@@ -15,30 +15,23 @@ import (
 
 // dump runs /dump.
 func dump(c *call) error {
-	text, err := c.transcript(transcript.Markdown)
+	text, err := c.transcript(transcript.Markdown, nil)
 	return c.say(text, err)
 }
 
 // export runs /export.
 func export(c *call) error {
-	ws := c.session.Workspace()
-	files := c.opts().Files
 	path := unquotedPath(c.args)
 	if path == "" {
 		path = "gjc-session-" + c.session.ID() + "." + string(transcript.HTML)
 	}
-	path = ws.Resolve(path)
-	if !ws.Contains(path) || !containsReal(files, &ws, files.RealPath(path)) {
-		return c.fail(fmt.Errorf("%s is not in the session's directories; name a file that is", path))
-	}
-	if _, err := files.Stat(c, path); err == nil {
-		return c.fail(fmt.Errorf("%s exists; name another file", path))
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	path, err := c.newFile(path)
+	if err != nil {
 		return c.fail(err)
 	}
-	text, err := c.transcript(transcript.FormatOf(path, transcript.Markdown))
+	text, err := c.transcript(transcript.FormatOf(path, transcript.Markdown), nil)
 	if err == nil {
-		err = files.WriteFile(c, path, []byte(text))
+		err = c.opts().Files.WriteFile(c, path, []byte(text))
 	}
 	if err != nil {
 		return c.fail(fmt.Errorf("exporting the session failed: %w", err))
@@ -46,8 +39,23 @@ func export(c *call) error {
 	return c.say("Session exported to: "+path, nil)
 }
 
-// transcript returns the conversation in a format.
-func (c *call) transcript(format transcript.Format) (string, error) {
+// newFile returns the path of a file in the session's directories that does not exist yet.
+func (c *call) newFile(path string) (string, error) {
+	ws, files := c.session.Workspace(), c.opts().Files
+	path = ws.Resolve(path)
+	if !ws.Contains(path) || !containsReal(files, &ws, files.RealPath(path)) {
+		return "", fmt.Errorf("%s is not in the session's directories; name a file that is", path)
+	}
+	if _, err := files.Stat(c, path); err == nil {
+		return "", fmt.Errorf("%s exists; name another file", path)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	return path, nil
+}
+
+// transcript returns the conversation in a format. hide replaces secrets; nil for none.
+func (c *call) transcript(format transcript.Format, hide func(string) string) (string, error) {
 	branch, err := c.session.Branch()
 	if err != nil {
 		return "", err
@@ -63,7 +71,7 @@ func (c *call) transcript(format transcript.Format) (string, error) {
 	var text strings.Builder
 	err = transcript.Write(&text, &transcript.Session{
 		ID: c.session.ID(), Title: snap.Title, Cwd: ws.Cwd, Directories: ws.Additional, Model: snap.Model.Ref(),
-		Branch: branch, Tools: c.opts().Tools(), Models: c.knownModels(snap.Model),
+		Branch: branch, Tools: c.opts().Tools(), Models: c.knownModels(snap.Model), Hide: hide,
 	}, format)
 	return text.String(), err
 }

@@ -36,6 +36,7 @@ func builtins() []builtin {
 		{name: "tree", description: "Show the session's branches, or continue from an entry", hint: "[filter | find words | go id [summary] | label id name]", run: tree},
 		{name: "handoff", description: "Start a new session from a summary of this one", hint: "[what matters]", run: handoff},
 		{name: "export", description: "Export the conversation to an .html, .md or .json file", hint: "[path]", run: export},
+		{name: "share", description: "Share the conversation without secrets, after a question: in a file, with your own program, or as a secret gist", hint: "[file | gist]", run: share},
 		{name: "dump", description: "Show the conversation as text", run: dump},
 		{name: "todo", description: "Show the plan", run: describePlan},
 		{name: "mcp", description: "Show the MCP servers and their tools, choose tools, or reconnect a server", hint: "[tools [server] | select <all | none | tool…> | reconnect <server>]", run: mcpServers},

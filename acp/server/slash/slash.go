@@ -62,6 +62,8 @@ type Options struct {
 	Sources commands.Options
 	// Enabled reports whether a command file or skill is switched on.
 	Enabled func(name string) bool
+	// Sharing returns how sessions in a directory are shared. Nil if they are not.
+	Sharing func(cwd string) (*Sharing, error)
 	// SummarizesBranches reports whether /tree go summarizes by default the branch that it leaves.
 	SummarizesBranches func() bool
 }

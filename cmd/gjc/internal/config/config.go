@@ -40,6 +40,8 @@ type Config struct {
 	Boundary       boundary.Settings
 	// Permissions holds the permission rules of all files.
 	Permissions approval.Rules
+	// ShareCommand is the program with which /share publishes a page, and its arguments.
+	ShareCommand []string
 	// Secrets hides values of the environment and of secrets.yml from the models.
 	Secrets bool
 
@@ -146,6 +148,7 @@ func (c *Config) sections() map[string]section {
 			"repeatGap":   about("turns until a rule can match again", number(&c.Context.Rules.RepeatGap, 1, 10_000)),
 		},
 		"secrets":          {"enabled": about("show models placeholders for keys of the environment and of secrets.yml", orStrict(boolean(&c.Secrets), &c.Secrets, true))},
+		"share":            {"command": about("the program of /share and its arguments, as a list or one line; {file} stands for the page, which it also reads, and its last line is the link", argv(&c.ShareCommand))},
 		"contextPromotion": {"enabled": about("switch to a larger model before compacting", boolean(&c.Context.ContextPromotion))},
 		"retry": {
 			"enabled":     about("repeat failed model calls that may succeed later", boolean(&c.Retry.Enabled)),

@@ -16,6 +16,10 @@ func aDirectory() configfile.JSONSchema {
 	return configfile.JSONSchema{"type": "string", "pattern": `^(/|~/|[A-Za-z]:|\\\\)`}
 }
 
+func aCommand() configfile.JSONSchema {
+	return configfile.AnyOf(aString(), configfile.ListOf(aString()))
+}
+
 func aNumber(whole bool, least, most float64) func() configfile.JSONSchema {
 	return func() configfile.JSONSchema { return configfile.OfNumbers(whole, least, most) }
 }

@@ -223,6 +223,9 @@ func ParseRule(v approval.Verdict, text string) (approval.Rule, error) {
 	if err != nil {
 		return r, err
 	}
+	if v == approval.Allow && r.Name() == "share" {
+		return r, fmt.Errorf("%s: sharing always asks, so no rule allows it; remove the rule", configfile.Quote(text))
+	}
 	if names := tools.Names(); !r.Known(names) {
 		names = slices.Compact(slices.Sorted(slices.Values(append(names, approval.Actions()...))))
 		return r, fmt.Errorf("%s: unknown tool or action %s%s; the names are %s, and mcp__SERVER_TOOL", configfile.Quote(text), configfile.Quote(r.Name()),

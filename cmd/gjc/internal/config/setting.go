@@ -205,6 +205,24 @@ func words(to *[]string) setting {
 	}}
 }
 
+// argv returns the setting of a command: a list of its arguments, or a line that is split at blanks.
+func argv(to *[]string) setting {
+	return setting{schema: aCommand, get: func() any { return nonNil(*to) }, take: func(n *configfile.Node) string {
+		if n.Kind == configfile.Text {
+			*to = strings.Fields(n.Text)
+			return ""
+		}
+		if n.Kind != configfile.List || configfile.StringList.Check(n) != "" {
+			return "must be a command: a list of its arguments, or a line without quotes"
+		}
+		*to = nil
+		for _, arg := range n.List {
+			*to = append(*to, arg.Text)
+		}
+		return ""
+	}}
+}
+
 func nonNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}
