@@ -124,11 +124,8 @@ func (g *Gate) judge(mode Mode, p *part) (v Verdict, why string, inside bool) {
 // Once reports whether an answer to a question about an effect is for this once: a command that must run inside the boundary asks each
 // time on a machine without one, and so does what sends the conversation to others.
 func (p *Policy) Once(e *Effect) bool {
-	if e.Action == ActionShare {
-		return true
-	}
 	v, _ := p.unattended(Allow, e, new(Facts), byAnswer)
-	return v != Allow
+	return v != Allow || e.Action == ActionShare
 }
 
 // Answered reports whether an effect that the user has just allowed is to happen inside the boundary; always says that the answer

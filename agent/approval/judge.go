@@ -103,17 +103,10 @@ func (p *Policy) Judge(mode Mode, e *Effect, f *Facts) (v Verdict, reason string
 	if e.Action == ActionDebug && e.Where == Started && p.Boundary.Use == boundary.Require && !p.Boundary.Boxes() {
 		return Deny, "bash.sandbox of the configuration requires a sandbox, and debuggers need bubblewrap for one: ask the user to install it"
 	}
-	v = p.judgeMode(mode, e, f)
-	switch f.Rule {
-	case Ask:
-		v = Ask
-	case Allow:
-		if e.Action != ActionShare {
-			v = Allow
-		}
-	default:
+	if f.Rule == Ask || f.Rule == Allow && e.Action != ActionShare {
+		return f.Rule, ""
 	}
-	return v, ""
+	return p.judgeMode(mode, e, f), ""
 }
 
 // judgeMode returns the verdict of a mode on an effect to which no rule applies.
@@ -121,14 +114,12 @@ func (p *Policy) judgeMode(mode Mode, e *Effect, f *Facts) Verdict {
 	if mode == ModeAuto && (e.Action == ActionCommand || e.Action == ActionDebug && e.Where == Started) && p.encloses(e) && p.Broken == nil {
 		return Allow // what the program touches, the boundary decides
 	}
-	if f.outside || len(f.Special) > 0 {
+	if f.outside || len(f.Special) > 0 || e.Action == ActionShare {
 		return Ask
 	}
 	switch e.Action {
 	case ActionRead, ActionResume:
 		return Allow
-	case ActionShare:
-		return Ask
 	case ActionEdit:
 		if mode == ModeStrict {
 			return Ask
@@ -145,8 +136,7 @@ func (p *Policy) judgeMode(mode Mode, e *Effect, f *Facts) Verdict {
 // actionNames are the actions in rules.
 var actionNames = map[Action]string{
 	ActionRead: "read", ActionEdit: "edit", ActionDelete: "delete", ActionMove: "move", ActionCommand: "bash",
-	ActionNetwork: "network", ActionMCP: "mcp", ActionDebug: "debug", ActionResume: "debug",
-	ActionShare: "share",
+	ActionNetwork: "network", ActionMCP: "mcp", ActionDebug: "debug", ActionResume: "debug", ActionShare: "share",
 }
 
 // FactsOf returns what is known of one effect of a tool on one path; system names the operating system.

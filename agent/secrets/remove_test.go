@@ -24,7 +24,7 @@ func TestLoadRemoved(t *testing.T) {
 			t.Errorf("%q: %q, want %q", secret, got, want)
 		}
 	}
-	for _, text := range []string{"task-oriented-programming-in-go", "sk-short", "/home/me/ghp_x", "user-12"} {
+	for _, text := range []string{"task-oriented-programming-in-go", "sk-short", "/srv/ghp_x", "user-12"} {
 		if got := set.Hide(text); got != text {
 			t.Errorf("%q became %q", text, got)
 		}

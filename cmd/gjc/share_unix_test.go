@@ -71,7 +71,7 @@ func TestShare(t *testing.T) {
 		program, config, command, answer string
 		plan, loggedOut                  bool
 		asked, shown                     []string
-		gets                             []string // by whoever publishes
+		gets                             []string // of the program that publishes
 	}{
 		"a gist": {
 			program: "gh", command: "/share", answer: "allow_once", asked: []string{"Share this session", "a secret gist on GitHub", " KB as a page", "Secrets are replaced in 1 place."},
