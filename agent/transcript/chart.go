@@ -19,7 +19,7 @@ const (
 	maxLabels = 16
 )
 
-// part is a part of each bar, with a class for its color.
+// part describes a part of each bar, with a class for its color.
 type part struct {
 	class, name string
 	of          func(*turn) float64

@@ -210,7 +210,10 @@ func newSessionsExport(h *host, opts *options) *cobra.Command {
 				return err
 			}
 			if file == "-" {
-				return transcript.Write(h.stdout, s, want)
+				if err := transcript.Write(h.stdout, s, want); err != nil {
+					return fmt.Errorf("writing the session to standard output: %w", err)
+				}
+				return nil
 			}
 			if file == "" {
 				file = "gjc-session-" + log.ID() + "." + string(want)
@@ -228,7 +231,7 @@ func newSessionsExport(h *host, opts *options) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVarP(&file, "output", "o", "", "write to this file; - means standard output")
-	f.StringVar(&format, "format", "", "html, md or json")
+	f.StringVar(&format, "format", "", "md, json or html; if empty, what the file's name says")
 	f.BoolVar(&force, "force", false, "replace an existing file")
 	return cmd
 }
@@ -236,10 +239,17 @@ func newSessionsExport(h *host, opts *options) *cobra.Command {
 // writeExport writes a file atomically. Without force it does not replace an existing file.
 func writeExport(path string, force bool, write func(io.Writer) error) (err error) {
 	there := fmt.Errorf("%s exists already; name another file with -o, or use --force", trust.Printable(path))
-	if _, err := os.Lstat(path); err == nil && !force {
+	switch info, err := os.Lstat(path); {
+	case err != nil: // creating the file shows what is wrong
+	case info.IsDir():
+		return fmt.Errorf("%s is a directory; name a file in it with -o", trust.Printable(path))
+	case !force:
 		return there
 	}
 	temp, err := os.CreateTemp(filepath.Dir(path), ".gjc-export-*.tmp")
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no directory %s; create it, or name another file with -o", trust.Printable(filepath.Dir(path)))
+	}
 	if err != nil {
 		return fmt.Errorf("exporting the session: %w", err)
 	}
