@@ -126,7 +126,7 @@ func (p *Policy) judgeMode(mode Mode, e *Effect, f *Facts) Verdict {
 		}
 		return Allow
 	default:
-		if mode == ModeAuto && e.Action != ActionShare {
+		if mode == ModeAuto {
 			return Allow
 		}
 		return Ask
