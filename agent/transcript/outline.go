@@ -106,12 +106,12 @@ func (o *outline) call(call *block, files map[string]*fileChange) {
 	}
 }
 
-// heading returns the first words of a prompt.
+// heading returns the first words of a prompt, without marks of Markdown.
 func (it *item) heading() string {
 	for line := range strings.SplitSeq(it.text(), "\n") {
 		line = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "#>-*` "))
 		if line != "" {
-			return text.Truncate(text.OneLine(line), maxTitle)
+			return text.Truncate(text.OneLine(strings.NewReplacer("**", "", "`", "").Replace(line)), maxTitle)
 		}
 	}
 	if slices.ContainsFunc(it.Content, func(b block) bool { return b.Type == blockImage }) {
