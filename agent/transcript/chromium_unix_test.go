@@ -138,6 +138,27 @@ func TestHTML_InABrowser(t *testing.T) {
 	}
 }
 
+// Text of a model cannot break the layout, lead to a script, or change the direction of other text.
+func TestHTML_HostileInABrowser(t *testing.T) {
+	b := newBrowser(t)
+	row := strings.Repeat("| a wide cell ", 60) + "|\n"
+	hostile := row + strings.Repeat("|---", 60) + "|\n" + strings.Repeat(row, 5) + "\n" + strings.Repeat("> - ", 20) + "deep " + strings.Repeat("W", 500) + "\n\n" +
+		"[a](javascript:alert(1)) <javascript:alert(1)> <b onclick=alert(1)>x</b> \u202eright to left\u2066\n\n```\n" + strings.Repeat("code", 300) + "\n```\n"
+	b.open(fileURL(t, written(t, everywhere(hostile, strings.Repeat("n", 400), "image/png", nil), transcript.HTML)), view{width: 390})
+	var got struct {
+		ScrollWidth           float64
+		Scripts, Links, Marks int
+	}
+	b.eval(`(() => {
+		document.querySelectorAll("details").forEach(d => d.open = true);
+		return {ScrollWidth: document.scrollingElement.scrollWidth, Scripts: document.querySelectorAll("script, [onclick]").length,
+			Links: document.querySelectorAll("a[href^='javascript']").length, Marks: (document.body.textContent.match(/[\u202a-\u202e\u2066-\u2069]/g) || []).length};
+	})()`, &got)
+	if got.ScrollWidth > 390 || got.Scripts != 0 || got.Links != 0 || got.Marks != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // Links to a part and to a text open what is folded. The browser's find, which no protocol reaches, opens it the same way as links to a
 // text. No script takes part.
 func TestHTML_FoldedPartsAreFound(t *testing.T) {

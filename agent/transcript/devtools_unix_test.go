@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -39,11 +40,13 @@ func newBrowser(t *testing.T) *browser {
 	t.Helper()
 	b := &browser{t: t}
 	path, proxy, dir := testenv.NeedsChromium(t), b.proxy(), t.TempDir()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	profile := filepath.Join(dir, "profile")
+	// The test's own context ends before the browser is closed.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 4*time.Minute)
 	cmd := exec.CommandContext(ctx, path,
 		"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
 		"--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars", "--force-device-scale-factor=1", "--remote-debugging-pipe",
-		"--user-data-dir="+filepath.Join(dir, "profile"), "--proxy-server="+proxy, "--proxy-bypass-list=<-loopback>", "about:blank")
+		"--user-data-dir="+profile, "--proxy-server="+proxy, "--proxy-bypass-list=<-loopback>", "about:blank")
 	cmd.Env = append(os.Environ(), "HOME="+dir)
 	cmd.WaitDelay = 10 * time.Second
 	in, to, err := os.Pipe()
@@ -65,6 +68,10 @@ func newBrowser(t *testing.T) *browser {
 		_ = cmd.Wait() // it ends with its processes, or is killed after its time
 		cancel()
 		_, _ = to.Close(), from.Close()
+		// Its other processes may write their last files yet.
+		for begin := time.Now(); os.RemoveAll(profile) != nil && time.Since(begin) < 10*time.Second; {
+			runtime.Gosched()
+		}
 	})
 	var target struct {
 		TargetID string `json:"targetId"`
