@@ -12,8 +12,9 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// client is the client's side of the connection. It has no files and no terminals: the server uses those of the machine.
+// client is the client's side of the connection.
 type client struct {
+	NoMachine
 	opts *Options
 
 	mu     sync.Mutex // guards the fields below
@@ -151,61 +152,4 @@ func (c *client) refuse(p *acp.RequestPermissionRequest, why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.result.Refused = append(c.result.Refused, Refusal{Title: p.ToolCall.Title.Or(""), Reason: why})
-}
-
-func missing(method string) error {
-	return &acp.Error{Code: acp.ErrorCodeMethodNotFound, Message: "method not found: " + method}
-}
-
-// AuthStatusUpdate implements [acp.Client].
-func (*client) AuthStatusUpdate(context.Context, *acp.AuthStatusUpdateNotification) error { return nil }
-
-// CompleteElicitation implements [acp.Client].
-func (*client) CompleteElicitation(context.Context, *acp.CompleteElicitationNotification) error {
-	return nil
-}
-
-// CreateElicitation implements [acp.Client].
-func (*client) CreateElicitation(context.Context, *acp.CreateElicitationRequest) (*acp.CreateElicitationResponse, error) {
-	return nil, missing(acp.MethodElicitationCreate.Name)
-}
-
-// ReadTextFile implements [acp.Client].
-func (*client) ReadTextFile(context.Context, *acp.ReadTextFileRequest) (*acp.ReadTextFileResponse, error) {
-	return nil, missing(acp.MethodFSReadTextFile.Name)
-}
-
-// WriteTextFile implements [acp.Client].
-func (*client) WriteTextFile(context.Context, *acp.WriteTextFileRequest) (*acp.WriteTextFileResponse, error) {
-	return nil, missing(acp.MethodFSWriteTextFile.Name)
-}
-
-// MessageMCP implements [acp.Client].
-func (*client) MessageMCP(context.Context, *acp.MessageMCPRequest) (*acp.MessageMCPResponse, error) {
-	return nil, missing(acp.MethodMCPMessage.Name)
-}
-
-// CreateTerminal implements [acp.Client].
-func (*client) CreateTerminal(context.Context, *acp.CreateTerminalRequest) (*acp.CreateTerminalResponse, error) {
-	return nil, missing(acp.MethodTerminalCreate.Name)
-}
-
-// KillTerminal implements [acp.Client].
-func (*client) KillTerminal(context.Context, *acp.KillTerminalRequest) (*acp.KillTerminalResponse, error) {
-	return nil, missing(acp.MethodTerminalKill.Name)
-}
-
-// TerminalOutput implements [acp.Client].
-func (*client) TerminalOutput(context.Context, *acp.TerminalOutputRequest) (*acp.TerminalOutputResponse, error) {
-	return nil, missing(acp.MethodTerminalOutput.Name)
-}
-
-// ReleaseTerminal implements [acp.Client].
-func (*client) ReleaseTerminal(context.Context, *acp.ReleaseTerminalRequest) (*acp.ReleaseTerminalResponse, error) {
-	return nil, missing(acp.MethodTerminalRelease.Name)
-}
-
-// WaitForTerminalExit implements [acp.Client].
-func (*client) WaitForTerminalExit(context.Context, *acp.WaitForTerminalExitRequest) (*acp.WaitForTerminalExitResponse, error) {
-	return nil, missing(acp.MethodTerminalWaitForExit.Name)
 }

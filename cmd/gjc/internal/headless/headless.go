@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/gajae-code/gjc/acp"
@@ -14,8 +13,7 @@ import (
 
 // Options describe a run.
 type Options struct {
-	// Serve serves a client that writes to r and reads from w, until it disconnects. Required.
-	Serve func(ctx context.Context, r io.Reader, w io.Writer) error
+	Serve ServeFunc
 	// Version is the version of gjc.
 	Version string
 	Session Session
@@ -29,17 +27,6 @@ type Options struct {
 	Opened func(model string) error
 	// Updated is called with each update of the session and its helpers, in order. It must not block. Optional.
 	Updated func(n *acp.SessionNotification)
-}
-
-// Session says which session the prompt is for.
-type Session struct {
-	Cwd        string   // absolute
-	Additional []string // absolute
-	System     *acp.SystemPrompt
-	// Resume and Fork are the session that is continued, and the one from which a new one begins; at most one is set.
-	Resume, Fork acp.SessionID
-	// Mode, Model and Thinking are set before the prompt; empty leaves them as they are.
-	Mode, Model, Thinking string
 }
 
 // Limits end a run; zero is none. The server has the limit of requests.
@@ -58,22 +45,11 @@ var (
 // Run runs the prompt. If ctx ends, the turn is cancelled and stored as far as it came, and Run returns nevertheless a result. An error means
 // that there is none: the session could not be opened.
 func Run(ctx context.Context, opts Options) (*Result, error) {
-	fromServer, toClient := io.Pipe()
-	fromClient, toServer := io.Pipe()
-	served := make(chan error, 1)
 	// A cancelled turn is still to be stored and reported.
-	detached := context.WithoutCancel(ctx)
-	go func() { // ends with the connection
-		err := opts.Serve(detached, fromClient, toClient)
-		_ = toClient.CloseWithError(cmp.Or(err, io.EOF))
-		served <- err
-	}()
 	c := &client{opts: &opts, result: newResult()}
-	conn := acp.NewClientConn(detached, fromServer, toServer, &acp.ConnOptions{Closer: fromServer}, func(*acp.ClientConn) acp.Client { return c })
+	conn, end := Connect(context.WithoutCancel(ctx), opts.Serve, c)
 	r, err := c.run(ctx, conn)
-	_ = toServer.Close() // as an editor that quits; the server closes the sessions
-	serveErr := <-served
-	_ = conn.Close() // it has ended
+	serveErr := end()
 	if err == nil && serveErr != nil {
 		err = fmt.Errorf("ending the session: %w", serveErr)
 	}
@@ -89,14 +65,14 @@ func (c *client) run(ctx context.Context, conn *acp.ClientConn) (*Result, error)
 	}); err != nil {
 		return nil, err
 	}
-	id, options, err := c.open(detached, conn)
+	id, options, err := c.opts.Session.Open(detached, conn)
 	if err != nil {
 		return nil, err
 	}
-	if options, err = c.configure(detached, conn, id, options); err != nil {
+	if options, err = c.opts.Session.Configure(detached, conn, id, options); err != nil {
 		return nil, err
 	}
-	c.result.SessionID, c.result.Model = id, current(options, "model")
+	c.result.SessionID, c.result.Model = id, Current(options, "model")
 	if c.opts.Opened != nil {
 		if err := c.opts.Opened(c.result.Model); err != nil {
 			return nil, err
@@ -119,68 +95,6 @@ func (c *client) run(ctx context.Context, conn *acp.ClientConn) (*Result, error)
 		after = before // the answer is what counts
 	}
 	return c.finish(ctx, response, err, after-before), nil
-}
-
-// open opens the session and returns its ID and options.
-func (c *client) open(ctx context.Context, conn acp.Caller) (acp.SessionID, []acp.SessionConfigOption, error) {
-	s := &c.opts.Session
-	switch {
-	case s.Resume != "":
-		r, err := acp.MethodSessionResume.Call(ctx, conn, &acp.ResumeSessionRequest{
-			SessionID: s.Resume, Cwd: s.Cwd, AdditionalDirectories: s.Additional, SystemPrompt: s.System,
-		})
-		if err != nil {
-			return "", nil, err
-		}
-		return s.Resume, r.ConfigOptions, nil
-	case s.Fork != "":
-		r, err := acp.MethodSessionFork.Call(ctx, conn, &acp.ForkSessionRequest{
-			SessionID: s.Fork, Cwd: s.Cwd, AdditionalDirectories: s.Additional, SystemPrompt: s.System,
-		})
-		if err != nil {
-			return "", nil, err
-		}
-		return r.SessionID, r.ConfigOptions, nil
-	default:
-		r, err := acp.MethodSessionNew.Call(ctx, conn, &acp.NewSessionRequest{
-			Cwd: s.Cwd, AdditionalDirectories: s.Additional, SystemPrompt: s.System,
-		})
-		if err != nil {
-			return "", nil, err
-		}
-		return r.SessionID, r.ConfigOptions, nil
-	}
-}
-
-// configure sets the session's options and returns all of them.
-func (c *client) configure(ctx context.Context, conn acp.Caller, id acp.SessionID, options []acp.SessionConfigOption) ([]acp.SessionConfigOption, error) {
-	s := &c.opts.Session
-	for _, o := range []struct {
-		id    acp.SessionConfigID
-		value string
-	}{{"model", s.Model}, {"thinking", s.Thinking}, {"mode", s.Mode}} {
-		if o.value == "" || current(options, o.id) == o.value {
-			continue
-		}
-		r, err := acp.MethodSessionSetConfigOption.Call(ctx, conn, &acp.SetSessionConfigOptionRequest{
-			SessionID: id, ConfigID: o.id, Value: acp.SessionConfigValueID(o.value),
-		})
-		if err != nil {
-			return nil, err
-		}
-		options = r.ConfigOptions
-	}
-	return options, nil
-}
-
-// current returns the value of an option, or "".
-func current(options []acp.SessionConfigOption, id acp.SessionConfigID) string {
-	for i := range options {
-		if kind, ok := options[i].Kind.(*acp.SessionConfigSelect); ok && options[i].ID == id {
-			return string(kind.CurrentValue)
-		}
-	}
-	return ""
 }
 
 // cost returns what a session has cost so far, in US dollars; zero if that is unknown.
