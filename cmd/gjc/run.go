@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/server"
@@ -35,11 +36,7 @@ type runFlags struct {
 	requests int
 	ask      string
 	output   string
-	noSave   bool
-	mcp      []string
 	schema   string
-
-	allow, deny []string
 }
 
 // sessionFlags are the flags that choose a session and its options.
@@ -50,6 +47,9 @@ type sessionFlags struct {
 	resume, fork   string
 	continues      bool
 	system, append string
+	noSave         bool
+	mcp            []string
+	allow, deny    []string
 }
 
 const runLong = `run sends one prompt and prints the answer. The prompt is the arguments; "-" among them stands for stdin, which is also read if there
@@ -78,26 +78,31 @@ func newRun(h *host, opts *options) *cobra.Command {
 	f := cmd.Flags()
 	f.StringArrayVarP(&r.input.Files, "file", "f", nil, "read the prompt, or more of it, from this file; may be repeated")
 	f.StringArrayVar(&r.input.Images, "image", nil, "add this image to the prompt; may be repeated")
-	f.StringVar(&r.session.cwd, "cwd", "", "work in this directory")
-	f.StringArrayVar(&r.session.addDirs, "add-dir", nil, "work in this directory, too; may be repeated")
-	f.StringVar(&r.session.thinking, "thinking", "", "how much the model reasons: off, low, medium, high…")
-	f.StringVar(&r.session.mode, "mode", "", "default, strict, plan or auto")
-	f.StringVar(&r.session.resume, "resume", "", "continue this session, given by its ID or a prefix")
-	f.BoolVar(&r.session.continues, "continue", false, "continue the last session of the directory")
-	f.StringVar(&r.session.fork, "fork", "", "begin a new session with the conversation of this one")
-	f.StringVar(&r.session.system, "system", "", "replace the system prompt")
-	f.StringVar(&r.session.append, "append-system", "", "add to the system prompt")
-	f.BoolVar(&r.noSave, "no-save", false, "store no session")
-	f.StringArrayVar(&r.mcp, "mcp", nil, "use the MCP servers of this file, which is like mcp.json; may be repeated")
+	r.session.add(f)
 	f.IntVar(&r.requests, "max-requests", 0, "ask the model at most this often")
 	f.Float64Var(&r.limits.CostUSD, "max-cost", 0, "end after a request when the run has cost this many US dollars")
 	f.DurationVar(&r.limits.Time, "timeout", 0, "end after this time, such as 90s or 10m")
-	f.StringArrayVar(&r.allow, "allow", nil, "allow steps without a question, such as \"bash(go test)\"; may be repeated")
-	f.StringArrayVar(&r.deny, "deny", nil, "refuse steps; may be repeated")
 	f.StringVar(&r.ask, "ask", "", "never, or terminal to ask there (the default if there is one)")
 	f.StringVar(&r.schema, "schema", "", "require an answer that is JSON and fits the JSON Schema in this file")
 	f.StringVar(&r.output, "output", "text", "text, json, or stream-json for each update on a line")
 	return cmd
+}
+
+// add adds the flags to those of a command.
+func (s *sessionFlags) add(f *pflag.FlagSet) {
+	f.StringVar(&s.cwd, "cwd", "", "work in this directory")
+	f.StringArrayVar(&s.addDirs, "add-dir", nil, "work in this directory, too; may be repeated")
+	f.StringVar(&s.thinking, "thinking", "", "how much the model reasons: off, low, medium, high…")
+	f.StringVar(&s.mode, "mode", "", "default, strict, plan or auto")
+	f.StringVar(&s.resume, "resume", "", "continue this session, given by its ID or a prefix")
+	f.BoolVar(&s.continues, "continue", false, "continue the last session of the directory")
+	f.StringVar(&s.fork, "fork", "", "begin a new session with the conversation of this one")
+	f.StringVar(&s.system, "system", "", "replace the system prompt")
+	f.StringVar(&s.append, "append-system", "", "add to the system prompt")
+	f.BoolVar(&s.noSave, "no-save", false, "store no session")
+	f.StringArrayVar(&s.mcp, "mcp", nil, "use the MCP servers of this file, which is like mcp.json; may be repeated")
+	f.StringArrayVar(&s.allow, "allow", nil, "allow steps without a question, such as \"bash(go test)\"; may be repeated")
+	f.StringArrayVar(&s.deny, "deny", nil, "refuse steps; may be repeated")
 }
 
 func (r *runFlags) run(ctx context.Context, h *host, opts *options) error {
@@ -139,9 +144,10 @@ func (r *runFlags) run(ctx context.Context, h *host, opts *options) error {
 		return err
 	}
 	defer e.close()
-	if err := r.adapt(ctx, h, e, rules); err != nil {
+	if err := r.session.adapt(ctx, h, e, rules); err != nil {
 		return err
 	}
+	e.options.Sessions.MaxRequests = r.requests
 	if o.Schema != nil {
 		tools := e.options.Sessions.Tools
 		e.options.Sessions.Tools = func() []agent.Tool { return append(tools(), o.Schema.Tool()) }
@@ -180,21 +186,37 @@ func (r *runFlags) check(h *host) (approval.Rules, error) {
 	if r.ask != "never" && r.ask != "terminal" {
 		return nil, fmt.Errorf("unknown --ask %q; use never or terminal", r.ask)
 	}
-	if err := r.session.check(); err != nil {
-		return nil, err
-	}
-	switch {
-	case r.noSave && r.session.another():
-		return nil, errors.New("--no-save is for a new session")
-	case r.requests < 0 || r.limits.CostUSD < 0 || r.limits.Time < 0:
+	if r.requests < 0 || r.limits.CostUSD < 0 || r.limits.Time < 0 {
 		return nil, errors.New("a limit must not be negative")
+	}
+	return r.session.check()
+}
+
+// another reports whether the session is, or begins with, one that exists.
+func (s *sessionFlags) another() bool { return s.resume != "" || s.fork != "" || s.continues }
+
+// check checks the flags and returns the rules.
+func (s *sessionFlags) check() (approval.Rules, error) {
+	if s.mode != "" {
+		if _, err := approval.ParseMode(s.mode); err != nil {
+			return nil, fmt.Errorf("--mode: %w", err)
+		}
+	}
+	if s.resume != "" && s.fork != "" || s.continues && (s.resume != "" || s.fork != "") {
+		return nil, errors.New("use only one of --resume, --continue and --fork")
+	}
+	if s.system != "" && s.append != "" {
+		return nil, errors.New("use either --system or --append-system")
+	}
+	if s.noSave && s.another() {
+		return nil, errors.New("--no-save is for a new session")
 	}
 	var rules approval.Rules
 	for _, list := range []struct {
 		verdict approval.Verdict
 		name    string
 		texts   []string
-	}{{approval.Allow, "--allow", r.allow}, {approval.Deny, "--deny", r.deny}} {
+	}{{approval.Allow, "--allow", s.allow}, {approval.Deny, "--deny", s.deny}} {
 		for _, text := range list.texts {
 			rule, err := config.ParseRule(list.verdict, text)
 			if err != nil {
@@ -204,24 +226,6 @@ func (r *runFlags) check(h *host) (approval.Rules, error) {
 		}
 	}
 	return rules, nil
-}
-
-// another reports whether the session is, or begins with, one that exists.
-func (s *sessionFlags) another() bool { return s.resume != "" || s.fork != "" || s.continues }
-
-func (s *sessionFlags) check() error {
-	if s.mode != "" {
-		if _, err := approval.ParseMode(s.mode); err != nil {
-			return fmt.Errorf("--mode: %w", err)
-		}
-	}
-	if s.resume != "" && s.fork != "" || s.continues && (s.resume != "" || s.fork != "") {
-		return errors.New("use only one of --resume, --continue and --fork")
-	}
-	if s.system != "" && s.append != "" {
-		return errors.New("use either --system or --append-system")
-	}
-	return nil
 }
 
 // session returns the session of the flags.
@@ -296,11 +300,11 @@ func modelAndLevel(model, level string) (id, thinking string) {
 	return model[:at], cmp.Or(level, model[at+1:])
 }
 
-// adapt changes the server's options for the run.
-func (r *runFlags) adapt(ctx context.Context, h *host, e *engine, rules approval.Rules) error {
+// adapt changes the server's options for the session.
+func (s *sessionFlags) adapt(ctx context.Context, h *host, e *engine, rules approval.Rules) error {
 	o := &e.options
 	var servers []mcp.Server
-	for _, path := range r.mcp {
+	for _, path := range s.mcp {
 		more, err := mcpServersIn(ctx, h, path, true)
 		if err != nil {
 			return fmt.Errorf("%w: --mcp: %w", errUsage, err)
@@ -310,8 +314,8 @@ func (r *runFlags) adapt(ctx context.Context, h *host, e *engine, rules approval
 	configured := o.Machine.MCPServers
 	o.Machine.MCPServers = func(ctx context.Context) ([]mcp.Server, error) {
 		all, err := configured(ctx)
-		for _, s := range servers {
-			all = append(slices.DeleteFunc(all, func(other mcp.Server) bool { return other.Name == s.Name }), s)
+		for _, server := range servers {
+			all = append(slices.DeleteFunc(all, func(other mcp.Server) bool { return other.Name == server.Name }), server)
 		}
 		return all, err
 	}
@@ -321,8 +325,7 @@ func (r *runFlags) adapt(ctx context.Context, h *host, e *engine, rules approval
 		p.Rules = append(p.Rules[:len(p.Rules):len(p.Rules)], rules...)
 		return p
 	}
-	o.Sessions.MaxRequests = r.requests
-	if r.noSave {
+	if s.noSave {
 		dir, err := os.MkdirTemp("", "gjc-run-")
 		if err != nil {
 			return err

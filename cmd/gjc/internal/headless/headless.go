@@ -120,13 +120,13 @@ func cost(ctx context.Context, conn acp.Caller, id acp.SessionID) (float64, erro
 func (c *client) turns(ctx context.Context, conn acp.Caller, id acp.SessionID, cancel context.CancelCauseFunc) (*acp.PromptResponse, error) {
 	schema := c.opts.Schema
 	if schema == nil {
-		return c.prompt(ctx, conn, id, c.opts.Prompt)
+		return Prompt(ctx, conn, id, c.opts.Prompt)
 	}
 	schema.failed = func() { cancel(errSchema) }
-	response, err := c.prompt(ctx, conn, id, append(c.opts.Prompt[:len(c.opts.Prompt):len(c.opts.Prompt)], &acp.TextContent{Text: request}))
+	response, err := Prompt(ctx, conn, id, append(c.opts.Prompt[:len(c.opts.Prompt):len(c.opts.Prompt)], &acp.TextContent{Text: request}))
 	for err == nil && ctx.Err() == nil && response.StopReason == acp.StopReasonEndTurn && schema.again() {
 		var more *acp.PromptResponse
-		if more, err = c.prompt(ctx, conn, id, []acp.ContentBlock{&acp.TextContent{Text: request}}); err == nil {
+		if more, err = Prompt(ctx, conn, id, []acp.ContentBlock{&acp.TextContent{Text: request}}); err == nil {
 			more.Usage = sum(response.Usage, more.Usage)
 			response = more
 		}
@@ -151,14 +151,4 @@ func sumOf(a, b *int64) *int64 {
 		return cmp.Or(a, b)
 	}
 	return new(*a + *b)
-}
-
-// prompt sends a prompt and waits for the end of the turn. If ctx ends first, it cancels the turn.
-func (c *client) prompt(ctx context.Context, conn acp.Caller, id acp.SessionID, prompt []acp.ContentBlock) (*acp.PromptResponse, error) {
-	detached := context.WithoutCancel(ctx)
-	stop := context.AfterFunc(ctx, func() {
-		_ = acp.MethodSessionCancel.Notify(detached, conn, &acp.CancelNotification{SessionID: id}) // the turn ends with the connection
-	})
-	defer stop()
-	return acp.MethodSessionPrompt.Call(detached, conn, &acp.PromptRequest{SessionID: id, Prompt: prompt})
 }

@@ -85,7 +85,7 @@ func (in *Input) Prompt() ([]acp.ContentBlock, error) {
 		blocks = append(blocks, &acp.TextContent{Text: whole})
 	}
 	for _, path := range in.Images {
-		image, err := readImage(path)
+		image, err := ReadImage(path)
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +135,8 @@ func openFile(path string) (*os.File, error) {
 
 var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-func readImage(path string) (*acp.ImageContent, error) {
+// ReadImage reads a picture for a prompt: a PNG, JPEG, GIF or WebP of at most 20 MiB.
+func ReadImage(path string) (*acp.ImageContent, error) {
 	f, err := openFile(path)
 	if err != nil {
 		return nil, err
