@@ -31,6 +31,8 @@ const (
 	KindContextOverflow ErrorKind = "context_overflow"
 	// KindInvalid: the provider rejected the request as malformed.
 	KindInvalid ErrorKind = "invalid_request"
+	// KindOutput: the API cannot express the schema of [Request.Output], or the model does not accept any. Nothing was sent.
+	KindOutput ErrorKind = "output_schema"
 	// KindModel: the model does not exist, or the key may not use it.
 	KindModel ErrorKind = "model"
 	// KindProtocol: the provider's response violates its API.

@@ -50,6 +50,16 @@ type Request struct {
 	// ForceTool is the name of the tool that the answer must call. If empty, or if the API cannot force a tool, the model
 	// chooses.
 	ForceTool string
+	// Output is the format of the answer; nil for text. The model then calls no tools. It needs [ModelInfo.StructuredOutput].
+	Output *OutputFormat
+}
+
+// OutputFormat is the format of an answer that is JSON. APIs enforce it as far as they can; the caller checks the answer.
+type OutputFormat struct {
+	// Name has letters, digits, "_" and "-", at most 64.
+	Name string
+	// Schema is a JSON Schema, of an object.
+	Schema jsonx.Raw
 }
 
 // Tool describes a tool to a model.
@@ -234,6 +244,8 @@ type ModelInfo struct {
 	ThinkingMode ThinkingMode
 	// Images reports that the model accepts images.
 	Images bool
+	// StructuredOutput reports that the model accepts [Request.Output].
+	StructuredOutput bool
 	// Canonical is the id that the model's maker gave it. It is the same for every provider of the model.
 	Canonical string
 	// ContextPromotionTarget names the model that continues a conversation that has outgrown this one: "provider/id", or the id

@@ -21,6 +21,9 @@ func (m *model) encode(req *providers.Request) ([]byte, error) {
 		m.mark(&p.System[0].CacheControl)
 	}
 	m.force(req, &p)
+	if err := m.output(req, &p); err != nil {
+		return nil, err
+	}
 	head, err := p.MarshalJSON()
 	if err != nil {
 		return nil, err
@@ -80,6 +83,25 @@ func (m *model) force(req *providers.Request, p *sdk.MessageNewParams) {
 	}
 	p.Thinking, p.OutputConfig = sdk.ThinkingConfigParamUnion{}, sdk.OutputConfigParam{}
 	m.think(req, p)
+}
+
+// output sets the format of the answer. The tools stay in the request, for the cache.
+func (m *model) output(req *providers.Request, p *sdk.MessageNewParams) error {
+	if req.Output == nil {
+		return nil
+	}
+	schema, ok := dialect.ClaudeSchema(req.Output.Schema)
+	if !ok {
+		return wire.Errorf(&m.cfg, providers.KindOutput, "the API cannot express this JSON Schema: it is recursive, has open objects, or has keywords that the API lacks")
+	}
+	p.OutputConfig.Format.Schema = make(map[string]any)
+	for name, value := range jsonx.Members(schema) {
+		p.OutputConfig.Format.Schema[name] = value // keeps the order of the properties
+	}
+	if len(req.Tools) > 0 {
+		p.ToolChoice = sdk.ToolChoiceUnionParam{OfNone: new(sdk.NewToolChoiceNoneParam())}
+	}
+	return nil
 }
 
 func (m *model) maxTokens(req *providers.Request) int {

@@ -78,8 +78,10 @@ type functionCallingConfig struct {
 }
 
 type generationConfig struct {
-	MaxOutputTokens int             `json:"maxOutputTokens,omitzero"`
-	ThinkingConfig  *thinkingConfig `json:"thinkingConfig,omitzero"`
+	MaxOutputTokens    int             `json:"maxOutputTokens,omitzero"`
+	ThinkingConfig     *thinkingConfig `json:"thinkingConfig,omitzero"`
+	ResponseMIMEType   string          `json:"responseMimeType,omitzero"`
+	ResponseJSONSchema jsonx.Raw       `json:"responseJsonSchema,omitzero"`
 }
 
 type thinkingConfig struct {
@@ -94,14 +96,17 @@ func (m *model) encode(req *providers.Request) ([]byte, error) {
 	if req.System != "" {
 		r.SystemInstruction = &content{Parts: []part{textPart(req.System)}}
 	}
-	if len(req.Tools) > 0 {
+	if out := req.Output; out != nil {
+		r.GenerationConfig.ResponseMIMEType, r.GenerationConfig.ResponseJSONSchema = "application/json", out.Schema
+	}
+	if len(req.Tools) > 0 && req.Output == nil { // the API rejects both together
 		var t tools
 		for i := range req.Tools {
 			t.FunctionDeclarations = append(t.FunctionDeclarations, m.declare(&req.Tools[i]))
 		}
 		r.Tools = []tools{t}
 	}
-	if can := m.cfg.Compat.SupportsToolChoice; req.ForceTool != "" && (can == nil || *can) {
+	if can := m.cfg.Compat.SupportsToolChoice; req.ForceTool != "" && req.Output == nil && (can == nil || *can) {
 		r.ToolConfig = &toolConfig{functionCallingConfig{Mode: "ANY", AllowedFunctionNames: []string{req.ForceTool}}}
 	}
 	if most := req.MaxTokens; most > 0 {

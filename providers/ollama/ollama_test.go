@@ -256,3 +256,14 @@ func FuzzAnswer(f *testing.F) {
 		}
 	})
 }
+
+// The server constrains the answer to the schema, and would not find calls in it.
+func TestModel_Output(t *testing.T) {
+	req := hello()
+	req.Tools = []providers.Tool{providertest.Tool("a")}
+	req.Output = &providers.OutputFormat{Name: "answer", Schema: jsonx.Raw(`{"type":"object"}`)}
+	want := `{"model":"m","messages":[{"role":"system","content":"sys"},{"role":"user","content":"hi"}],"format":{"type":"object"},"stream":true,"truncate":false,"shift":false}`
+	if got := respond(t, providers.Config{}, req, end); got.body != want {
+		t.Errorf("body (-want +got):\n%s", cmp.Diff(want, got.body))
+	}
+}

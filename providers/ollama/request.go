@@ -14,6 +14,7 @@ type request struct {
 	Model    string    `json:"model"`
 	Messages []message `json:"messages"`
 	Tools    []tool    `json:"tools,omitzero"`
+	Format   jsonx.Raw `json:"format,omitzero"` // a JSON Schema
 	Stream   bool      `json:"stream"`
 	Think    any       `json:"think,omitzero"` // a bool or a string
 	// Truncate and Shift are false: a conversation that does not fit into the context is an error, and a long answer is cut off. If
@@ -70,8 +71,12 @@ func (m *model) encode(req *providers.Request) ([]byte, error) {
 	if info.MaxOutput > 0 {
 		r.Options.NumPredict = min(r.Options.NumPredict, info.MaxOutput)
 	}
-	for i := range req.Tools {
-		t := declared{Name: req.Tools[i].Name, Description: req.Tools[i].Description, Parameters: req.Tools[i].Schema}
+	tools := req.Tools
+	if req.Output != nil {
+		r.Format, tools = req.Output.Schema, nil // the server would not look for calls in the answer
+	}
+	for i := range tools {
+		t := declared{Name: tools[i].Name, Description: tools[i].Description, Parameters: tools[i].Schema}
 		if jsonx.IsNull(t.Parameters) {
 			t.Parameters = jsonx.Raw(`{"type":"object","properties":{}}`)
 		}

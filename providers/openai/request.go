@@ -28,7 +28,8 @@ type request struct {
 	Store                *bool          `json:"store,omitzero"`
 	StreamOptions        *streamOptions `json:"stream_options,omitzero"`
 	Tools                []tool         `json:"tools,omitzero"`
-	ToolChoice           *toolChoice    `json:"tool_choice,omitzero"`
+	ToolChoice           any            `json:"tool_choice,omitzero"` // "none" or a toolChoice
+	ResponseFormat       *chatFormat    `json:"response_format,omitzero"`
 	// Provider holds OpenRouter's routing, ProviderOptions Vercel's.
 	Provider        *providers.GatewayRouting `json:"provider,omitzero"`
 	ProviderOptions *providerOptions          `json:"providerOptions,omitzero"`
@@ -75,6 +76,20 @@ type named struct {
 	Name string `json:"name"`
 }
 
+// formatJSONSchema is the type of an answer that fits a schema.
+const formatJSONSchema = "json_schema"
+
+type chatFormat struct {
+	Type       string       `json:"type"`
+	JSONSchema outputSchema `json:"json_schema"`
+}
+
+type outputSchema struct {
+	Name   string    `json:"name"`
+	Schema jsonx.Raw `json:"schema"`
+	Strict bool      `json:"strict"`
+}
+
 // encode writes the body of a request. Requests with the same beginning are encoded with the same prefix, so that prompt caches
 // stay valid: OpenAI's, and those in the memory of local servers.
 func (m *model) encode(req *providers.Request) ([]byte, error) {
@@ -106,11 +121,25 @@ func (m *model) encode(req *providers.Request) ([]byte, error) {
 	if m.rules.cacheKey {
 		r.PromptCacheKey, r.PromptCacheRetention = req.SessionID, cacheRetention(&m.cfg)
 	}
+	if req.Output != nil {
+		r.ResponseFormat = &chatFormat{Type: formatJSONSchema, JSONSchema: m.strict.output(req.Output, m.rules.strict)}
+		if r.ToolChoice = noTools(req); !is(m.rules.SupportsToolChoice, true) {
+			r.Tools, r.ToolChoice = nil, nil
+		}
+	}
 	body, err := jsonx.Marshal(&r)
 	if err != nil {
 		return nil, err
 	}
 	return wire.ExtraBody(&m.cfg, body), nil
+}
+
+// noTools returns the choice of no tool; nil if the request has none. The tools stay in the request, for the cache.
+func noTools(req *providers.Request) any {
+	if len(req.Tools) == 0 {
+		return nil
+	}
+	return "none"
 }
 
 // offered reports whether the request forces a tool that it offers.
@@ -210,6 +239,16 @@ func (m *model) tools(tools []providers.Tool) []tool {
 
 // strictTools makes the schemas of tools strict.
 type strictTools struct{ schemas dialect.StrictSchemas }
+
+// output returns the schema of an answer. It is strict if its strict form allows nothing that the original does not.
+func (s *strictTools) output(format *providers.OutputFormat, mode strictness) outputSchema {
+	if mode != strictNone {
+		if made, nulls, ok := s.schemas.Of(format.Schema); ok && !nulls {
+			return outputSchema{format.Name, made, true}
+		}
+	}
+	return outputSchema{format.Name, format.Schema, false}
+}
 
 // of returns the schema of each tool, and whether it is strict.
 func (s *strictTools) of(tools []providers.Tool, mode strictness) (schemas []jsonx.Raw, strict []bool) {

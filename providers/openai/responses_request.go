@@ -16,7 +16,8 @@ type responsesRequest struct {
 	Instructions         string          `json:"instructions,omitzero"`
 	Input                jsonx.Raw       `json:"input"`
 	Tools                []responsesTool `json:"tools,omitzero"`
-	ToolChoice           *namedTool      `json:"tool_choice,omitzero"`
+	ToolChoice           any             `json:"tool_choice,omitzero"` // "none" or a namedTool
+	Text                 *textConfig     `json:"text,omitzero"`
 	Store                *bool           `json:"store,omitzero"`
 	Include              []string        `json:"include,omitzero"`
 	Reasoning            *reasoning      `json:"reasoning,omitzero"`
@@ -29,6 +30,15 @@ type responsesRequest struct {
 type reasoning struct {
 	Effort  string `json:"effort"`
 	Summary string `json:"summary,omitzero"`
+}
+
+type textConfig struct {
+	Format textFormat `json:"format"`
+}
+
+type textFormat struct {
+	Type string `json:"type"`
+	outputSchema
 }
 
 type responsesTool struct {
@@ -72,6 +82,12 @@ func (m *responsesModel) encode(req *providers.Request) ([]byte, error) {
 		r.Include = []string{"reasoning.encrypted_content"}
 		if is(m.rules.SupportsReasoningEffort, true) && !(forced && *m.rules.DisableReasoningOnForcedToolChoice) {
 			r.Reasoning = m.reasoning(req.Thinking)
+		}
+	}
+	if req.Output != nil {
+		r.Text = &textConfig{textFormat{formatJSONSchema, m.strict.output(req.Output, m.rules.strict)}}
+		if r.ToolChoice = noTools(req); !is(m.rules.SupportsToolChoice, true) {
+			r.Tools, r.ToolChoice = nil, nil
 		}
 	}
 	if most := mostTokens(info, req); most > 0 {

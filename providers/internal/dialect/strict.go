@@ -17,6 +17,12 @@ const (
 	mostBytes      = 100_000
 )
 
+// Limits of Anthropic's schemas.
+const (
+	mostOptional = 24
+	mostUnions   = 16
+)
+
 // StrictSchemas converts the JSON Schemas of tools to the subset that OpenAI enforces, and caches the results. The zero value is ready
 // for use. It is safe for concurrent use.
 type StrictSchemas struct{ made memo[madeStrict] }
@@ -36,20 +42,39 @@ func (s *StrictSchemas) Of(schema jsonx.Raw) (strict jsonx.Raw, nulls, ok bool) 
 	return m.schema, m.nulls, m.ok
 }
 
+// ClaudeSchema converts the schema of an answer to the subset that Anthropic enforces: like a strict schema, but with optional
+// properties, without recursion, and with hardly any restrictions of values. It reports false for a schema that has no such form.
+func ClaudeSchema(schema jsonx.Raw) (jsonx.Raw, bool) {
+	s := &strictMaker{claude: true}
+	out, ok := s.convert(schema)
+	if !ok || s.optional > mostOptional || s.unions > mostUnions || s.recursive() {
+		return nil, false
+	}
+	return out, true
+}
+
 // makeStrict converts a schema: it closes every object and makes every property required; an optional property may be null instead.
 // It drops restrictions that are not in the subset. It reports false for a schema that has no strict form: with open objects,
 // exclusive alternatives or conditions, or too large. A strict schema is returned unchanged.
 func makeStrict(schema jsonx.Raw) (strict jsonx.Raw, nulls, ok bool) {
-	if len(schema) > mostBytes || !utf8.Valid(schema) || !jsonx.Valid(schema) {
+	s := new(strictMaker)
+	if strict, ok = s.convert(schema); !ok {
 		return nil, false, false
+	}
+	return strict, s.nulls, true
+}
+
+func (s *strictMaker) convert(schema jsonx.Raw) (strict jsonx.Raw, ok bool) {
+	if len(schema) > mostBytes || !utf8.Valid(schema) || !jsonx.Valid(schema) {
+		return nil, false
 	}
 	root, ok := readSchema(schema)
 	if !ok {
-		return nil, false, false
+		return nil, false
 	}
-	s := &strictMaker{defs: map[string]jsonx.Raw{}}
+	s.defs, s.refs = map[string]jsonx.Raw{}, map[string][]string{}
 	if root.defs != nil && root.definitions != nil {
-		return nil, false, false
+		return nil, false
 	}
 	var names []string
 	for _, defs := range []jsonx.Raw{root.defs, root.definitions} {
@@ -62,10 +87,10 @@ func makeStrict(schema jsonx.Raw) (strict jsonx.Raw, nulls, ok bool) {
 		// The root must itself be an object.
 		name, ok := s.refName(root.ref)
 		if !ok || name == "" {
-			return nil, false, false
+			return nil, false
 		}
 		if root, ok = readSchema(s.defs[name]); !ok {
-			return nil, false, false
+			return nil, false
 		}
 	}
 	root.defs, root.definitions = nil, nil
@@ -77,16 +102,17 @@ func makeStrict(schema jsonx.Raw) (strict jsonx.Raw, nulls, ok bool) {
 				out = append(out, ',')
 			}
 			out = append(jsonx.AppendString(out, name), ':')
+			s.def = name
 			if out, ok = s.schema(out, s.defs[name], 1, false); !ok {
-				return nil, false, false
+				return nil, false
 			}
 		}
 		out = append(out, "}}"...)
 	}
 	if !ok || s.properties > mostProperties || s.enums > mostEnums || len(out) > mostBytes || !jsonx.Valid(out) {
-		return nil, false, false
+		return nil, false
 	}
-	return out, s.nulls, true
+	return out, true
 }
 
 // strictMaker converts one schema. Its methods append to dst and report false for a schema that cannot be made strict.
@@ -95,6 +121,47 @@ type strictMaker struct {
 	properties, enums int
 	nested            int // alternatives around the current schema, up to the next object or array
 	nulls             bool
+	// claude selects Anthropic's subset. def is the name of the current definition, empty for the root, and refs holds the definitions
+	// that each one refers to. optional counts properties, and unions schemas with several types or alternatives.
+	claude           bool
+	def              string
+	refs             map[string][]string
+	optional, unions int
+}
+
+// recursive reports whether a definition refers to itself, directly or through others.
+func (s *strictMaker) recursive() bool {
+	entered, left := map[string]bool{}, map[string]bool{}
+	var visit func(name string) bool
+	visit = func(name string) bool {
+		if entered[name] || left[name] {
+			return entered[name]
+		}
+		entered[name] = true
+		if slices.ContainsFunc(s.refs[name], visit) {
+			return true
+		}
+		entered[name], left[name] = false, true
+		return false
+	}
+	for name := range s.refs {
+		if visit(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// appendLimits appends the restrictions of a schema's values, each after a comma. Anthropic knows formats and arrays that are not empty.
+func (s *strictMaker) appendLimits(dst []byte, n *schemaNode) []byte {
+	for _, l := range n.limits {
+		if s.claude && l.name != "format" && (l.name != "minItems" || len(l.value) != 1 || l.value[0] > '1') {
+			continue
+		}
+		dst = append(append(append(dst, ',', '"'), l.name...), '"', ':')
+		dst = append(dst, l.value...)
+	}
+	return dst
 }
 
 // schemaNode is a parsed schema.
@@ -102,8 +169,14 @@ type schemaNode struct {
 	types                                                []string
 	description, items, properties, additional           jsonx.Raw
 	enum, required, anyOf, allOf, ref, defs, definitions jsonx.Raw
-	limits                                               []byte // members that are kept, each after a comma
+	limits                                               []limit
 	null                                                 bool
+}
+
+// limit is a member that restricts values.
+type limit struct {
+	name  string
+	value jsonx.Raw
 }
 
 // readSchema parses a schema. It reports false for one that has no strict form.
@@ -194,8 +267,7 @@ var strictFormats = [...]string{
 }
 
 func (n *schemaNode) keep(name string, value jsonx.Raw) {
-	n.limits = append(append(append(n.limits, ',', '"'), name...), '"', ':')
-	n.limits = append(n.limits, value...)
+	n.limits = append(n.limits, limit{name, value})
 }
 
 func typeNames(value jsonx.Raw) (names []string, ok bool) {
@@ -341,6 +413,7 @@ func (s *strictMaker) ref(dst []byte, n *schemaNode, null bool) ([]byte, bool) {
 	if name != "" {
 		path = "#/$defs/" + name
 	}
+	s.refs[s.def] = append(s.refs[s.def], name)
 	if null {
 		dst = append(dst, `{"anyOf":[`...)
 	}
@@ -360,6 +433,7 @@ func (s *strictMaker) anyOf(dst []byte, n *schemaNode, depth int, null bool) ([]
 		return nil, false
 	}
 	defer func() { s.nested-- }()
+	s.unions++
 	dst = append(dst, '{')
 	if n.description != nil {
 		dst = append(append(append(dst, `"description":`...), n.description...), ',')
@@ -395,6 +469,9 @@ func (s *strictMaker) typed(dst []byte, n *schemaNode, depth int, null bool) ([]
 		types = append(slices.Clone(types), "null")
 	}
 	dst = append(dst, `{"type":`...)
+	if len(types) > 1 {
+		s.unions++
+	}
 	if len(types) == 1 {
 		dst = jsonx.AppendString(dst, types[0])
 	} else {
@@ -412,7 +489,7 @@ func (s *strictMaker) typed(dst []byte, n *schemaNode, depth int, null bool) ([]
 			return nil, false
 		}
 	}
-	dst = append(dst, n.limits...)
+	dst = s.appendLimits(dst, n)
 	if array {
 		if dst, ok = s.within(append(dst, `,"items":`...), n.items, depth, false); !ok {
 			return nil, false
@@ -468,7 +545,11 @@ func (s *strictMaker) object(dst []byte, n *schemaNode, depth int) ([]byte, bool
 		}
 		names = append(names, name)
 		dst = append(jsonx.AppendString(dst, name), ':')
-		if dst, ok = s.within(dst, property, depth, !slices.Contains(required, name)); !ok {
+		optional := !slices.Contains(required, name)
+		if optional {
+			s.optional++
+		}
+		if dst, ok = s.within(dst, property, depth, optional && !s.claude); !ok {
 			return nil, false
 		}
 	}
@@ -481,6 +562,9 @@ func (s *strictMaker) object(dst []byte, n *schemaNode, depth int) ([]byte, bool
 	// A nested object without properties more likely allows any properties.
 	if len(names) == 0 && depth > 0 && n.additional == nil {
 		return nil, false
+	}
+	if s.claude {
+		names = required
 	}
 	dst = append(dst, `},"required":[`...)
 	for i, name := range names {

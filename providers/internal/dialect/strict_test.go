@@ -141,3 +141,46 @@ func BenchmarkStrictSchemas(b *testing.B) {
 		s.Of(jsonx.Raw(schemaOfATool))
 	}
 }
+
+func TestClaudeSchema(t *testing.T) {
+	const closed = `"additionalProperties":false`
+	many := func(n int, property string) string {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf(`"p%d":%s`, i, property))
+		}
+		return `{"type":"object","properties":{` + strings.Join(all, ",") + `}}`
+	}
+	for _, test := range []struct {
+		name, schema string
+		want         string // "" for one without a form
+	}{
+		{
+			"optional properties stay optional", `{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"object","properties":{"n":{"type":"integer"}}}},"required":["z"]}`,
+			`{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"object","properties":{"n":{"type":"integer"}},"required":[],` + closed + `}},"required":["z"],` + closed + `}`,
+		},
+		{
+			"restrictions that the API lacks", `{"type":"object","properties":{"n":{"type":"number","minimum":1,"multipleOf":2},"s":{"type":"string","pattern":"^a$","format":"date"},"l":{"type":"array","minItems":1,"items":{"enum":[1,2]}},"m":{"type":"array","minItems":2,"maxItems":3,"items":{"type":"null"}}},"required":["n","s","l","m"]}`,
+			`{"type":"object","properties":{"n":{"type":"number"},"s":{"type":"string","format":"date"},"l":{"type":"array","minItems":1,"items":{"type":"number","enum":[1,2]}},"m":{"type":"array","items":{"type":"null"}}},"required":["n","s","l","m"],` + closed + `}`,
+		},
+		{
+			"a definition used twice", `{"type":"object","properties":{"a":{"$ref":"#/$defs/n"},"b":{"$ref":"#/$defs/m"}},"$defs":{"n":{"type":"array","items":{"$ref":"#/$defs/m"}},"m":{"type":"integer"}}}`,
+			`{"type":"object","properties":{"a":{"$ref":"#/$defs/n"},"b":{"$ref":"#/$defs/m"}},"required":[],` + closed + `,"$defs":{"n":{"type":"array","items":{"$ref":"#/$defs/m"}},"m":{"type":"integer"}}}`,
+		},
+		{"a tree", `{"type":"object","properties":{"all":{"type":"array","items":{"$ref":"#"}}}}`, ""},
+		{"a tree of definitions", `{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":"array","items":{"$ref":"#/$defs/b"}},"b":{"type":"array","items":{"$ref":"#/$defs/a"}}}}`, ""},
+		{"a map", `{"type":"object","additionalProperties":{"type":"string"}}`, ""},
+		{"exclusive alternatives", `{"type":"object","properties":{"a":{"oneOf":[{"type":"string"}]}}}`, ""},
+		{"too many optional properties", many(25, `{"type":"string"}`), ""},
+		{"too many unions", many(17, `{"type":["string","null"]}`), ""},
+		{"no schema", `true`, ""},
+	} {
+		got, ok := ClaudeSchema(jsonx.Raw(test.schema))
+		if diff := cmp.Diff(test.want, string(got)); diff != "" || ok != (test.want != "") {
+			t.Errorf("%s: %t (-want +got):\n%s", test.name, ok, diff)
+		}
+	}
+	if _, ok := ClaudeSchema(jsonx.Raw(many(16, `{"type":["string","null"]}`))); !ok {
+		t.Error("sixteen unions are too many")
+	}
+}

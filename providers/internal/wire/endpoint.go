@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"context"
+	"errors"
 	"iter"
 	"maps"
 	"net/http"
@@ -78,7 +79,10 @@ func Ask(
 	return func(yield func(providers.Event, error) bool) {
 		body, err := encode()
 		if err != nil {
-			yield(nil, Errorf(cfg, providers.KindInvalid, "encoding the request: %v", err))
+			if _, classified := errors.AsType[*providers.Error](err); !classified {
+				err = Errorf(cfg, providers.KindInvalid, "encoding the request: %v", err)
+			}
+			yield(nil, err)
 			return
 		}
 		s, err := post(ctx, body)
