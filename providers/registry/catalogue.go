@@ -221,6 +221,7 @@ type provider struct {
 	addressUnknown bool
 	authHeader     bool
 	noStrictTools  bool
+	structured     *bool // nil for the default
 	cacheRetention providers.CacheRetention
 	compat         providers.Compat
 	transform      fileTransform

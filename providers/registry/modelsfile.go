@@ -42,6 +42,7 @@ type fileProvider struct {
 	api            string
 	headers        map[string]string
 	noStrictTools  *bool
+	structured     *bool
 	cacheRetention providers.CacheRetention
 	discovery      providers.DiscoveryType
 	compat         providers.Compat
@@ -67,6 +68,7 @@ type fileModel struct {
 	// costFields lists the fields that the file sets in cost. If it lacks input or output, the known prices apply to the rest.
 	costFields     []string
 	headers        map[string]string
+	structured     *bool
 	cacheRetention providers.CacheRetention
 	compat         providers.Compat
 	transform      fileTransform

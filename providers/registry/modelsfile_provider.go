@@ -26,6 +26,7 @@ func (p *fileProvider) read(r *fileReader, n *configfile.Node, path string) {
 		"api":                about("openai-completions, openai-responses, azure-openai-responses, anthropic-messages, anthropic-messages-bedrock, anthropic-messages-vertex, google-generative-ai, google-vertex or ollama-chat", stringField(&p.api)),
 		"headers":            about("more headers of every request; names in any case", headers(&p.headers)),
 		"disableStrictTools": about("do not promise that calls fit the tools' schemas", flag(&p.noStrictTools)),
+		"structuredOutput":   about("the API holds answers to a JSON Schema, for gjc run --schema (default: only at Anthropic, OpenAI, the Gemini API and Ollama)", flag(&p.structured)),
 		"cacheRetention":     about("how long the provider keeps its cache: none, short or long", choice(&p.cacheRetention, providers.CacheNone, providers.CacheShort, providers.CacheLong)),
 		"compat":             about("where the server differs from its API", compat(&p.compat)),
 		"requestTransform":   about("changes of every request", transform(&p.transform)),
@@ -97,6 +98,7 @@ func (m *fileModel) fields() map[string]field {
 			}
 		}),
 		"headers":                about("as for the provider, and over it", headers(&m.headers)),
+		"structuredOutput":       about("as for the provider, and over it", flag(&m.structured)),
 		"cacheRetention":         about("as for the provider, and over it", choice(&m.cacheRetention, providers.CacheNone, providers.CacheShort, providers.CacheLong)),
 		"compat":                 about("as for the provider, and over it, flag by flag", compat(&m.compat)),
 		"requestTransform":       about("as for the provider, and over it", transform(&m.transform)),

@@ -38,11 +38,12 @@ func (to *redirect) authorized() bool {
 	return false
 }
 
-// routed returns m with the API that requests use, and with the prices that apply there.
+// routed returns m with the API that requests use, and with the abilities and prices that apply there.
 func (s *state) routed(m providers.ModelInfo) providers.ModelInfo {
 	if to := s.redirects[m.Provider]; to != nil && typeOfAPI(m.API).name != to.apiType {
 		m.API = to.api
 	}
+	m.StructuredOutput = s.structured(&m)
 	return s.priced(m)
 }
 
