@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
 	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/agent/faults"
 	"github.com/gajae-code/gjc/internal/bug"
@@ -76,6 +78,27 @@ func (s *Session) assemble(ctx context.Context, view *requestState, tools []Tool
 		req.Tools = append(req.Tools, providers.Tool{Name: spec.Name, Description: description, Schema: spec.Schema})
 	}
 	return req
+}
+
+// maxOutputSchema bounds the schema of an answer, in bytes.
+const maxOutputSchema = 2 << 20
+
+// NewOutput returns the format of an answer that fits a JSON Schema, which must be that of an object.
+func NewOutput(schema jsonx.Raw) (*providers.OutputFormat, error) {
+	if len(schema) > maxOutputSchema {
+		return nil, fmt.Errorf("the JSON Schema has more than %d MiB", maxOutputSchema>>20)
+	}
+	parsed := new(jsonschema.Schema)
+	if err := jsonx.Unmarshal(schema, parsed); err != nil {
+		return nil, fmt.Errorf("it is no JSON Schema: %w", err)
+	}
+	if _, err := parsed.Resolve(nil); err != nil {
+		return nil, fmt.Errorf("it is no JSON Schema that can be checked: %w", err)
+	}
+	if parsed.Type != "object" {
+		return nil, errors.New("the root of the JSON Schema must have the type \"object\"")
+	}
+	return &providers.OutputFormat{Name: "answer", Schema: schema}, nil
 }
 
 // attempt makes one model request and emits the answer as it arrives. It retries after a temporary failure, and notifies the user.
@@ -156,12 +179,22 @@ func (t *requester) request(ctx context.Context) (providers.Model, *providers.Re
 	if err != nil {
 		return nil, nil, err
 	}
+	output := t.prompt.Output
+	if info := model.Info(); output != nil && !info.StructuredOutput {
+		return nil, nil, &providers.Error{
+			Kind: providers.KindOutput, Provider: info.Provider, Model: info.ID,
+			Message: "the model does not take a JSON Schema for its answer; if its API does, set structuredOutput: true in models.yml",
+		}
+	}
 	t.tools = s.offered(&view.model, view.mode)
 	req := s.assemble(ctx, &view, t.tools)
+	req.Output = output
 	overhead := contextwindow.RequestOverhead(req)
 	err = t.do(func(st *state) error {
 		st.window.SetOverhead(overhead)
-		req.ForceTool = previews{st}.forcedTool(t.tools)
+		if output == nil {
+			req.ForceTool = previews{st}.forcedTool(t.tools)
+		}
 		return nil
 	})
 	return model, req, err

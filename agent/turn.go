@@ -125,6 +125,8 @@ type Prompt struct {
 	// Answer answers instead of a model. Text that it sends with [RunningTurn.Say] is not part of the conversation. If it fails,
 	// the turn fails.
 	Answer func(ctx context.Context, t *RunningTurn) error
+	// Output is the format of the answer to Parts, which then calls no tools; nil for text. [NewOutput] returns one.
+	Output *providers.OutputFormat
 	// Trace is the trace that the prompt is part of. Optional.
 	Trace Trace
 }
@@ -443,7 +445,7 @@ func (t *RunningTurn) step() (r TurnResult, over bool) {
 			return TurnResult{Stop: StopCancelled}, true
 		}
 	}
-	if over && stop == StopEndTurn && !t.ending() {
+	if over && stop == StopEndTurn && !t.ending() && t.prompt.Output == nil {
 		again, err := t.notDone()
 		if err != nil {
 			return t.ended(err), true
@@ -463,6 +465,9 @@ func (t *RunningTurn) step() (r TurnResult, over bool) {
 func (t *RunningTurn) call(stop StopReason, calls []providers.ToolCall) error {
 	if stop != StopEndTurn {
 		return t.refuseCalls(calls, "The answer was cut off before this call was complete; it did not run.")
+	}
+	if t.prompt.Output != nil {
+		return t.refuseCalls(calls, "No tool can be called now. Give the answer as JSON.")
 	}
 	if err := t.runTools(t.ctx, calls); err != nil {
 		return err

@@ -28,6 +28,7 @@ func modelErrors() []errorKind {
 		{string(providers.KindTimeout), "the provider sent nothing for too long", "Try again, or choose another model with /model."},
 		{string(providers.KindContextOverflow), "the conversation does not fit the model's window", "Make room with /compact, or choose a model with a larger window."},
 		{string(providers.KindInvalid), "the provider refused the request", "Choose another model with /model; if this continues, check the log."},
+		{string(providers.KindOutput), "the model cannot be held to the JSON Schema of the answer; nothing was sent", "Ask for the answer without a schema, or choose another model with /model."},
 		{string(providers.KindModel), "the model does not exist, or the key has no access to it", "Run gjc models to list the usable models, and choose one with /model."},
 		{string(providers.KindProtocol), "the provider sent an invalid response", "Check that the provider's address and api in models.yml match."},
 		{string(agent.ErrorEmptyResponse), "the model gave an empty answer, three times", "Rephrase the prompt, or choose another model with /model."},

@@ -55,9 +55,16 @@ func (h *promptHandlers) Prompt(ctx context.Context, p *acp.PromptRequest) (acp.
 // newTurn returns a function that queues the turn for a prompt: a slash command's turn or a model's turn.
 func newTurn(p *acp.PromptRequest) (func(*opened) *agent.Turn, error) {
 	trace := traceOf(p.Meta)
+	output, err := outputOf(p.Meta)
+	if err != nil {
+		return nil, err
+	}
 	typed, err := slash.Parse(p.Prompt)
 	if err != nil {
 		return nil, invalidParams("%v", err)
+	}
+	if typed != nil && output != nil {
+		return nil, invalidParams("a slash command has no %s; send the command first, then a prompt with the schema", content.OutputSchemaMeta)
 	}
 	if typed != nil {
 		return func(o *opened) *agent.Turn { return o.commands.Start(o.Session, typed, trace) }, nil
@@ -66,7 +73,24 @@ func newTurn(p *acp.PromptRequest) (func(*opened) *agent.Turn, error) {
 	if err != nil {
 		return nil, invalidParams("%v", err)
 	}
-	return func(o *opened) *agent.Turn { return o.Prompt(agent.Prompt{Parts: parts, Trace: trace}) }, nil
+	return func(o *opened) *agent.Turn { return o.Prompt(agent.Prompt{Parts: parts, Output: output, Trace: trace}) }, nil
+}
+
+// outputOf returns the format of the answer in a request's _meta; nil for text.
+func outputOf(m acp.Meta) (*providers.OutputFormat, error) {
+	var schema jsonx.Raw
+	ok, err := m.Get(content.OutputSchemaMeta, &schema)
+	if err != nil {
+		return nil, invalidParams("%s: %v", content.OutputSchemaMeta, err)
+	}
+	if !ok {
+		return nil, nil
+	}
+	output, err := agent.NewOutput(schema)
+	if err != nil {
+		return nil, invalidParams("%s: %v", content.OutputSchemaMeta, err)
+	}
+	return output, nil
 }
 
 // traceOf returns the W3C trace context in a request's _meta.

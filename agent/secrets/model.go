@@ -62,6 +62,9 @@ func (s *Set) request(req *providers.Request) *providers.Request {
 		tool.Schema = eachString(tool.Schema, s.HideForeign)
 		out.Tools[i] = tool
 	}
+	if req.Output != nil {
+		out.Output = &providers.OutputFormat{Name: req.Output.Name, Schema: eachString(req.Output.Schema, s.HideForeign)}
+	}
 	out.Messages = make([]providers.Message, len(req.Messages))
 	for i := range req.Messages {
 		m := req.Messages[i]

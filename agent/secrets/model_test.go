@@ -30,7 +30,8 @@ func asked(t testing.TB, s *secrets.Set, req *providers.Request) *providers.Requ
 func everywhere() *providers.Request {
 	return &providers.Request{
 		System: "system " + hush, SessionID: "s",
-		Tools: []providers.Tool{{Name: "t", Description: "tool " + hush, Schema: jsonx.Raw(`{"description":"` + hush + `"}`)}},
+		Output: &providers.OutputFormat{Name: "n", Schema: jsonx.Raw(`{"const":"` + hush + `"}`)},
+		Tools:  []providers.Tool{{Name: "t", Description: "tool " + hush, Schema: jsonx.Raw(`{"description":"` + hush + `"}`)}},
 		Messages: []providers.Message{
 			{Role: providers.RoleUser, Parts: []providers.Part{providers.Text{Text: "user " + hush}, providers.Image{MIMEType: "image/png", Data: []byte("x")}}},
 			{Role: providers.RoleAssistant, Parts: []providers.Part{
@@ -56,7 +57,7 @@ func TestModel(t *testing.T) {
 		t.Errorf("the caller's request has changed:\n%s", d)
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s %s %s %v", first.System, first.Tools[0].Description, first.Tools[0].Schema, first.Messages)
+	fmt.Fprintf(&text, "%s %s %s %s %v", first.System, first.Output.Schema, first.Tools[0].Description, first.Tools[0].Schema, first.Messages)
 	for i := range first.Messages {
 		for _, p := range first.Messages[i].Parts {
 			if c, ok := p.(providers.ToolCall); ok {
