@@ -151,6 +151,10 @@ func (r *runFlags) run(ctx context.Context, h *host, opts *options) error {
 	if o.Schema != nil {
 		tools := e.options.Sessions.Tools
 		e.options.Sessions.Tools = func() []agent.Tool { return append(tools(), o.Schema.Tool()) }
+		o.Structured = func(model string) bool {
+			info, ok := e.models.Lookup(model)
+			return ok && info.StructuredOutput
+		}
 	}
 	ctx, gone := context.WithCancelCause(ctx)
 	defer gone(nil)

@@ -101,6 +101,28 @@ func (c *client) note(n *acp.SessionNotification) {
 	}
 }
 
+// warn adds a warning to the result.
+func (c *client) warn(text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.result.Warnings = append(c.result.Warnings, text)
+}
+
+// forget makes lastMessage return only what follows.
+func (c *client) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.message = ""
+	c.answer.Reset()
+}
+
+// lastMessage returns the text of the agent's last message.
+func (c *client) lastMessage() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.answer.String()
+}
+
 func (one *call) update(u *acp.ToolCallUpdate) {
 	one.kind, one.title = u.Kind.Or(one.kind), u.Title.Or(one.title)
 	one.content = u.Content.Or(one.content)

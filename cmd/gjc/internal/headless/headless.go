@@ -21,6 +21,8 @@ type Options struct {
 	Limits  Limits
 	// Schema is for the answer; nil for text. The server must offer its tool.
 	Schema *Schema
+	// Structured reports whether a model has structured output. If nil, none has.
+	Structured func(model string) bool
 	// Approve answers a question with the ID of one of its options. If nil, all are refused.
 	Approve func(ctx context.Context, p *acp.RequestPermissionRequest) (acp.PermissionOptionID, error)
 	// Opened is called with the session's model before the prompt is sent. After an error, it is not sent. Optional.
@@ -116,22 +118,18 @@ func cost(ctx context.Context, conn acp.Caller, id acp.SessionID) (float64, erro
 	return 0, nil
 }
 
-// turns sends the prompt, and asks again for an answer that must fit a schema.
+// turns sends the prompt, and asks for an answer that fits a schema.
 func (c *client) turns(ctx context.Context, conn acp.Caller, id acp.SessionID, cancel context.CancelCauseFunc) (*acp.PromptResponse, error) {
 	schema := c.opts.Schema
 	if schema == nil {
 		return Prompt(ctx, conn, id, c.opts.Prompt)
 	}
 	schema.failed = func() { cancel(errSchema) }
-	response, err := Prompt(ctx, conn, id, append(c.opts.Prompt[:len(c.opts.Prompt):len(c.opts.Prompt)], &acp.TextContent{Text: request}))
-	for err == nil && ctx.Err() == nil && response.StopReason == acp.StopReasonEndTurn && schema.again() {
-		var more *acp.PromptResponse
-		if more, err = Prompt(ctx, conn, id, []acp.ContentBlock{&acp.TextContent{Text: request}}); err == nil {
-			more.Usage = sum(response.Usage, more.Usage)
-			response = more
-		}
+	asks := &schemaAsker{c, schema, conn, id}
+	if structured := c.opts.Structured; structured != nil && structured(c.result.Model) {
+		return asks.afterwards(ctx, c.opts.Prompt)
 	}
-	return response, err
+	return asks.withTool(ctx, c.opts.Prompt, nil)
 }
 
 // sum adds usages.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -13,12 +14,14 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// Schema makes the agent give its answer as JSON that fits a JSON Schema: by a tool, which checks it.
+// Schema makes the agent give its answer as JSON that fits a JSON Schema: as structured output, or with a tool.
 type Schema struct {
 	resolved *jsonschema.Resolved
-	// input is the schema of the tool's input, which must be an object; member is that of the answer, empty if the input is the answer.
+	// input is the schema of what the model gives, which must be an object; member is that of the answer, empty if it is the whole.
 	input  jsonx.Raw
 	member string
+	// byTool is set when the model is to use the tool.
+	byTool atomic.Bool
 
 	mu     sync.Mutex // guards the fields below
 	answer jsonx.Raw  // nil until there is one
@@ -90,7 +93,7 @@ func newSchema(data []byte) (*Schema, error) {
 	return s, err
 }
 
-// Tool returns the tool by which the model gives its answer.
+// Tool returns the tool by which a model without structured output gives its answer.
 func (s *Schema) Tool() agent.Tool { return schemaTool{s} }
 
 // request asks for the answer, after the prompt.
@@ -121,29 +124,39 @@ func (s *Schema) result() (jsonx.Raw, error) {
 	}
 }
 
-// take checks an answer. An error is for the model.
-func (s *Schema) take(input jsonx.Raw) error {
+// check checks an answer, and returns why it does not fit and the number of corrections that are left.
+func (s *Schema) check(input jsonx.Raw) (left int, err error) {
 	answer := input
 	if s.member != "" {
 		answer = jsonx.Lookup(input, s.member)
 	}
 	var value any
-	err := jsonx.Unmarshal(answer, &value)
-	if err == nil {
+	if err = jsonx.Unmarshal(answer, &value); err == nil {
 		err = s.resolved.Validate(value)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {
 		s.answer, s.last = answer, nil
-		return nil
+		return 0, nil
 	}
 	s.answer, s.last = nil, err
 	if s.wrong++; s.wrong > maxCorrections {
 		s.failed()
-		return fmt.Errorf("%w: %w; no corrections are left", errSchema, err)
 	}
-	return fmt.Errorf("%w: %w; correct it and call %s again; %d corrections are left", errSchema, err, answerTool, maxCorrections-s.wrong+1)
+	return maxCorrections - s.wrong + 1, fmt.Errorf("%w: %w", errSchema, err)
+}
+
+// take checks an answer that was given with the tool. An error is for the model.
+func (s *Schema) take(input jsonx.Raw) error {
+	switch left, err := s.check(input); {
+	case err == nil:
+		return nil
+	case left == 0:
+		return fmt.Errorf("%w; no corrections are left", err)
+	default:
+		return fmt.Errorf("%w; correct it and call %s again; %d corrections are left", err, answerTool, left)
+	}
 }
 
 // schemaTool implements [agent.Tool].
@@ -153,6 +166,7 @@ type schemaTool struct{ *Schema }
 func (t schemaTool) Spec() *agent.ToolSpec {
 	return &agent.ToolSpec{
 		Name: answerTool, Kind: agent.KindOther, Schema: t.input, Exclusive: true,
+		Available:   func(*agent.Values) bool { return t.byTool.Load() },
 		Description: "Gives your answer to the user, as JSON. Call it once, when all other work is done; what you write as text is not read.",
 	}
 }

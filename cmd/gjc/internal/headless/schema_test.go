@@ -1,11 +1,14 @@
 package headless
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
@@ -83,6 +86,37 @@ func TestSchema_Input(t *testing.T) {
 	}
 	if _, err := ReadSchema(large); err == nil {
 		t.Error("a large file is a schema")
+	}
+}
+
+// Only a refusal of the schema, not any other error, is a reason to use the tool.
+func TestSchemaRefused(t *testing.T) {
+	for _, tt := range []struct {
+		err     error
+		why     string
+		refused bool
+	}{
+		{nil, "", false},
+		{errors.New("disconnected"), "", false},
+		{&acp.Error{Code: -32603, Message: "m", Data: jsonx.Raw(`{"kind":"output_schema"}`)}, "", true},
+		{fmt.Errorf("prompt: %w", &acp.Error{Code: -32603, Message: "m", Data: jsonx.Raw(`{"kind":"invalid_request"}`)}), "m", true},
+		{&acp.Error{Code: -32603, Message: "m", Data: jsonx.Raw(`{"kind":"context_overflow"}`)}, "", false},
+		{&acp.Error{Code: -32602, Message: "m"}, "", false},
+	} {
+		if why, refused := schemaRefused(tt.err); why != tt.why || refused != tt.refused {
+			t.Errorf("%v: %q, %t", tt.err, why, refused)
+		}
+	}
+}
+
+func TestBare(t *testing.T) {
+	for text, want := range map[string]string{
+		" {\"a\":1}\n": `{"a":1}`, "```json\n{}\n```\n": "{}", "```\n[1]\n```": "[1]", "```": "", "": "",
+		"{\"a\":\"```\"}": "{\"a\":\"```\"}",
+	} {
+		if got := bare(text); string(got) != want {
+			t.Errorf("%q: %q", text, got)
+		}
 	}
 }
 

@@ -104,10 +104,15 @@ func Current(options []acp.SessionConfigOption, id acp.SessionConfigID) string {
 
 // Prompt sends a prompt and waits for the end of the turn. If ctx ends first, it cancels the turn, and waits nevertheless.
 func Prompt(ctx context.Context, conn acp.Caller, id acp.SessionID, prompt []acp.ContentBlock) (*acp.PromptResponse, error) {
+	return send(ctx, conn, &acp.PromptRequest{SessionID: id, Prompt: prompt})
+}
+
+// send is like [Prompt].
+func send(ctx context.Context, conn acp.Caller, p *acp.PromptRequest) (*acp.PromptResponse, error) {
 	detached := context.WithoutCancel(ctx)
 	stop := context.AfterFunc(ctx, func() {
-		_ = acp.MethodSessionCancel.Notify(detached, conn, &acp.CancelNotification{SessionID: id}) // the turn ends with the connection
+		_ = acp.MethodSessionCancel.Notify(detached, conn, &acp.CancelNotification{SessionID: p.SessionID}) // the turn ends with the connection
 	})
 	defer stop()
-	return acp.MethodSessionPrompt.Call(detached, conn, &acp.PromptRequest{SessionID: id, Prompt: prompt})
+	return acp.MethodSessionPrompt.Call(detached, conn, p)
 }
