@@ -111,6 +111,7 @@ func suite(t *testing.T, target implementation) {
 		{"ToolCalls", testToolCalls},
 		{"CutToolInput", testCutToolInput},
 		{"Images", testImages},
+		{"Output", testOutput},
 		{"StopReasons", testStopReasons},
 		{"Usage", testUsage},
 		{"CutOff", testCutOff},

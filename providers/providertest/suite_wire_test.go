@@ -275,3 +275,28 @@ func testTricklingError(t *testing.T, target implementation) {
 		t.Errorf("error = %+v", e)
 	}
 }
+
+// testOutput requests an answer that fits a schema: the request has the properties in their order and forces no tool. A conversation with
+// calls stays valid, also where the request has no tools.
+func testOutput(t *testing.T, target implementation) {
+	f := target.start(t, nil, Step{Text(`{"z":1}`)}, Step{Status(http.StatusBadRequest, `{"error":{"message":"bad schema"}}`, nil)})
+	call := providers.ToolCall{ID: "c1", Name: "read", Input: jsonx.Raw(`{}`)}
+	req := hello()
+	req.Messages = append(req.Messages, providers.Message{Role: providers.RoleAssistant, Parts: []providers.Part{call}}, ResultOf(call, "seen"), User("answer"))
+	req.Tools = []providers.Tool{Tool("read")}
+	req.Output = &providers.OutputFormat{Name: "answer", Schema: jsonx.Raw(`{"type":"object","properties":{"z":{"type":"integer"},"a":{"type":"string"}},"required":["z","a"]}`)}
+	if m, _ := f.must(req); m.Text() != `{"z":1}` {
+		t.Errorf("the answer is %q", m.Text())
+	}
+	body := string(f.server.Requests()[0].Body)
+	z, a := strings.Index(body, `"z":{"type":"integer"}`), strings.Index(body, `"a":{"type":"string"}`)
+	if z < 0 || a < z || !jsonx.Valid(jsonx.Raw(body)) || !strings.Contains(body, "seen") {
+		t.Errorf("the request is %s", body)
+	}
+	if offered := strings.Contains(body, `"tools":`); offered != strings.Contains(body, `"none"`) {
+		t.Errorf("the tools can be called: %s", body)
+	}
+	if e := f.mustFail(req); e.Kind != providers.KindInvalid || e.Retryable() {
+		t.Errorf("error = %+v", e)
+	}
+}
