@@ -84,6 +84,17 @@ func useTool(t *testing.T, m providers.Model, level providers.ThinkingLevel) {
 	if got.Text() == "" || len(got.ToolCalls()) > 0 {
 		t.Errorf("in the end it says %q and calls %+v", got.Text(), got.ToolCalls())
 	}
+	if !m.Info().StructuredOutput {
+		return
+	}
+	req.Messages = append(req.Messages, got, user("Now say as JSON what was in which box."))
+	req.Output = &providers.OutputFormat{Name: "answer", Schema: jsonx.Raw(
+		`{"type":"object","properties":{"number":{"type":"integer","minimum":1},"content":{"type":"string"},"note":{"type":"string"}},"required":["number","content"]}`,
+	)}
+	got = must(t, m, req)
+	if json := jsonx.Raw(got.Text()); !jsonx.Valid(json) || string(jsonx.Lookup(json, "number")) != "7" || !says(&got, "marmalade") || got.StopReason != providers.StopEnd {
+		t.Errorf("as JSON it says %q, stopped with %s", got.Text(), got.StopReason)
+	}
 }
 
 func thought(m *providers.Message) bool {

@@ -16,6 +16,8 @@ func obliging(key string) func(providertest.Recorded) providertest.Step {
 		switch {
 		case !strings.Contains(r.Header.Get("X-Api-Key")+r.Header.Get("Authorization"), key):
 			return providertest.Step{providertest.Status(http.StatusUnauthorized, `{"error":{"type":"authentication_error","message":"invalid key"}}`, nil)}
+		case strings.Contains(body, "json_schema"):
+			return providertest.Step{providertest.Text(`{"number":7,"content":"a jar of marmalade"}`)}
 		case strings.Contains(body, "goodbye"):
 			return providertest.Step{providertest.Text("Goodbye.")}
 		case strings.Contains(body, "marmalade"):
@@ -41,6 +43,9 @@ func TestSubject(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", key)
 	t.Setenv("OPENAI_BASE_URL", model.OpenAIURL())
 	for _, s := range subjects[:3] {
+		if s.file == "" {
+			s.file = "providers: {" + s.provider + ": {structuredOutput: true}}"
+		}
 		t.Run(s.name, s.test)
 	}
 }
