@@ -103,3 +103,27 @@ func TestRun_Schema(t *testing.T) {
 		})
 	}
 }
+
+// If a model without structured output takes over before the answer, it gets the tool.
+func TestRun_SchemaFallback(t *testing.T) {
+	t.Parallel()
+	a := providertest.NewServer(providertest.Step{providertest.Text("done")}, unavailable())
+	b := providertest.NewServer(providertest.Step{providertest.Call("c1", "answer", `{"n":7}`)}, providertest.Step{providertest.Text("given")})
+	t.Cleanup(a.Close)
+	t.Cleanup(b.Close)
+	home := tempDir(t)
+	writeFile(t, filepath.Join(agentDir(home), "models.yml"), fmt.Sprintf(`providers:
+  a: {baseUrl: %q, api: openai-completions, auth: none, structuredOutput: true, models: [{id: m, contextWindow: 100000}]}
+  b: {baseUrl: %q, api: openai-completions, auth: none, models: [{id: m, contextWindow: 100000}]}
+fallbacks: [[a/m, b/m]]
+`, a.OpenAIURL(), b.OpenAIURL()))
+	writeFile(t, filepath.Join(agentDir(home), "config.yml"), noTitles+"retry: {enabled: false}\n")
+	writeFile(t, filepath.Join(home, "object.json"), `{"type":"object","properties":{"n":{"type":"integer"}}}`)
+	out, err := runCommand(t, home, "--model", "a/m", "--schema", "object.json", "--output", "json", "how many?").Output()
+	if r := resultOf(t, string(out)); status(t, err) != 0 || string(r.Output) != `{"n":7}` {
+		t.Errorf("%v: %s", err, out)
+	}
+	if n := len(b.Requests()); n == 0 || !strings.Contains(string(b.Requests()[0].Body), `"name":"answer"`) {
+		t.Errorf("the other model had %d requests", n)
+	}
+}

@@ -47,7 +47,7 @@ func (a *schemaAsker) afterwards(ctx context.Context, prompt []acp.ContentBlock)
 		more, err := a.structured(ctx, ask)
 		if why, refused := schemaRefused(err); refused {
 			if why != "" {
-				a.client.warn(fmt.Sprintf("the API refused the JSON Schema of the answer, so a tool replaces it; to begin with the tool, set structuredOutput: false in models.yml: %s", why))
+				a.client.warn(fmt.Sprintf("the API refused the JSON Schema of the answer: %s A tool replaces it; set structuredOutput: false in models.yml to begin with the tool.", why))
 			}
 			return a.withTool(ctx, nil, response)
 		}
