@@ -33,19 +33,18 @@ func newChat(h *host, opts *options) *cobra.Command {
 		Long:    chatLong,
 		Example: "  gjc chat\n  gjc chat --continue --mode auto",
 		Args:    usageArgs(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !cmd.Flags().Changed("log-level") && opts.logFile == "" {
-				opts.logLevel = "off" // its lines would be among those of the conversation
-			}
-			return s.chat(cmd.Context(), h, opts)
-		},
+		RunE:    func(cmd *cobra.Command, _ []string) error { return s.chat(cmd, h, opts) },
 	}
 	s.add(cmd.Flags())
 	return cmd
 }
 
 // chat talks with the agent in the session of the flags.
-func (s *sessionFlags) chat(ctx context.Context, h *host, opts *options) error {
+func (s *sessionFlags) chat(cmd *cobra.Command, h *host, opts *options) error {
+	ctx := cmd.Context()
+	if !cmd.Flags().Changed("log-level") && opts.logFile == "" {
+		opts.logLevel = "off" // its lines would be among those of the conversation
+	}
 	rules, err := s.check()
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)

@@ -89,6 +89,9 @@ func TestDocuments_Commands(t *testing.T) {
 	for _, m := range regexp.MustCompile(`\{name: "(\w+)"`).FindAllStringSubmatch(source("acp", "server", "slash", "list.go"), -1) {
 		slashes[m[1]] = true
 	}
+	for _, m := range regexp.MustCompile(`case "/(\w+)"(?:, "/(\w+)")?:`).FindAllStringSubmatch(source("cmd", "gjc", "internal", "chat", "commands.go"), -1) {
+		slashes[m[1]], slashes[m[2]] = true, true
+	}
 	keys, sections := make(map[string]bool), make(map[string]bool)
 	for _, key := range config.Keys() {
 		section, name, _ := strings.Cut(key.Name, ".")

@@ -109,10 +109,14 @@ func snippetText(snippet, begin, end string) string {
 func newSessionsResume(h *host, opts *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "resume id [prompt...]",
-		Short: "Continue a session with a prompt, as gjc run --resume does",
+		Short: "Continue a session with a prompt, as gjc run --resume does, or on a terminal without one, as gjc chat does",
 		Args:  usageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r := runFlags{output: "text", session: sessionFlags{resume: args[0]}}
+			session := sessionFlags{resume: args[0]}
+			if len(args) == 1 && isTerminal(h.stdin) && isTerminal(h.stdout) {
+				return session.chat(cmd, h, opts)
+			}
+			r := runFlags{output: "text", session: session}
 			r.input.Args, r.input.Stdin, r.input.Interactive = args[1:], h.stdin, isTerminal(h.stdin)
 			return r.run(cmd.Context(), h, opts)
 		},

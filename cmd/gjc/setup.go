@@ -98,7 +98,7 @@ func welcome(h *host) error {
   gjc demo            watch a session in a scratch project; it needs no key
   gjc login           give it the key of a model; a local Ollama needs none
   gjc setup zed       add it to an editor: %s; --write does it for you
-  gjc run "fix it"    use it here, in a script or in CI
+  gjc chat            use it here; gjc run "fix it" in a script or in CI
 `, version(), strings.Join(setup.Editors(), ", "))
 	return err
 }

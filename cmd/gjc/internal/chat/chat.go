@@ -389,7 +389,7 @@ func (c *chat) answered(r *acp.PromptResponse, err error) {
 	switch r.StopReason {
 	case acp.StopReasonEndTurn:
 	case acp.StopReasonCancelled:
-		footer = strings.TrimSuffix("cancelled · "+footer, " · ")
+		footer = c.view.join("cancelled", footer)
 	case acp.StopReasonMaxTokens:
 		c.view.line(c.view.yellow("!") + " the answer is incomplete: it has reached the limit of the model's output")
 	case acp.StopReasonMaxTurnRequests:

@@ -37,7 +37,7 @@ func (c *chat) local(line string) bool {
 		s := headless.Session{Cwd: c.opts.Session.Cwd, Additional: c.opts.Session.Additional, System: c.opts.Session.System}
 		c.open(&s, func(o *opened) {
 			if o != nil {
-				c.view.line(c.view.dim("· a new session · " + headless.Current(o.options, "model")))
+				c.view.line(c.view.note("a new session", headless.Current(o.options, "model")))
 			}
 		})
 	case "/resume":

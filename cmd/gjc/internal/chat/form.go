@@ -179,7 +179,7 @@ func (f *form) next(c *chat) {
 	}
 	one := &f.fields[f.at]
 	label := cmp.Or(one.title, one.name)
-	if one.title == "" && len(f.fields) == 1 {
+	if one.title == "" && (len(f.fields) == 1 || one.name == "value") {
 		label = "answer" // the message is the question
 	}
 	if one.description != "" {

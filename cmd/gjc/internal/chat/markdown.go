@@ -371,8 +371,12 @@ var emphases = []struct {
 	mark  string
 	apply func(style, string) string
 }{
-	{"***", func(s style, t string) string { return s.bold(s.italic(t)) }}, {"**", style.bold}, {"__", style.bold}, {"~~", style.struck},
-	{"*", style.italic}, {"_", style.italic},
+	{"***", func(s style, t string) string { return s.bold(s.italic(t)) }},
+	{"**", style.bold},
+	{"__", style.bold},
+	{"~~", style.struck},
+	{"*", style.italic},
+	{"_", style.italic},
 }
 
 func (m *markdown) emphasis(s string, before rune, complete bool) (string, int) {

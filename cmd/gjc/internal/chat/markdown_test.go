@@ -80,8 +80,21 @@ func visible(_ style, s string) string {
 func TestMarkdown_streams(t *testing.T) {
 	m := newMarkdown(60)
 	for _, step := range []struct{ more, want string }{
-		{"Hel", ""}, {"lo wor", "Hello"}, {"ld, **bo", " world,"}, {"ld** and ", " bold and"}, {"`", ""}, {"x` more text", " x more"},
-		{"\n", " text\n"}, {"```", ""}, {"go\n", ""}, {"func ", "func "}, {"main", "main"}, {"\n``", "\n"}, {"`\n", ""}, {"- ", ""}, {"item ", "• item"},
+		{"Hel", ""},
+		{"lo wor", "Hello"},
+		{"ld, **bo", " world,"},
+		{"ld** and ", " bold and"},
+		{"`", ""},
+		{"x` more text", " x more"},
+		{"\n", " text\n"},
+		{"```", ""},
+		{"go\n", ""},
+		{"func ", "func "},
+		{"main", "main"},
+		{"\n``", "\n"},
+		{"`\n", ""},
+		{"- ", ""},
+		{"item ", "• item"},
 	} {
 		if got := lineedit.Plain(m.write(step.more)); got != step.want {
 			t.Errorf("after %q: %q, want %q", step.more, got, step.want)

@@ -83,7 +83,7 @@ func (c *chat) opened(o *opened) {
 		c.over, c.err = true, errFirst
 		return
 	}
-	c.view.line(c.view.bold("gjc "+c.opts.Version) + c.view.dim(" · "+headless.Current(o.options, "model")+" · "+cleanLine(c.view.cwd)))
+	c.view.line(c.view.join(c.view.bold("gjc "+c.opts.Version), c.view.dim(c.view.join(headless.Current(o.options, "model"), cleanLine(c.view.cwd)))))
 	if c.opts.Terminal.Interactive {
 		c.view.line(c.view.dim("/help lists commands and keys; Ctrl-D ends"))
 	}
@@ -200,7 +200,7 @@ func (c *chat) load(s *acp.SessionInfo) {
 		if o != nil {
 			c.view.cwd = session.Cwd
 			c.opts.Session.Cwd = session.Cwd
-			c.view.line(c.view.dim("· " + cleanLine(s.Title) + " · " + headless.Current(o.options, "model")))
+			c.view.line(c.view.note(cleanLine(s.Title), headless.Current(o.options, "model")))
 		}
 	})
 }

@@ -3,6 +3,8 @@ package chat
 import (
 	"io"
 	"os"
+	"slices"
+	"strings"
 )
 
 // Terminal is where the user is.
@@ -50,6 +52,15 @@ func (s style) red(text string) string       { return with(s.colour, "31", "39",
 func (s style) green(text string) string     { return with(s.colour, "32", "39", text) }
 func (s style) yellow(text string) string    { return with(s.colour, "33", "39", text) }
 func (s style) cyan(text string) string      { return with(s.colour, "36", "39", text) }
+
+// join puts a dot between the texts that are not empty.
+func (s style) join(texts ...string) string {
+	texts = slices.DeleteFunc(texts, func(t string) bool { return t == "" })
+	return strings.Join(texts, " "+s.mark("·", "-")+" ")
+}
+
+// note returns a line about the conversation.
+func (s style) note(texts ...string) string { return s.dim(s.mark("·", "-") + " " + s.join(texts...)) }
 
 // mark returns a mark, or its substitute on a terminal that has only ASCII.
 func (s style) mark(mark, ascii string) string {

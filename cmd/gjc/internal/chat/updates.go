@@ -79,7 +79,7 @@ func (v *view) update(u acp.SessionUpdate) {
 		v.planned(u)
 	case *acp.Notice:
 		v.finish()
-		mark := v.dim("·")
+		mark := v.dim(v.mark("·", "-"))
 		if u.Severity != acp.NoticeSeverityInfo {
 			mark = v.yellow("!")
 		}
@@ -381,7 +381,7 @@ func (v *view) compacted(u *acp.CompactionUpdate) {
 		v.line(v.yellow("!") + " compacting the conversation failed: " + cleanLine(u.Error.Or("")))
 	default:
 		v.finish()
-		v.line(v.dim("· the conversation was compacted"))
+		v.line(v.note("the conversation was compacted"))
 	}
 }
 
@@ -390,11 +390,11 @@ func (v *view) footer() string {
 	if v.usage.Size == 0 {
 		return ""
 	}
-	out := fmt.Sprintf("%s of %s tokens", thousands(v.usage.Used), thousands(v.usage.Size))
+	cost := ""
 	if c := v.usage.Cost; c != nil && c.Amount > 0 {
-		out += fmt.Sprintf(" · %.2f %s", c.Amount, c.Currency)
+		cost = fmt.Sprintf("%.2f %s", c.Amount, c.Currency)
 	}
-	return out
+	return v.join(fmt.Sprintf("%s of %s tokens", thousands(v.usage.Used), thousands(v.usage.Size)), cost)
 }
 
 // thousands returns a number of tokens in a short form.

@@ -105,6 +105,7 @@ func (e *Editor) Press(k Key) Outcome {
 		return Suspended
 	case Redraw:
 		return Cleared
+	default: // it does nothing here
 	}
 	return Editing
 }
