@@ -57,7 +57,7 @@ func startChat(t *testing.T, o chatOptions) (*pane, *chatOptions) {
 	return p, &o
 }
 
-// ended is what the screen shows after gjc chat has ended well and restored the terminal.
+// ended appears on the screen after gjc chat has ended well and restored the terminal.
 const ended = "STATUS 0  icanon echo"
 
 func TestChat_Editing(t *testing.T) {

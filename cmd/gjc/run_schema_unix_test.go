@@ -79,7 +79,7 @@ func TestRun_Schema(t *testing.T) {
 			if warnings := strings.Join(r.Warnings, "\n"); !strings.Contains(warnings, tt.warns) || (warnings == "") != (tt.warns == "") {
 				t.Errorf("warnings %q, want %q", r.Warnings, tt.warns)
 			}
-			asks := ""
+			var asks strings.Builder
 			for _, req := range model.Requests() {
 				format, tools := jsonx.Lookup(req.Body, "response_format"), string(jsonx.Lookup(req.Body, "tools"))
 				if tt.claude {
@@ -87,18 +87,18 @@ func TestRun_Schema(t *testing.T) {
 				}
 				switch {
 				case len(format) > 0 && string(jsonx.Lookup(req.Body, "tool_choice")) == none:
-					asks += "s"
+					asks.WriteString("s")
 				case len(format) > 0:
-					asks += "?"
+					asks.WriteString("?")
 				case strings.Contains(tools, `"name":"answer"`):
-					asks += "t"
+					asks.WriteString("t")
 				default:
-					asks += "-"
+					asks.WriteString("-")
 				}
 			}
 			// The cancellation after the last wrong call may arrive after the next request.
-			if asks != tt.asks && (asks != tt.asks+"t" || tt.status != headless.Unfit) {
-				t.Errorf("the requests are %q, want %q", asks, tt.asks)
+			if asks.String() != tt.asks && (asks.String() != tt.asks+"t" || tt.status != headless.Unfit) {
+				t.Errorf("the requests are %q, want %q", asks.String(), tt.asks)
 			}
 		})
 	}

@@ -92,16 +92,16 @@ func (s *screen) escape(t *testing.T, text string) int {
 func (s *screen) rows(n int) []string {
 	var rows []string
 	for _, cells := range s.cells[:n] {
-		line := ""
+		var line strings.Builder
 		width := 0
 		for column, cell := range cells {
 			if cell == "" && column >= width {
 				cell = " "
 			}
-			line += cell
+			line.WriteString(cell)
 			width += Width(cell)
 		}
-		rows = append(rows, strings.TrimRight(line, " "))
+		rows = append(rows, strings.TrimRight(line.String(), " "))
 	}
 	return rows
 }
