@@ -94,8 +94,7 @@ func Run(ctx context.Context, opts *Options) error {
 	}()
 	c.keys = keys
 	c.open(&opts.Session, c.opened)
-	for !c.over && c.view.err == nil {
-		c.ready()
+	for c.ready(); !c.over && c.view.err == nil; c.ready() {
 		c.next(&restore)
 	}
 	close(done)
