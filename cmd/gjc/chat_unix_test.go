@@ -456,8 +456,8 @@ func TestChat_Resize(t *testing.T) {
 	p.await("STATUS 0")
 }
 
-// It works over ssh, with a real sshd.
-func TestChat_SSH(t *testing.T) {
+// It works over ssh, with a real sshd. Where terminals do not belong to a group of their own, only root's sshd can allocate one.
+func TestChat_SSHAsRoot(t *testing.T) {
 	t.Parallel()
 	o := chatOptions{home: tempDir(t)}
 	script := filepath.Join(tempDir(t), "script")
@@ -497,13 +497,20 @@ func sshCommand(t *testing.T) string {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	server, client := filepath.Join(dir, "sshd_config"), filepath.Join(dir, "ssh_config")
+	host, err := os.ReadFile(filepath.Join(dir, "host.pub"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, client, known := filepath.Join(dir, "sshd_config"), filepath.Join(dir, "ssh_config"), filepath.Join(dir, "known")
+	writeFile(t, known, "localhost "+string(host))
 	writeFile(t, server, fmt.Sprintf("HostKey %[1]s/host\nAuthorizedKeysFile %[1]s/key.pub\nPidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n", dir))
-	writeFile(t, client, fmt.Sprintf("ProxyCommand %[2]s -i -f %[3]s\nIdentityFile %[1]s/key\nIdentitiesOnly yes\nIdentityAgent none\nUserKnownHostsFile none\nGlobalKnownHostsFile none\nStrictHostKeyChecking no\nLogLevel ERROR\nBatchMode yes\n", dir, sshd, server))
+	writeFile(t, client, fmt.Sprintf("ProxyCommand %s -i -f %s\nIdentityFile %s/key\nIdentitiesOnly yes\nIdentityAgent none\nUserKnownHostsFile %s\nGlobalKnownHostsFile none\nStrictHostKeyChecking yes\nLogLevel ERROR\nBatchMode yes\n", sshd, server, dir, known))
 	command := fmt.Sprintf("'%s' -F '%s'", ssh, client)
-	// System accounts are locked, or have a shell that runs nothing.
-	if out, err := exec.CommandContext(t.Context(), "sh", "-c", command+" localhost true").CombinedOutput(); err != nil {
-		testenv.Skip(t, "this user cannot log in through sshd (%v): %s", err, out)
+	if out, err := exec.CommandContext(t.Context(), "sh", "-c", command+" -tt localhost true").CombinedOutput(); err != nil {
+		if os.Getuid() != 0 {
+			t.Skipf("this user gets no terminal from an sshd of its own (%v): %s", err, out)
+		}
+		testenv.Skip(t, "no login through sshd (%v): %s", err, out)
 	}
 	return command
 }
