@@ -229,7 +229,7 @@ func TestChat_TypeAhead(t *testing.T) {
 	p.awaitEnd("working; Ctrl-C cancels")
 	<-gate.Reached()
 	p.text("yes")
-	// The keys have arrived when the next one has an effect.
+	p.awaitEnd("working; Ctrl-C cancels; next: yes")
 	gate.Open()
 	p.await("press Tab before you answer")
 	p.text("y")

@@ -63,6 +63,7 @@ type work struct {
 	cancel    context.CancelFunc
 	cancelled bool
 	opens     bool        // a session
+	turn      bool        // which the server ends when the client cancels it
 	done      chan func() // receives what is to be done at the end
 }
 
@@ -267,7 +268,27 @@ func (c *chat) key(k lineedit.Key) {
 		c.interrupt()
 	case len(c.typed) < maxTyped:
 		c.typed = append(c.typed, k)
+		if !c.work.cancelled {
+			c.view.busy = working + "; next: " + typedText(c.typed)
+			c.view.doing(c.view.busy)
+		}
 	}
+}
+
+// typedText returns roughly the text that keys will make.
+func typedText(keys []lineedit.Key) string {
+	var text []rune
+	for _, k := range keys {
+		switch {
+		case k.Text != "":
+			text = append(text, []rune(cleanLine(k.Text))...)
+		case k.Code == lineedit.Enter || k.Code == lineedit.NewLine:
+			text = append(text, ' ')
+		case k.Code == lineedit.Backspace && len(text) > 0:
+			text = text[:len(text)-1]
+		}
+	}
+	return string(text)
 }
 
 // edit gives a key to the line.
@@ -319,6 +340,7 @@ func (c *chat) interrupt() {
 		c.work.cancel()
 		c.cancelAll()
 		c.view.finish()
+		c.view.busy = cancelling
 		c.view.doing(cancelling)
 	}
 }
@@ -342,14 +364,15 @@ func (c *chat) suspend(restore *func()) {
 }
 
 // start begins work. Run is called in its own goroutine, and what it returns in the chat's. Its context ends when the user cancels.
-func (c *chat) start(opens bool, run func(ctx context.Context) (finish func())) {
+func (c *chat) start(w *work, run func(ctx context.Context) (finish func())) {
 	ctx, cancel := context.WithCancel(c.ctx)
-	w := &work{cancel: cancel, opens: opens, done: make(chan func(), 1)}
+	w.cancel, w.done = cancel, make(chan func(), 1)
 	go func() { // ends with the request, at the latest with the connection
 		defer cancel()
 		w.done <- run(ctx)
 	}()
 	c.work = w
+	c.view.busy = working
 	c.view.doing(working)
 }
 
@@ -369,8 +392,9 @@ func (c *chat) submit(line string) {
 	}
 	blocks := append(c.attached(text), c.pictures...)
 	c.pictures = nil
-	c.start(false, func(ctx context.Context) func() {
-		r, err := headless.Prompt(ctx, c.conn, c.id, blocks)
+	id := c.id
+	c.start(&work{turn: true}, func(context.Context) func() {
+		r, err := headless.Prompt(c.ctx, c.conn, id, blocks)
 		return func() { c.answered(r, err) }
 	})
 }

@@ -64,20 +64,28 @@ func (c *chat) settled(line string) {
 	c.view.line(line)
 	c.view.doing("")
 	if c.work != nil {
-		c.view.doing(working)
+		c.view.doing(c.view.busy)
 	}
 	c.ask()
 }
 
-// cancelAll answers all dialogs as the protocol requires it when a turn is cancelled.
+// cancelAll cancels the turn that runs, and answers all dialogs as the protocol requires it then.
 func (c *chat) cancelAll() {
 	all := c.waiting
-	c.waiting = nil
-	for _, d := range all {
-		d.cancel()
-	}
 	if c.dialog != nil {
-		c.dialog.cancel()
+		all = append([]dialog{c.dialog}, all...)
+	}
+	c.waiting = nil
+	id, turn := c.id, c.work != nil && c.work.turn
+	go func() { // ends when the server has read the message, at the latest with the connection
+		if turn { // before the answers, with which it could go on
+			_ = acp.MethodSessionCancel.Notify(c.ctx, c.conn, &acp.CancelNotification{SessionID: id})
+		}
+		for _, d := range all {
+			d.cancel()
+		}
+	}()
+	if c.dialog != nil {
 		c.settled(c.view.dim("  cancelled"))
 	}
 }

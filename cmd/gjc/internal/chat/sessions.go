@@ -22,7 +22,7 @@ type opened struct {
 // open opens the session in place of the current one, and calls then; with nil after an error, which it shows.
 func (c *chat) open(s *headless.Session, then func(*opened)) {
 	before := c.id
-	c.start(true, func(ctx context.Context) func() {
+	c.start(&work{opens: true}, func(ctx context.Context) func() {
 		o, err := c.opening(ctx, s)
 		if err == nil && before != "" && before != o.id {
 			// The old session has nothing that runs. If closing it fails, it ends with the connection.
@@ -137,7 +137,7 @@ func (c *chat) resume(name string) {
 	if err != nil || number > maxListed {
 		number = 0
 	}
-	c.start(false, func(ctx context.Context) func() {
+	c.start(new(work), func(ctx context.Context) func() {
 		list := acp.ListSessionsRequest{Cwd: c.opts.Session.Cwd}
 		if name != "" && number == 0 {
 			list.Cwd = "" // an ID may be of another directory

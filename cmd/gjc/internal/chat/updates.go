@@ -20,7 +20,8 @@ type view struct {
 	// message is the ID of the message whose text is shown, and thought says that it is a thought.
 	message  acp.MessageID
 	thoughts filler
-	part     part // what was shown last
+	part     part   // what was shown last
+	busy     string // the status of an agent that works
 	calls    map[acp.ToolCallID]*call
 	plan     string // the last one that was shown
 
@@ -141,7 +142,7 @@ func (v *view) chunk(id acp.MessageID, block acp.ContentBlock, p part) {
 		v.message = id
 	}
 	if v.status != "" {
-		v.doing(working)
+		v.doing(v.busy)
 	}
 	if p == texts {
 		v.print(v.answer.write(more))
@@ -223,7 +224,7 @@ func (v *view) ended(c *call, status acp.ToolCallStatus, output jsonx.Raw) {
 	v.finish()
 	c.ended = true
 	if v.status != "" {
-		v.doing(working)
+		v.doing(v.busy)
 	}
 	failed := status == acp.ToolCallStatusFailed
 	diffs := v.diffs(c.content)
