@@ -95,7 +95,7 @@ func (v *view) reset(options []acp.SessionConfigOption) {
 	v.options, v.mode = options, acp.SessionModeID(headless.Current(options, "mode"))
 }
 
-// lastTurns is how much of a conversation is shown when it is opened.
+// lastTurns is the number of turns that are shown of a conversation that is opened.
 const lastTurns = 2
 
 // replay shows the last turns of a session that was opened, and applies the other updates.
