@@ -56,19 +56,11 @@ func (s *sessionFlags) chat(cmd *cobra.Command, h *host, opts *options) error {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, system.EndSignals...)
 	defer signal.Stop(signals)
-	system.SurviveBrokenPipes()
-	stdout, err := takeStdout(h)
-	if err != nil {
-		return fmt.Errorf("taking over stdout: %w", err)
-	}
-	e, err := newEngine(ctx, h, opts)
+	stdout, e, err := s.engine(ctx, h, opts, rules)
 	if err != nil {
 		return err
 	}
 	defer e.close()
-	if err := s.adapt(ctx, h, e, rules); err != nil {
-		return err
-	}
 	history := new(lineedit.History)
 	if !s.noSave {
 		dir, err := h.agentDir(opts.agentDir)

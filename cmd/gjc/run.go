@@ -134,19 +134,11 @@ func (r *runFlags) run(ctx context.Context, h *host, opts *options) error {
 		}
 		o.Approve = (&headless.Asker{In: terminal, Out: h.stderr}).Approve
 	}
-	system.SurviveBrokenPipes()
-	stdout, err := takeStdout(h)
-	if err != nil {
-		return fmt.Errorf("taking over stdout: %w", err)
-	}
-	e, err := newEngine(ctx, h, opts)
+	stdout, e, err := r.session.engine(ctx, h, opts, rules)
 	if err != nil {
 		return err
 	}
 	defer e.close()
-	if err := r.session.adapt(ctx, h, e, rules); err != nil {
-		return err
-	}
 	e.options.Sessions.MaxRequests = r.requests
 	if o.Schema != nil {
 		tools := e.options.Sessions.Tools
@@ -302,6 +294,24 @@ func modelAndLevel(model, level string) (id, thinking string) {
 		return model, level
 	}
 	return model[:at], cmp.Or(level, model[at+1:])
+}
+
+// engine takes over stdout and returns it with an engine for the session. The caller must close the engine.
+func (s *sessionFlags) engine(ctx context.Context, h *host, opts *options, rules approval.Rules) (*os.File, *engine, error) {
+	system.SurviveBrokenPipes()
+	stdout, err := takeStdout(h)
+	if err != nil {
+		return nil, nil, fmt.Errorf("taking over stdout: %w", err)
+	}
+	e, err := newEngine(ctx, h, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.adapt(ctx, h, e, rules); err != nil {
+		e.close()
+		return nil, nil, err
+	}
+	return stdout, e, nil
 }
 
 // adapt changes the server's options for the session.
