@@ -35,6 +35,8 @@ type activeCall struct {
 	asking   int // open questions to the user, which stop the timer
 	// posted is set when an HTTP request was made for the call.
 	posted atomic.Bool
+	// unauthorized is why the user's sign-in does not cover the call; the error of the SDK does not contain it.
+	unauthorized atomic.Pointer[error]
 }
 
 // callKey is the key of the [activeCall] in the context of a request.
@@ -184,9 +186,11 @@ func (c *connection) request(ctx context.Context, progress func(Progress),
 	c.mu.Unlock()
 	defer c.endCall(call)
 	err := c.guarded(context.WithValue(ctx, callKey{}, call), call, do)
-	switch {
+	switch why := call.unauthorized.Load(); {
 	case err == nil:
 		return nil
+	case why != nil:
+		return *why
 	case ctx.Err() != nil && !c.isDone():
 		return context.Cause(ctx)
 	case c.http != nil && !call.posted.Load():

@@ -14,6 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/gajae-code/gjc/internal/text"
+	"github.com/gajae-code/gjc/mcp/oauth"
 )
 
 const (
@@ -30,6 +31,7 @@ func (c *connection) connectHTTP(ctx context.Context) (sdk.Connection, error) {
 	spec, o := c.server.spec.HTTP, &c.server.set.opts
 	c.http = newHTTPClient(c.ctx, spec, o)
 	c.http.reopened = func() { c.markStale(listAll) }
+	c.http.account, c.http.visitor = c.server.account, func(ctx context.Context) (oauth.Visit, func()) { return newVisit(ctx, c) }
 	client := &http.Client{Transport: c.http, CheckRedirect: c.http.redirect}
 	var transport sdk.Transport
 	if spec.SSE {
@@ -54,6 +56,9 @@ type httpClient struct {
 	headers []Header
 	max     int64
 	sse     bool
+	// account is the user's account at the server; nil for none. visitor is [newVisit] for the connection.
+	account *oauth.Account
+	visitor func(ctx context.Context) (visit oauth.Visit, visited func())
 	// reopened is called when a stream for messages of the server was opened again after a failure.
 	reopened func()
 
@@ -96,11 +101,7 @@ func (h *httpClient) RoundTrip(req *http.Request) (*http.Response, error) {
 		call.posted.Store(true)
 	}
 	if !h.own(req.URL) {
-		err := fmt.Errorf("%w (%s); configure that URL if you trust it", errForeign, req.URL.Host)
-		h.mu.Lock()
-		h.refused = err
-		h.mu.Unlock()
-		return nil, err
+		return nil, h.refuse(fmt.Errorf("%w (%s); configure that URL if you trust it", errForeign, req.URL.Host))
 	}
 	if req.Method == http.MethodGet && !h.sse && req.Header.Get("Last-Event-ID") == "" {
 		return h.standing(req, nil), nil
@@ -118,7 +119,7 @@ func (h *httpClient) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	ours := req.Clone(ctx)
 	h.addHeaders(ours)
-	resp, err := h.base.RoundTrip(ours)
+	resp, err := h.authorized(ours)
 	listens := req.Header.Get("Mcp-Method") == "subscriptions/listen"
 	if listens && (err != nil || isTemporary(resp)) {
 		if err == nil {
@@ -204,7 +205,7 @@ func (h *httpClient) explain(err error) error {
 	h.mu.Lock()
 	status, refused := h.status, h.refused
 	h.mu.Unlock()
-	if refused != nil && !errors.Is(err, errForeign) {
+	if refused != nil && !errors.Is(err, refused) {
 		err = fmt.Errorf("%w: %w", refused, err)
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/mcp/oauth"
 )
 
 // Server is the configuration of one MCP server. Exactly one of Stdio, HTTP and Channel is set.
@@ -48,6 +49,8 @@ type HTTP struct {
 	// Headers are sent with requests to the origin of the URL only. The package removes their values from all texts it returns or
 	// logs.
 	Headers []Header
+	// OAuth is how to sign in to the server, without URL and Header. It is not used if Headers has Authorization.
+	OAuth oauth.Config
 	// SSE selects the transport of 2024-11-05 with its two endpoints instead of Streamable HTTP.
 	SSE bool
 }
@@ -86,6 +89,8 @@ type Options struct {
 	// HTTPClient has the transport that is cloned for each server; its other fields are not used. If nil,
 	// [http.DefaultTransport] is cloned.
 	HTTPClient *http.Client
+	// Accounts are the user's accounts at HTTP servers. If nil, there are none.
+	Accounts *oauth.Accounts
 	// Channel is for [ChannelServer] entries, which fail if it is nil.
 	Channel Channel
 

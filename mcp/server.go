@@ -11,6 +11,7 @@ import (
 
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/text"
+	"github.com/gajae-code/gjc/mcp/oauth"
 )
 
 const (
@@ -29,6 +30,7 @@ type server struct {
 	index   int
 	spec    Server
 	secrets *redactor
+	account *oauth.Account // nil for none
 	// attempted is closed when the server has connected or failed for the first time.
 	attempted chan struct{}
 	// wake makes the owner reconnect immediately.
@@ -54,7 +56,7 @@ type server struct {
 
 func newServer(set *Set, spec Server, invalid error) *server {
 	s := &server{
-		set: set, index: len(set.servers), spec: spec, secrets: newRedactor(&spec),
+		set: set, index: len(set.servers), spec: spec, secrets: newRedactor(&spec), account: newAccount(&spec, &set.opts),
 		attempted: make(chan struct{}), wake: make(chan struct{}, 1), stateChanged: make(chan struct{}), state: StateWaiting,
 	}
 	if invalid != nil {
@@ -114,7 +116,11 @@ func (s *server) run() {
 func (s *server) pause(ctx context.Context, err error, failures int) bool {
 	backoff := s.set.opts.Backoff
 	var again <-chan time.Time
-	if failures <= len(backoff) {
+	switch {
+	case errors.Is(err, oauth.ErrSignIn):
+		s.setState(StateFailed, err, nil)
+		s.noticeState("wants you to sign in: send /mcp login "+s.spec.Name, nil)
+	case failures <= len(backoff):
 		t := time.NewTimer(backoff[failures-1])
 		defer t.Stop()
 		again = t.C
@@ -122,7 +128,7 @@ func (s *server) pause(ctx context.Context, err error, failures int) bool {
 		if failures == 1 {
 			s.noticeState("is not available; trying again", err)
 		}
-	} else {
+	default:
 		s.setState(StateFailed, err, nil)
 		s.noticeState(fmt.Sprintf("failed %d times; giving up", failures), err)
 	}

@@ -118,7 +118,7 @@ func (s *standingStream) open(ctx context.Context) (*http.Response, error) {
 	if s.last != "" {
 		req.Header.Set("Last-Event-ID", s.last)
 	}
-	return s.client.base.RoundTrip(req)
+	return s.client.authorized(req)
 }
 
 // isTemporary reports whether a failure may be temporary.
