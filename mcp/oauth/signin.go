@@ -21,7 +21,7 @@ import (
 // specification). If visit is nil, the user cannot be asked now, and the error wraps [ErrSignIn]. It does not read the response's
 // body.
 func (a *Account) Authorize(ctx context.Context, req *http.Request, resp *http.Response, visit Visit) (again bool, err error) {
-	challenge := bearerOf(resp)
+	challenge := bearerOf(resp.Header)
 	more := resp.StatusCode == http.StatusForbidden
 	if more && challenge["error"] != "insufficient_scope" {
 		return false, nil
@@ -48,7 +48,14 @@ func (a *Account) Authorize(ctx context.Context, req *http.Request, resp *http.R
 	if visit == nil {
 		return false, ErrSignIn
 	}
-	return true, a.signIn(ctx, req, resp, g, visit)
+	return true, a.signIn(ctx, req, &refusal{code: resp.StatusCode, header: resp.Header}, g, visit)
+}
+
+// refusal is a response without its body.
+type refusal struct {
+	code   int
+	status string
+	header http.Header
 }
 
 // SignIn asks the user to sign in, whether there is a grant or not. It returns [ErrNotNeeded] for a server without a sign-in.
@@ -58,24 +65,24 @@ func (a *Account) SignIn(ctx context.Context, visit Visit) error {
 		return err
 	}
 	defer release()
-	req, resp, err := a.probe(ctx)
+	req, answer, err := a.probe(ctx)
 	if err != nil {
 		return err
 	}
-	if resp.StatusCode != http.StatusUnauthorized {
+	if answer.code != http.StatusUnauthorized {
 		// Some servers want a token only for some requests.
-		if meta, err := a.metadata(ctx, nil); err != nil {
+		if meta, err := a.metadata(ctx, http.Header{}); err != nil {
 			return err
 		} else if meta == nil {
-			return fmt.Errorf("%w: it answers HTTP %s to a request without one", ErrNotNeeded, resp.Status)
+			return fmt.Errorf("%w: it answers HTTP %s to a request without one", ErrNotNeeded, answer.status)
 		}
-		resp = &http.Response{StatusCode: http.StatusUnauthorized, Header: http.Header{}, Body: http.NoBody}
+		answer = &refusal{code: http.StatusUnauthorized, header: http.Header{}}
 	}
-	return a.signIn(ctx, req, resp, nil, visit)
+	return a.signIn(ctx, req, answer, nil, visit)
 }
 
-// probe sends a request without a token to the server. The body of the response is closed.
-func (a *Account) probe(ctx context.Context) (*http.Request, *http.Response, error) {
+// probe sends a request without a token to the server.
+func (a *Account) probe(ctx context.Context) (*http.Request, *refusal, error) {
 	body := []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.config.URL, bytes.NewReader(body))
 	if err != nil {
@@ -96,12 +103,11 @@ func (a *Account) probe(ctx context.Context) (*http.Request, *http.Response, err
 		return nil, nil, fmt.Errorf("asking the server for its sign-in: %w", withoutBody(err))
 	}
 	_ = resp.Body.Close()
-	resp.Body = http.NoBody
-	return req, resp, nil
+	return req, &refusal{resp.StatusCode, resp.Status, resp.Header}, nil
 }
 
 // signIn asks the user to sign in and stores the grant. had is the present one; nil for none. The caller must have entered.
-func (a *Account) signIn(ctx context.Context, req *http.Request, resp *http.Response, had *Grant, visit Visit) error {
+func (a *Account) signIn(ctx context.Context, req *http.Request, answer *refusal, had *Grant, visit Visit) error {
 	client, err := a.client(ctx)
 	if err != nil {
 		return err
@@ -122,7 +128,7 @@ func (a *Account) signIn(ctx context.Context, req *http.Request, resp *http.Resp
 	}
 	config.ScopeFilter = func(discovered []string) []string {
 		switch {
-		case had != nil && resp.StatusCode == http.StatusForbidden:
+		case had != nil && answer.code == http.StatusForbidden:
 			return union(had.Scopes, discovered)
 		case len(a.config.Scopes) > 0:
 			return a.config.Scopes
@@ -137,9 +143,8 @@ func (a *Account) signIn(ctx context.Context, req *http.Request, resp *http.Resp
 	if err != nil {
 		return fmt.Errorf("the configuration of the sign-in is invalid: %w", err)
 	}
-	refusal := *resp
-	refusal.Body = http.NoBody // the handler would read it to its end
-	if err := handler.Authorize(ctx, req, &refusal); err != nil {
+	resp := &http.Response{StatusCode: answer.code, Header: answer.header, Body: http.NoBody}
+	if err := handler.Authorize(ctx, req, resp); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
 		}
@@ -206,11 +211,11 @@ func (a *Account) SignOut(ctx context.Context) (was bool, err error) {
 }
 
 func (a *Account) revoke(ctx context.Context, g *Grant) error {
-	_, resp, err := a.probe(ctx)
+	_, answer, err := a.probe(ctx)
 	if err != nil {
 		return err
 	}
-	meta, err := a.metadata(ctx, resp)
+	meta, err := a.metadata(ctx, answer.header)
 	if err != nil || meta == nil || meta.RevocationEndpoint == "" {
 		return err
 	}
@@ -243,13 +248,14 @@ func (a *Account) revoke(ctx context.Context, g *Grant) error {
 	return nil
 }
 
-// metadata returns the metadata of the server's authorization server; nil for none. resp is a response with a challenge, or nil.
-func (a *Account) metadata(ctx context.Context, resp *http.Response) (*oauthex.AuthServerMeta, error) {
+// metadata returns the metadata of the server's authorization server; nil for none. header is that of a refusal, or
+// empty.
+func (a *Account) metadata(ctx context.Context, header http.Header) (*oauthex.AuthServerMeta, error) {
 	client, err := a.client(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, at := range a.metadataURLs(resp) {
+	for _, at := range a.metadataURLs(header) {
 		protected, err := oauthex.GetProtectedResourceMetadata(ctx, at.url, at.resource, client)
 		if err != nil || protected == nil || len(protected.AuthorizationServers) == 0 {
 			continue // the next address may have it
@@ -263,12 +269,10 @@ func (a *Account) metadata(ctx context.Context, resp *http.Response) (*oauthex.A
 type metadataURL struct{ url, resource string }
 
 // metadataURLs returns the addresses in the order of the MCP specification.
-func (a *Account) metadataURLs(resp *http.Response) []metadataURL {
+func (a *Account) metadataURLs(header http.Header) []metadataURL {
 	var all []metadataURL
-	if resp != nil {
-		if u := bearerOf(resp)["resource_metadata"]; u != "" {
-			all = append(all, metadataURL{u, a.config.URL})
-		}
+	if u := bearerOf(header)["resource_metadata"]; u != "" {
+		all = append(all, metadataURL{u, a.config.URL})
 	}
 	u, err := url.Parse(a.config.URL)
 	if err != nil {
@@ -279,9 +283,9 @@ func (a *Account) metadataURLs(resp *http.Response) []metadataURL {
 	return append(all, metadataURL{root.JoinPath(wellKnown, u.Path).String(), a.config.URL}, metadataURL{root.JoinPath(wellKnown).String(), root.String()})
 }
 
-// bearerOf returns the parameters of a response's challenge for a bearer token.
-func bearerOf(resp *http.Response) map[string]string {
-	challenges, err := oauthex.ParseWWWAuthenticate(resp.Header.Values("WWW-Authenticate"))
+// bearerOf returns the parameters of a refusal's challenge for a bearer token.
+func bearerOf(header http.Header) map[string]string {
+	challenges, err := oauthex.ParseWWWAuthenticate(header.Values("WWW-Authenticate"))
 	if err != nil {
 		return nil
 	}
