@@ -77,7 +77,7 @@ var layers = map[string][]string{
 	"agent/contextwindow":        {"internal/jsonx", "internal/text", "providers", "sessions"},
 	"agent/faults":               {"internal/jsonx", "providers"},
 	"agent/memorylog":            {"providers", "sessions"},
-	"agent":                      {"agent/approval", "agent/approval/shell", "agent/contextwindow", "agent/faults", "agent/hooks", "agent/memorylog", "agent/rules", "internal/bug", "internal/jsonx", "internal/text", "providers", "sessions", "internal/permit", "internal/boundary", "internal/places"},
+	"agent":                      {"agent/approval", "agent/approval/shell", "agent/contextwindow", "agent/faults", "agent/hooks", "agent/memorylog", "agent/rules", "internal/bug", "internal/jsonx", "internal/text", "internal/trust", "providers", "sessions", "internal/permit", "internal/boundary", "internal/places"},
 	"agent/userfiles":            {"agent/approval", "internal/configfile"},
 	"agent/commands":             {"agent/approval", "agent/userfiles", "internal/configfile", "internal/text"},
 	"agent/hooks":                {"internal/configfile", "internal/jsonx", "internal/text", "internal/trust"},

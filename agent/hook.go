@@ -13,6 +13,7 @@ import (
 	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -42,6 +43,13 @@ func (h *hookState) once(what string) bool {
 	}
 	h.reported[what] = true
 	return true
+}
+
+// has reports whether a notice was recorded.
+func (h *hookState) has(what string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.reported[what]
 }
 
 // hookRunner runs hooks as helper programs of the session: with a scrubbed environment, in a separate process group, ended with the
@@ -89,7 +97,7 @@ func (t *turnHooks) hookSet(ctx context.Context, ev hooks.Event, tool, call stri
 		if q == nil {
 			break
 		}
-		asked, err := t.askAboutHooks(ctx, q, call)
+		asked, err := t.askTrust(ctx, q, call)
 		if err != nil {
 			return nil, err
 		}
@@ -115,17 +123,39 @@ func (t *turnHooks) tellOnce(title, detail string) {
 	}
 }
 
-// askAboutHooks asks the user whether hooks of the workspace may run. It reports whether the user answered; it returns an error
-// only if the turn ends. A question must belong to a call, so without one, a call is shown for it.
-func (t *turnHooks) askAboutHooks(ctx context.Context, q *hooks.Question, call string) (bool, error) {
+// trustQuestions asks the user, one by one, about what files of the workspace would run. A question that cannot be asked is not
+// repeated, and the user is notified of how to answer it.
+func (t *turnHooks) trustQuestions() error {
 	s := t.session
-	const title = "Trust this workspace to run its own hooks?"
-	text := "Files in this workspace name programs that gjc would run before and after the agent's steps:\n\n" + strings.Join(q.Lines, "\n") +
-		"\n\nAllow only if you trust their source. Otherwise they do not run."
+	if s.opts.TrustQuestions == nil || s.child {
+		return nil
+	}
+	for _, q := range s.opts.TrustQuestions(t.ctx) {
+		key := "trust " + q.Key()
+		if s.hooked.has(key) {
+			continue
+		}
+		asked, err := t.askTrust(t.ctx, q, "")
+		if err != nil {
+			return err
+		}
+		if !asked && s.hooked.once(key) {
+			t.tellOnce("Files of the workspace are not used because it is not trusted: trust it when the editor asks, or with \"gjc trust add "+q.Subject.Path+"\".", q.Lines()[0])
+		}
+	}
+	return nil
+}
+
+// askTrust asks the user to trust files of the workspace. It reports whether the user answered; it returns an error
+// only if the turn ends. A question must belong to a call, so without one, a call is shown for it.
+func (t *turnHooks) askTrust(ctx context.Context, q *trust.Question, call string) (bool, error) {
+	s := t.session
+	title := q.Title
+	text := q.Text + "\n\n" + strings.Join(q.Lines(), "\n") + "\n\nAllow only if you trust their source. Otherwise they do not run."
 	content := []Content{TextContent{text}}
 	if call == "" {
 		call = s.opts.NewID()
-		run := &toolRun{turn: t.RunningTurn, call: providers.ToolCall{ID: call, Name: "hooks", Input: jsonx.Raw("{}")}, byUser: true}
+		run := &toolRun{turn: t.RunningTurn, call: providers.ToolCall{ID: call, Name: "trust", Input: jsonx.Raw("{}")}, byUser: true}
 		run.announce(&CallPlan{Title: title, Content: content})
 		defer func() {
 			_ = run.end(&Result{Content: content}, nil) // if the log cannot be written, the following steps fail too

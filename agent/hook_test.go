@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
@@ -212,4 +214,77 @@ func TestHooks_Untrusted(t *testing.T) {
 			t.Errorf("noticed %q, ran %q", got, p.saw)
 		}
 	}, providertest.Step{providertest.Call("1", "echo", `{"say":"hi"}`)}, providertest.Step{providertest.Text("ok")})
+}
+
+// Questions about files of the workspace are asked one by one before the model is, each with its own call, and never again once they
+// are answered.
+func TestTrustQuestions(t *testing.T) {
+	answers := trust.NewSession(nil)
+	dir := t.TempDir()
+	one := &trust.Subject{Path: dir, Files: []trust.File{trust.NewFile(".mcp.json", []byte("1"), "a: node a.js")}}
+	two := &trust.Subject{Path: dir, Files: []trust.File{trust.NewFile(".vscode/mcp.json", []byte("2"), "b: node b.js")}}
+	run(t, func(o *agent.Options) {
+		o.TrustQuestions = func(context.Context) (all []*trust.Question) {
+			for _, sub := range []*trust.Subject{one, two} {
+				if q := answers.Question(sub); q != nil {
+					q.Title, q.Text = "Trust "+sub.Files[0].Name+"?", "It names programs:"
+					all = append(all, q)
+				}
+			}
+			return all
+		}
+	}, func(w *world) {
+		var asked []string
+		w.answer = func(_ context.Context, q agent.Question) (agent.Decision, error) {
+			if len(w.script.Requests()) > 0 {
+				t.Error("asked after a request")
+			}
+			asked = append(asked, q.Title+" "+q.Content[0].(agent.TextContent).Text)
+			if len(asked) == 1 {
+				return agent.RejectOnce, nil
+			}
+			return agent.AllowOnce, nil
+		}
+		w.prompt("go")
+		w.prompt("on")
+		const end = "\n\nAllow only if you trust their source. Otherwise they do not run."
+		want := []string{
+			"Trust .mcp.json? It names programs:\n\n.mcp.json\n  a: node a.js" + end, "Trust .vscode/mcp.json? It names programs:\n\n.vscode/mcp.json\n  b: node b.js" + end,
+		}
+		if diff := cmp.Diff(want, asked); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		for sub, want := range map[*trust.Subject]trust.State{one: trust.Denied, two: trust.Trusted} {
+			if v, err := answers.Look(sub); v.State != want || err != nil {
+				t.Errorf("%s is %+v, %v", sub.Files[0].Name, v, err)
+			}
+		}
+	}, providertest.Step{providertest.Text("ok")}, providertest.Step{providertest.Text("ok")})
+}
+
+// If the user cannot be asked, the files stay untrusted; there is one attempt and one notice.
+func TestTrustQuestions_NoAnswer(t *testing.T) {
+	answers := trust.NewSession(nil)
+	sub := &trust.Subject{Path: "/w", Files: []trust.File{trust.NewFile(".mcp.json", []byte("1"))}}
+	run(t, func(o *agent.Options) {
+		o.TrustQuestions = func(context.Context) []*trust.Question {
+			q := answers.Question(sub)
+			q.Title = "Trust .mcp.json?"
+			return []*trust.Question{q}
+		}
+	}, func(w *world) {
+		asked := 0
+		w.answer = func(context.Context, agent.Question) (agent.Decision, error) {
+			asked++
+			return 0, errors.New("no user")
+		}
+		w.prompt("go")
+		w.prompt("on")
+		if got := notices(w); asked != 1 || len(got) != 1 || !strings.Contains(got[0], "gjc trust add /w") {
+			t.Errorf("asked %d times, noticed %q", asked, got)
+		}
+		if v, err := answers.Look(sub); v.State != trust.Unknown || err != nil {
+			t.Errorf("%+v, %v", v, err)
+		}
+	}, providertest.Step{providertest.Text("ok")}, providertest.Step{providertest.Text("ok")})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/internal/permit"
 	"github.com/gajae-code/gjc/internal/text"
+	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -168,6 +169,9 @@ type ContextOptions struct {
 	Guidance func(ctx context.Context) *Guidance
 	// Hooks returns the current hooks.
 	Hooks func() *hooks.Set
+	// TrustQuestions returns the open questions about what files of the workspace would run, except for hooks. They are asked when a
+	// prompt's turn begins, before tools are awaited, each with a call of its own.
+	TrustQuestions func(ctx context.Context) []*trust.Question
 	// SystemPrompt is the client's system prompt.
 	SystemPrompt SystemPrompt
 	// Settings configures compactions, rules and child sessions. If nil, [DefaultSettings].

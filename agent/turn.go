@@ -395,6 +395,9 @@ func (t *RunningTurn) run() (r TurnResult) {
 	}
 	t.prompted = true
 	defer func() { t.hooks.endHooks(&r) }()
+	if err := t.hooks.trustQuestions(); err != nil {
+		return t.ended(err)
+	}
 	if err := t.hooks.promptHooks(); err != nil {
 		return t.ended(err)
 	}

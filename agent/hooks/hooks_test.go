@@ -52,7 +52,7 @@ func TestLoad_TrustOfScripts(t *testing.T) {
 		if q == nil {
 			t.Fatalf("%s: nothing is asked", command)
 		}
-		if diff := cmp.Diff(append([]string{".gjc/hooks/a.yml", "  " + want[0]}, want[1:]...), q.Lines); diff != "" {
+		if diff := cmp.Diff(append([]string{".gjc/hooks/a.yml", "  " + want[0]}, want[1:]...), q.Lines()); diff != "" {
 			t.Errorf("%s: the question (-want +got):\n%s", command, diff)
 		}
 	}
@@ -84,7 +84,7 @@ func TestLoad_Trust(t *testing.T) {
 	if q == nil {
 		t.Fatal("nothing is asked")
 	}
-	if diff := cmp.Diff([]string{".gjc/hooks/a.yml", "  theirs: sh .gjc/check.sh", ".gjc/check.sh"}, q.Lines); diff != "" {
+	if diff := cmp.Diff([]string{".gjc/hooks/a.yml", "  theirs: sh .gjc/check.sh", ".gjc/check.sh"}, q.Lines()); diff != "" {
 		t.Errorf("the question (-want +got):\n%s", diff)
 	}
 	if err := q.Answer(t.Context(), true, true); err != nil {
@@ -95,7 +95,7 @@ func TestLoad_Trust(t *testing.T) {
 	}
 	write(t, dir, map[string]string{".gjc/check.sh": "rm -rf ."})
 	set = load()
-	if q = set.Question(); names(set.Untrusted) != "theirs" || q == nil || !strings.Contains(strings.Join(q.Lines, "\n"), ".gjc/check.sh (changed") {
+	if q = set.Question(); names(set.Untrusted) != "theirs" || q == nil || !strings.Contains(strings.Join(q.Lines(), "\n"), ".gjc/check.sh (changed") {
 		t.Error("a changed script runs without a question")
 	}
 	if err := q.Answer(t.Context(), false, true); err != nil {

@@ -1,7 +1,6 @@
 package hooks
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -103,38 +102,19 @@ func (s *Set) Subject(root string) *trust.Subject {
 	return nil
 }
 
-// Question asks the user to trust a workspace's hooks.
-type Question struct {
-	// Lines describe, in plain text, what trust would allow.
-	Lines []string
-
-	sub   *trust.Subject
-	trust *trust.Session
-}
-
 // Question returns the next question; nil if there is none.
-func (s *Set) Question() *Question {
+func (s *Set) Question() *trust.Question {
 	if s.opts.Trust == nil {
 		return nil
 	}
 	for _, sub := range s.subjects {
-		if v, err := s.opts.Trust.Look(sub); err == nil && v.State == trust.Unknown {
-			asked := *sub
-			asked.Changed = v.Changed
-			return &Question{asked.Describe(), &asked, s.opts.Trust}
+		if q := s.opts.Trust.Question(sub); q != nil {
+			q.Title = "Trust this workspace to run its own hooks?"
+			q.Text = "Files in this workspace name programs that gjc would run before and after the agent's steps:"
+			return q
 		}
 	}
 	return nil
-}
-
-// Answer stores the user's decision, permanently or for this session. If storing fails, the decision applies to this
-// session, and Answer returns an error.
-func (q *Question) Answer(ctx context.Context, trusted, remember bool) error {
-	state := trust.Denied
-	if trusted {
-		state = trust.Trusted
-	}
-	return q.trust.Answer(ctx, q.sub, state, remember)
 }
 
 // fileNames are the names of files with hooks.

@@ -49,14 +49,11 @@ func newTrust(h *host, opts *options) *cobra.Command {
 			w := tabwriter.NewWriter(h.stdout, 0, 8, 2, ' ', 0)
 			fmt.Fprintln(w, "STATE\tWHEN\tWORKSPACE\tFOR")
 			for _, e := range entries {
-				var what []string
-				for _, f := range e.Files {
-					what = append(what, f.Name)
+				for _, state := range []trust.State{trust.Trusted, trust.Denied} {
+					if what := e.Covers(state); len(what) > 0 || state == e.State {
+						fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", state, e.When.Local().Format("2006-01-02 15:04"), trust.Printable(e.Path), trust.Printable(strings.Join(what, ", ")))
+					}
 				}
-				if e.Programs {
-					what = append(what, "programs in the workspace")
-				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", e.State, e.When.Local().Format("2006-01-02 15:04"), trust.Printable(e.Path), trust.Printable(strings.Join(what, ", ")))
 			}
 			return w.Flush()
 		},

@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
 func TestSamePath(t *testing.T) {
@@ -30,6 +28,7 @@ func TestSamePath(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"version":1,"workspaces":[{"path":"/w","state":"trusted","when":"2026-01-02T03:04:05Z","files":[{"name":"lsp.json","sha256":"00"}],"programs":true}]}`))
 	f.Add([]byte(`{"version":1,"workspaces":[{"path":"/w","state":"","when":"2026-01-02T03:04:05Z"}]}`))
+	f.Add([]byte(`{"version":2,"workspaces":[{"path":"/w","state":"trusted","when":"2026-01-02T03:04:05Z","files":[{"name":"lsp.json","sha256":"00","state":"denied"}],"programs":true,"programsState":"denied"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		list, err := decode(data)
 		if err != nil {
@@ -43,7 +42,7 @@ func FuzzDecode(f *testing.F) {
 				t.Errorf("%+v", e)
 			}
 		}
-		text, err := jsonx.Marshal(storedFile{Version: fileVersion, Workspaces: list})
+		text, err := encode(list)
 		if err != nil {
 			return // a time that JSON cannot represent
 		}

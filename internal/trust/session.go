@@ -2,7 +2,10 @@ package trust
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"strconv"
 	"sync"
 	"time"
@@ -82,4 +85,52 @@ func (s *Session) Stamp() string {
 		stamp += " " + s.store.Stamp()
 	}
 	return stamp
+}
+
+// Question asks the user to trust a subject.
+type Question struct {
+	// Title is the question, and Text says what would run. The lines of the subject follow it.
+	Title, Text string
+	// Subject has what changed since the last answer.
+	Subject Subject
+
+	session *Session
+}
+
+// Question returns the question about a subject, without texts. It returns nil if the user has answered it, and also if the
+// answers cannot be read, because a new one could not be kept either.
+func (s *Session) Question(sub *Subject) *Question {
+	if sub == nil || sub.Empty() {
+		return nil
+	}
+	v, err := s.Look(sub)
+	if err != nil || v.State != Unknown {
+		return nil
+	}
+	q := &Question{Subject: *sub, session: s}
+	q.Subject.Changed = v.Changed
+	return q
+}
+
+// Lines describe, in plain text, what trust would allow.
+func (q *Question) Lines() []string { return q.Subject.Describe() }
+
+// Answer stores the user's decision, permanently or for this session. If storing fails, the decision applies to this
+// session, and Answer returns an error.
+func (q *Question) Answer(ctx context.Context, trusted, remember bool) error {
+	state := Denied
+	if trusted {
+		state = Trusted
+	}
+	return q.session.Answer(ctx, &q.Subject, state, remember)
+}
+
+// Key identifies the question by the contents that it is about.
+func (q *Question) Key() string {
+	sum := sha256.New()
+	for _, f := range q.Subject.Files {
+		fmt.Fprintf(sum, "%q %s\n", f.Name, f.Sum)
+	}
+	fmt.Fprintf(sum, "%q %t", q.Subject.Path, len(q.Subject.Programs) > 0)
+	return hex.EncodeToString(sum.Sum(nil))
 }

@@ -31,8 +31,12 @@ type Store struct {
 // Open returns the store for a file, which need not exist. It does no I/O.
 func Open(path string) *Store { return &Store{lockedfile.New(path)} }
 
-// fileVersion is the version of the format.
-const fileVersion = 1
+// The versions of the format. In version 1, all files of a workspace have its answer. Files are written in the lowest version
+// that can express them, so that an older program cannot take a file with a no of its own for a trusted one.
+const (
+	oneAnswer   = 1
+	fileAnswers = 2
+)
 
 type storedFile struct {
 	Version    int     `json:"version"`
@@ -45,8 +49,8 @@ func decode(data []byte) ([]Entry, error) {
 	if err := jsonx.Unmarshal(data, &f); err != nil {
 		return nil, err
 	}
-	if f.Version != fileVersion {
-		return nil, fmt.Errorf("has version %d; this program supports version %d", f.Version, fileVersion)
+	if f.Version != oneAnswer && f.Version != fileAnswers {
+		return nil, fmt.Errorf("has version %d; this program supports versions %d and %d", f.Version, oneAnswer, fileAnswers)
 	}
 	for i := range f.Workspaces {
 		e := &f.Workspaces[i]
@@ -58,8 +62,28 @@ func decode(data []byte) ([]Entry, error) {
 		case slices.ContainsFunc(f.Workspaces[:i], func(o Entry) bool { return o.Path == e.Path }):
 			return nil, fmt.Errorf("duplicate workspace %q", e.Path)
 		}
+		for _, state := range append([]State{e.ProgramsState}, fileStates(e)...) {
+			if state != Unknown && state != Trusted && state != Denied {
+				return nil, fmt.Errorf("workspace %d has the state %q, want trusted or denied", i+1, state)
+			}
+		}
 	}
 	return f.Workspaces, nil
+}
+
+func fileStates(e *Entry) (all []State) {
+	for _, f := range e.Files {
+		all = append(all, f.State)
+	}
+	return all
+}
+
+func encode(list []Entry) ([]byte, error) {
+	f := storedFile{Version: oneAnswer, Workspaces: list}
+	if slices.ContainsFunc(list, func(e Entry) bool { return e.mixed() }) {
+		f.Version = fileAnswers
+	}
+	return jsonx.Marshal(f)
 }
 
 func (s *Store) read() ([]Entry, error) {
@@ -163,7 +187,7 @@ func (s *Store) change(ctx context.Context, fn func([]Entry) ([]Entry, bool)) er
 		if !changed {
 			return nil, nil
 		}
-		data, err = jsonx.Marshal(storedFile{Version: fileVersion, Workspaces: list})
+		data, err = encode(list)
 		return append(data, '\n'), err
 	})
 	if _, bad := errors.AsType[*FileError](err); bad || err == nil {

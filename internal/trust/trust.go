@@ -1,6 +1,6 @@
 // Package trust stores which workspaces may run the commands in their own files: language servers, debug adapters, hooks and MCP
 // servers. An answer is valid for a directory and for the contents that the user has seen; it becomes invalid when one of the
-// files changes.
+// files changes. Each file has an answer of its own.
 package trust
 
 import (
@@ -83,9 +83,9 @@ func (s *Subject) Describe() []string {
 	}
 	if len(s.Programs) > 0 {
 		if slices.Contains(s.Changed, changedPrograms) {
-			lines = append(lines, "programs in the workspace (new since you were asked):")
+			lines = append(lines, Programs+" (new since you were asked):")
 		} else {
-			lines = append(lines, "programs in the workspace:")
+			lines = append(lines, Programs+":")
 		}
 		const most = 20
 		for i, p := range s.Programs {
@@ -122,21 +122,47 @@ func Printable(s string) string {
 	return b.String()
 }
 
-// Entry is a stored answer.
+// Entry holds the stored answers for a workspace.
 type Entry struct {
 	// Path is the canonical path of the workspace.
-	Path  string    `json:"path"`
+	Path string `json:"path"`
+	// State is the last answer, from When. It holds for all files and programs without a state of their own.
 	State State     `json:"state"`
 	When  time.Time `json:"when"`
 	Files []Sum     `json:"files"`
-	// Programs says that the answer includes programs in the workspace.
-	Programs bool `json:"programs,omitempty"`
+	// Programs says that there is an answer about the programs in the workspace, and ProgramsState is that answer if it is not State.
+	Programs      bool  `json:"programs,omitempty"`
+	ProgramsState State `json:"programsState,omitempty"`
 }
 
 // Sum is the checksum of a file at the time of the answer.
 type Sum struct {
 	Name   string `json:"name"`
 	SHA256 string `json:"sha256"`
+	// State is the answer for this file if it is not that of the entry.
+	State State `json:"state,omitempty"`
+}
+
+// Covers returns the names of the files that have an answer, and [Programs] if the programs in the workspace have it.
+func (e *Entry) Covers(state State) []string {
+	var all []string
+	for _, f := range e.Files {
+		if cmp.Or(f.State, e.State) == state {
+			all = append(all, f.Name)
+		}
+	}
+	if e.Programs && cmp.Or(e.ProgramsState, e.State) == state {
+		all = append(all, Programs)
+	}
+	return all
+}
+
+// Programs stands for the programs in a workspace among the names of files.
+const Programs = "programs in the workspace"
+
+// mixed reports whether the entry has both answers.
+func (e *Entry) mixed() bool {
+	return e.ProgramsState != Unknown || slices.ContainsFunc(e.Files, func(f Sum) bool { return f.State != Unknown })
 }
 
 // Verdict is the answer for a subject, if it is valid.
@@ -146,40 +172,58 @@ type Verdict struct {
 	Changed []string
 }
 
-// judge compares an answer with the present workspace. The answer must include everything in the subject. It may include more: files
-// that were deleted, or that other parts of the program use.
+// judge compares the answers with the present workspace. They must include everything in the subject, and may include more: files
+// that were deleted, or that other parts of the program use. A subject is trusted if all of it is; it is denied if a part of it is.
 func (e *Entry) judge(s *Subject) Verdict {
 	var changed []string
+	var states []State
 	for _, f := range s.Files {
-		if !slices.Contains(e.Files, Sum{f.Name, f.Sum}) {
+		i := slices.IndexFunc(e.Files, func(old Sum) bool { return old.Name == f.Name && old.SHA256 == f.Sum })
+		if i < 0 {
 			changed = append(changed, f.Name)
+			continue
 		}
+		states = append(states, cmp.Or(e.Files[i].State, e.State))
 	}
-	if len(s.Programs) > 0 && !e.Programs {
+	switch {
+	case len(s.Programs) > 0 && !e.Programs:
 		changed = append(changed, changedPrograms)
+	case len(s.Programs) > 0:
+		states = append(states, cmp.Or(e.ProgramsState, e.State))
 	}
-	if len(changed) > 0 {
+	switch {
+	case len(changed) > 0:
 		return Verdict{Changed: changed}
+	case len(states) == 0:
+		return Verdict{State: e.State}
+	case slices.Contains(states, Denied):
+		return Verdict{State: Denied}
 	}
-	return Verdict{State: e.State}
+	return Verdict{State: Trusted}
 }
 
-// record adds an answer for a subject to an entry. An answer with the same state adds to the earlier one; an answer with another
-// state replaces it.
+// record adds an answer for a subject to an entry. It replaces earlier answers for the same files and programs, and no others.
 func (e *Entry) record(s *Subject, state State, now time.Time) {
-	if e.State != state {
-		e.Files, e.Programs = nil, false
+	own := func(old State) State { // what the answer is relative to the new state
+		if old = cmp.Or(old, e.State); old == state {
+			return Unknown
+		}
+		return old
+	}
+	for i := range e.Files {
+		e.Files[i].State = own(e.Files[i].State)
+	}
+	if e.Programs {
+		e.ProgramsState = own(e.ProgramsState)
 	}
 	e.State, e.When = state, now.UTC().Truncate(time.Second)
 	for _, f := range s.Files {
-		i := slices.IndexFunc(e.Files, func(old Sum) bool { return old.Name == f.Name })
-		if i < 0 {
-			e.Files = append(e.Files, Sum{f.Name, f.Sum})
-		} else {
-			e.Files[i].SHA256 = f.Sum
-		}
+		e.Files = slices.DeleteFunc(e.Files, func(old Sum) bool { return old.Name == f.Name })
+		e.Files = append(e.Files, Sum{Name: f.Name, SHA256: f.Sum})
 	}
-	e.Programs = e.Programs || len(s.Programs) > 0
+	if len(s.Programs) > 0 {
+		e.Programs, e.ProgramsState = true, Unknown
+	}
 }
 
 // Canonical returns the path of a workspace with symbolic links resolved. If the path does not exist, it is only cleaned.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -86,7 +87,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// Two parts of the program ask for the same workspace: a second yes adds to the first, a no replaces it.
+// Parts of the program ask about their own files of the same workspace. Each file keeps its answer until it gets another one.
 func TestStore_Merge(t *testing.T) {
 	dir := tempDir(t)
 	s := trust.Open(filepath.Join(dir, "trust.json"))
@@ -105,14 +106,83 @@ func TestStore_Merge(t *testing.T) {
 	if v := look(t, s, subject(dir, false, "lsp.json=1")); v.State != trust.Unknown {
 		t.Errorf("an old content is still trusted: %+v", v)
 	}
-	set(trust.Denied, subject(dir, false, "dap.json=2"))
-	for _, sub := range []*trust.Subject{subject(dir, false, "lsp.json=2"), subject(dir, true)} {
-		if v := look(t, s, sub); v.State != trust.Unknown {
-			t.Errorf("trusted after a no: %+v", v)
+	set(trust.Denied, subject(dir, false, "dap.json=2", "hooks.yml=1"))
+	is := func(sub *trust.Subject, want trust.State) {
+		t.Helper()
+		if v := look(t, s, sub); v.State != want {
+			t.Errorf("%+v is %+v, want %q", sub, v, want)
 		}
 	}
-	if list, err := s.List(); err != nil || len(list) != 1 || list[0].Path != dir || list[0].State != trust.Denied || list[0].When.IsZero() {
-		t.Errorf("%+v, %v", list, err)
+	is(subject(dir, true, "lsp.json=2"), trust.Trusted)
+	is(subject(dir, false, "dap.json=2"), trust.Denied)
+	is(subject(dir, false, "dap.json=1"), trust.Unknown)
+	is(subject(dir, false, "lsp.json=2", "dap.json=2"), trust.Denied)
+	is(subject(dir, false, "lsp.json=2", "new=1"), trust.Unknown)
+	set(trust.Trusted, subject(dir, false, "hooks.yml=1"))
+	is(subject(dir, true, "lsp.json=2", "hooks.yml=1"), trust.Trusted)
+	is(subject(dir, false, "dap.json=2"), trust.Denied)
+	set(trust.Denied, subject(dir, true))
+	is(subject(dir, true), trust.Denied)
+	is(subject(dir, false, "lsp.json=2"), trust.Trusted)
+	list, err := s.List()
+	if err != nil || len(list) != 1 || list[0].Path != dir || list[0].State != trust.Denied || list[0].When.IsZero() {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	if diff := cmp.Diff([][]string{{"lsp.json", "hooks.yml"}, {"dap.json", trust.Programs}}, [][]string{list[0].Covers(trust.Trusted), list[0].Covers(trust.Denied)}); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A file of an earlier program is read, and it is written in that form as long as a workspace has one answer.
+func TestStore_Versions(t *testing.T) {
+	dir := tempDir(t)
+	path := filepath.Join(dir, "trust.json")
+	f := trust.NewFile("lsp.json", []byte("1"))
+	text := `{"version":1,"workspaces":[{"path":` + strconv.Quote(dir) + `,"state":"trusted","when":"2026-01-02T03:04:05Z","files":[{"name":"lsp.json","sha256":"` + f.Sum + `"}],"programs":true}]}`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := trust.Open(path)
+	if v := look(t, s, subject(dir, true, "lsp.json=1")); v.State != trust.Trusted {
+		t.Errorf("%+v", v)
+	}
+	for _, tt := range []struct {
+		state trust.State
+		want  string
+	}{{trust.Trusted, `{"version":1,`}, {trust.Denied, `{"version":2,`}, {trust.Trusted, `{"version":1,`}} {
+		if err := s.Set(t.Context(), subject(dir, false, "mcp.json=1"), tt.state); err != nil {
+			t.Fatal(err)
+		}
+		if data, err := os.ReadFile(path); err != nil || !strings.HasPrefix(string(data), tt.want) {
+			t.Errorf("after %s, %v: %s", tt.state, err, data)
+		}
+	}
+}
+
+// A question is open until it has an answer for this content.
+func TestSession_Question(t *testing.T) {
+	dir := tempDir(t)
+	s := trust.NewSession(trust.Open(filepath.Join(dir, "trust.json")))
+	ask := func(files ...string) *trust.Question { return s.Question(subject(dir, false, files...)) }
+	if s.Question(nil) != nil || ask() != nil {
+		t.Error("a question about nothing")
+	}
+	one := ask("a=1")
+	if one == nil || one.Key() == ask("a=2").Key() || one.Key() == ask("b=1").Key() || one.Key() != ask("a=1").Key() {
+		t.Fatalf("%+v", one)
+	}
+	if err := one.Answer(t.Context(), false, false); err != nil || ask("a=1") != nil {
+		t.Errorf("asked again: %v", err)
+	}
+	again := ask("a=2")
+	if diff := cmp.Diff([]string{"a (changed since you were asked)"}, again.Lines()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := again.Answer(t.Context(), true, true); err != nil || look(t, s, subject(dir, false, "a=2")).State != trust.Trusted {
+		t.Errorf("not trusted: %v", err)
+	}
+	if v := look(t, trust.NewSession(trust.Open(filepath.Join(dir, "trust.json"))), subject(dir, false, "a=2")); v.State != trust.Trusted {
+		t.Errorf("not kept: %+v", v)
 	}
 }
 
@@ -186,8 +256,10 @@ func TestStore_Broken(t *testing.T) {
 		{"", ""},
 		{"{", ""},
 		{`[]`, ""},
-		{`{"version":2,"workspaces":[]}`, "version 2"},
+		{`{"version":3,"workspaces":[]}`, "version 3"},
 		{`{"workspaces":[]}`, "version 0"},
+		{`{"version":2,"workspaces":[{"path":"/w","state":"trusted","when":"2026-01-02T03:04:05Z","files":[{"name":"a","sha256":"00","state":"maybe"}]}]}`, `"maybe"`},
+		{`{"version":2,"workspaces":[{"path":"/w","state":"trusted","when":"2026-01-02T03:04:05Z","files":[],"programs":true,"programsState":"no"}]}`, `"no"`},
 		{`{"version":1,"workspaces":[{"path":"/w","state":"yes","when":"2026-01-02T03:04:05Z","files":[]}]}`, `"yes"`},
 		{`{"version":1,"workspaces":[{"path":"","state":"trusted","when":"2026-01-02T03:04:05Z","files":[]}]}`, "no path"},
 		{`{"version":1,"workspaces":[{"path":"/w","state":"trusted","when":"never","files":[]}]}`, "when"},
