@@ -16,6 +16,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/mcp"
+	"github.com/gajae-code/gjc/mcp/oauth"
 )
 
 // toolbox holds the tools of one session: gjc's own, and those of its MCP servers.
@@ -56,6 +57,7 @@ func (b *toolbox) Built(ctx context.Context) *mcp.Set {
 // AwaitLoading implements [agent.Toolbox].
 func (b *toolbox) AwaitLoading(ctx context.Context) {
 	if set := b.Built(ctx); set != nil {
+		set.Resume(ctx)
 		_ = set.Ready(ctx) // a server that is not ready in time joins later
 	}
 }
@@ -172,6 +174,7 @@ type mcpConnector struct {
 	// configured is [MachineOptions.MCPServers]; nil for none.
 	configured func(ctx context.Context) ([]mcp.Server, error)
 	environ    func(context.Context) []string
+	accounts   *oauth.Accounts
 	version    string
 	log        zerolog.Logger
 }
@@ -238,7 +241,7 @@ func (c *mcpConnector) newSet(s *session, o *opened, servers []acp.MCPServer) *m
 	ws := o.Workspace()
 	opts := mcp.Options{
 		Cwd: ws.Cwd, Roots: ws.Additional, Children: c.children, Env: c.environ(s.out.ctx), Version: c.version,
-		Channel: mcpChannel{c.client.conn}, Log: c.log,
+		Accounts: c.accounts, Channel: mcpChannel{c.client.conn}, Log: c.log,
 		Changed: func() { s.advertise(o) },
 		Notice:  func(n mcp.Notice) { s.out.notice(agent.SeverityWarning, n.Text, n.Detail) },
 	}

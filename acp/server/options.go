@@ -15,6 +15,7 @@ import (
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/mcp"
+	"github.com/gajae-code/gjc/mcp/oauth"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -127,6 +128,8 @@ type MachineOptions struct {
 	// MCPServers returns the MCP servers of the user's own configuration, which every session has. It may run commands that
 	// compute values. The error lists the mistakes in the configuration; the other servers are returned. Optional.
 	MCPServers func(ctx context.Context) ([]mcp.Server, error)
+	// MCPAccounts are the user's accounts at MCP servers. If nil, there are none.
+	MCPAccounts *oauth.Accounts
 }
 
 // Settings are the user's settings for sessions.

@@ -115,7 +115,8 @@ func newEngine(ctx context.Context, h *host, opts *options) (e *engine, err erro
 		},
 		Machine: server.MachineOptions{
 			Bridges: h.bridges(local), Environ: local.Environ, Children: h.children,
-			Languages: h.languages(dir, opts, &local), Debugging: h.debugging(dir, opts, &local),
+			MCPAccounts: mcpAccounts(models, dir, false),
+			Languages:   h.languages(dir, opts, &local), Debugging: h.debugging(dir, opts, &local),
 			MCPServers: func(ctx context.Context) ([]mcp.Server, error) {
 				// Read when a session begins: errors are reported there, and initialize does no I/O.
 				if !config.Read(dir, opts.configs, "").DiscoverMCP {

@@ -5,12 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"time"
 
 	"github.com/zalando/go-keyring"
 
+	"github.com/gajae-code/gjc/cmd/gjc/internal/mcpaccount"
 	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/mcp/oauth"
 	"github.com/gajae-code/gjc/providers/registry"
 )
 
@@ -105,4 +108,11 @@ func (h *host) commandOutput(ctx context.Context, commandLine string) ([]byte, e
 		return nil, errors.New(state.String())
 	}
 	return out.data, nil
+}
+
+// mcpAccounts returns the user's accounts at MCP servers. It does no I/O.
+func mcpAccounts(models *registry.Registry, agentDir string, inKeyring bool) *oauth.Accounts {
+	return oauth.New(oauth.Options{
+		Store: &mcpaccount.Store{Keys: models, Dir: filepath.Join(agentDir, "mcp", "locks"), Keyring: inKeyring}, Version: version(),
+	})
 }
