@@ -193,15 +193,17 @@ type LongProgram struct {
 	Env []string
 	// TempDir is like that of a [Command].
 	TempDir string
-	// OnOutput receives the program's output from both streams as it arrives, never concurrently, and never after the program's
-	// end. It must not block.
-	OnOutput func([]byte)
+	// OnOutput receives the program's output as it arrives, never concurrently, and never after the program's end. It must not
+	// block. OnStderr receives the other stream by the same rules; if it is nil, OnOutput receives both.
+	OnOutput, OnStderr func([]byte)
 }
 
 // RunningProgram is a running program with a pipe to its standard input.
 type RunningProgram interface {
 	// Write writes to the program's standard input. If the program does not read, Write blocks until it ends.
 	io.Writer
+	// CloseInput closes the program's standard input. A program that reads to the end goes on then.
+	CloseInput() error
 	// Done returns a channel that is closed when the program has ended and all its output has been passed on.
 	Done() <-chan struct{}
 	// Status returns how the program ended. It must be called only after Done is closed.
@@ -252,6 +254,9 @@ type Question struct {
 	Once   bool
 	// Workspace offers an "always" answer that is kept for the workspace.
 	Workspace bool
+	// Trust says that the question is whether files of the workspace may be used, and not about a step of the agent, which goes on
+	// without them.
+	Trust bool
 }
 
 // Decision is a user's answer to a [Question].

@@ -167,7 +167,7 @@ func (t *turnHooks) askTrust(ctx context.Context, q *trust.Question, call string
 	}
 	defer done()
 	decision, err := s.opts.Approver.Approve(ctx, Question{
-		ToolCallID: call, Title: title, Kind: KindOther, Input: jsonx.Raw("{}"), Content: content, Always: "until these files change",
+		ToolCallID: call, Title: title, Kind: KindOther, Input: jsonx.Raw("{}"), Content: content, Always: "until these files change", Trust: true,
 	})
 	switch {
 	case ctx.Err() != nil:

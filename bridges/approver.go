@@ -45,10 +45,13 @@ func (a *clientApprover) Approve(ctx context.Context, q agent.Question) (agent.D
 	if places := content.Locations(q.Locations); places != nil {
 		call.Locations = acp.Value(places)
 	}
-	resp, err := acp.MethodSessionRequestPermission.Call(ctx, a.client, &acp.RequestPermissionRequest{
-		SessionID: a.session, ToolCall: call,
-		Options: options(&q),
-	})
+	request := &acp.RequestPermissionRequest{SessionID: a.session, ToolCall: call, Options: options(&q)}
+	if q.Trust {
+		if err := request.Meta.Set(content.TrustMeta, true); err != nil {
+			return agent.RejectOnce, err
+		}
+	}
+	resp, err := acp.MethodSessionRequestPermission.Call(ctx, a.client, request)
 	if err != nil {
 		if ctx.Err() != nil {
 			return agent.RejectOnce, context.Cause(ctx)

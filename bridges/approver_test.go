@@ -128,3 +128,21 @@ func TestClientApprover_Reason(t *testing.T) {
 		}
 	}
 }
+
+// TestClientApprover_Trust marks questions about files of the workspace, which a client without a user may decline.
+func TestClientApprover_Trust(t *testing.T) {
+	for _, trust := range []bool{false, true} {
+		var marked bool
+		e := start(t, acptest.AllCapabilities(), func(o *acptest.EditorOptions) {
+			o.Permission = func(_ context.Context, p *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
+				_, err := p.Meta.Get(content.TrustMeta, &marked)
+				return acptest.Choose("allow_once"), err
+			}
+		})
+		q := question
+		q.Trust = trust
+		if d, err := e.Approver.Approve(own(t), q); err != nil || d != agent.AllowOnce || marked != trust {
+			t.Errorf("trust %v: %v, %v; marked %v", trust, d, err, marked)
+		}
+	}
+}

@@ -72,10 +72,14 @@ func (l *LocalPrograms) StartProgram(ctx context.Context, prog agent.LongProgram
 	if err := l.boundary.enclose(ctx, s); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", prog.Path, err)
 	}
-	p, err := l.Children.Start(ctx, &proc.Options{
-		Path: s.path, Args: s.args, Dir: s.dir, Env: s.env, Stdin: true, MergeStderr: true,
+	o := &proc.Options{
+		Path: s.path, Args: s.args, Dir: s.dir, Env: s.env, Stdin: true, MergeStderr: prog.OnStderr == nil,
 		Stdout: outputFunc(prog.OnOutput), Mark: partOf(l.Mark),
-	})
+	}
+	if prog.OnStderr != nil {
+		o.Stderr = outputFunc(prog.OnStderr)
+	}
+	p, err := l.Children.Start(ctx, o)
 	if err != nil {
 		s.inside.end()
 		return nil, fmt.Errorf("starting %s: %w", prog.Path, err)
@@ -97,6 +101,8 @@ func (f outputFunc) Write(b []byte) (int, error) {
 type runningProgram struct{ process *proc.Process }
 
 func (r *runningProgram) Write(b []byte) (int, error) { return r.process.Stdin().Write(b) }
+
+func (r *runningProgram) CloseInput() error { return r.process.Stdin().Close() }
 
 func (r *runningProgram) Done() <-chan struct{} { return r.process.Done() }
 

@@ -47,7 +47,9 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 	}
 	c := &configuration{opts: &b.opts.Sessions, cwd: params.Cwd}
 	c.apply(&opts)
-	o := &opened{tools: &toolbox{own: b.opts.Sessions.Tools()}}
+	own := b.opts.Sessions.Tools()
+	o := &opened{tools: &toolbox{own: own, custom: newCustomTools(&b.opts.Sessions, params.roots(), own, s.out)}}
+	opts.TrustQuestions = o.tools.custom.questions
 	o.tools.Select(state.MCPTools)
 	bridges := b.bridges(s, params.Workspace)
 	o.bridges = bridges

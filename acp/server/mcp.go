@@ -19,9 +19,10 @@ import (
 	"github.com/gajae-code/gjc/mcp/oauth"
 )
 
-// toolbox holds the tools of one session: gjc's own, and those of its MCP servers.
+// toolbox holds the tools of one session: gjc's own, those of files, and those of its MCP servers.
 type toolbox struct {
-	own []agent.Tool
+	own    []agent.Tool
+	custom *customTools // nil for none
 
 	mu      sync.Mutex // guards the fields below
 	lists   int        // counts the server lists
@@ -56,6 +57,7 @@ func (b *toolbox) Built(ctx context.Context) *mcp.Set {
 
 // AwaitLoading implements [agent.Toolbox].
 func (b *toolbox) AwaitLoading(ctx context.Context) {
+	b.custom.refresh(ctx)
 	if set := b.Built(ctx); set != nil {
 		set.Resume(ctx)
 		_ = set.Ready(ctx) // a server that is not ready in time joins later
@@ -64,11 +66,11 @@ func (b *toolbox) AwaitLoading(ctx context.Context) {
 
 // Tools implements [agent.Toolbox].
 func (b *toolbox) Tools() []agent.Tool {
-	set := b.Current()
-	if set == nil {
-		return b.own
+	all := append(b.own[:len(b.own):len(b.own)], b.custom.tools()...)
+	if set := b.Current(); set != nil {
+		all = append(all, b.chosen(mcptools.MCP(set))...)
 	}
-	return append(b.own[:len(b.own):len(b.own)], b.chosen(mcptools.MCP(set))...)
+	return all
 }
 
 // Current implements [slash.MCP].

@@ -10,6 +10,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/hooks"
+	"github.com/gajae-code/gjc/agent/tools/custom"
 	"github.com/gajae-code/gjc/dap"
 	"github.com/gajae-code/gjc/internal/boundary"
 	"github.com/gajae-code/gjc/internal/proc"
@@ -101,6 +102,9 @@ type SessionOptions struct {
 	Secrets func(cwd string) (agent.Secrets, error)
 	// Sharing returns how /share shares sessions. Optional.
 	Sharing func(cwd string) (*slash.Sharing, error)
+	// CustomTools returns a function that reads the tools which files of the user and of the workspace describe, for a session with
+	// these directories. reserved are the names of other tools. Optional.
+	CustomTools func(roots, reserved []string) func(ctx context.Context) *custom.Set
 	// Hooks returns a function that reads the hooks of a session with these directories, the working directory first.
 	// Optional.
 	Hooks func(roots []string) func() *hooks.Set

@@ -2,8 +2,11 @@ package server
 
 import (
 	"context"
+	"sync"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools/custom"
+	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/lsp"
 )
 
@@ -40,4 +43,71 @@ func (p sessionPrograms) LookPath(name string) (string, error) {
 		return finder.Program(context.Background(), name)
 	}
 	return path, err
+}
+
+// customTools holds the tools of one session that files of the user and the workspace describe. It is safe for concurrent use.
+type customTools struct {
+	load func(ctx context.Context) *custom.Set
+	out  *outlet
+
+	mu       sync.Mutex // guards the fields below; held while files are read, so that they are read once
+	set      *custom.Set
+	reported map[string]bool // the problems that were reported to the user
+}
+
+// newCustomTools returns the tools of a session; nil for none. It reads nothing.
+func newCustomTools(o *SessionOptions, roots []string, own []agent.Tool, out *outlet) *customTools {
+	if o.CustomTools == nil {
+		return nil
+	}
+	var reserved []string
+	for _, t := range own {
+		reserved = append(reserved, t.Spec().Name)
+	}
+	return &customTools{load: o.CustomTools(roots, reserved), out: out}
+}
+
+// refresh reads the files again if they have changed.
+func (c *customTools) refresh(ctx context.Context) *custom.Set {
+	if c == nil {
+		return new(custom.Set)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.set != nil && !c.set.Stale(ctx) {
+		return c.set
+	}
+	set := c.load(ctx)
+	if ctx.Err() != nil && c.set != nil {
+		return c.set // the new set may be incomplete
+	}
+	c.set = set
+	for _, p := range set.Problems {
+		if text := p.String(); !c.reported[text] {
+			if c.reported == nil {
+				c.reported = make(map[string]bool)
+			}
+			c.reported[text] = true
+			c.out.notice(agent.SeverityWarning, "The file of a tool has an error.", text)
+		}
+	}
+	return set
+}
+
+// tools returns the tools as they were last read.
+func (c *customTools) tools() []agent.Tool {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.set == nil {
+		return nil
+	}
+	return c.set.Tools
+}
+
+// questions returns the open questions about files of the workspace.
+func (c *customTools) questions(ctx context.Context) []*trust.Question {
+	return c.refresh(ctx).Questions()
 }

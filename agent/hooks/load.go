@@ -67,7 +67,7 @@ func Load(opts Options) *Set {
 				sub.Files = append(sub.Files, f.TrustFile())
 			}
 		}
-		own = s.scripts(sub, root, own)
+		own = s.scripts(sub, own)
 		if len(own) == 0 {
 			continue
 		}

@@ -1,13 +1,7 @@
 package hooks
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -42,69 +36,13 @@ func (h *Hook) program(r Runner) (string, error) {
 	}
 }
 
-// words returns the words of a command and the parts of them that could be paths: after "=", and in a command line for
-// a shell.
-func (h *Hook) words() []string {
-	words := slices.Clone(h.Command)
-	for _, word := range h.Command {
-		words = append(words, strings.FieldsFunc(word, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("=;&|()<>{}\"'`,:", r) })...)
-	}
-	return words
-}
-
-// scripts adds to a subject the files of the root that commands name: the program, or a script for an interpreter. Trust covers the
-// files that run, so the user is asked again if they change. Hooks whose files cannot be read are omitted.
-func (s *Set) scripts(sub *trust.Subject, root string, hooks []*Hook) []*Hook {
-	seen := make(map[string]bool)
+// scripts adds to a subject the files of the root that commands name. Hooks whose files cannot be read are omitted.
+func (s *Set) scripts(sub *trust.Subject, hooks []*Hook) []*Hook {
 	return slices.DeleteFunc(hooks, func(h *Hook) bool {
-		for _, word := range h.words() {
-			path := word
-			if !filepath.IsAbs(path) {
-				path = filepath.Join(root, filepath.FromSlash(word))
-			}
-			rel, err := filepath.Rel(root, path)
-			if err != nil || !filepath.IsLocal(rel) || rel == "." || seen[rel] {
-				continue
-			}
-			info, err := os.Stat(path) // follow symlinks, because their targets run
-			if err != nil || !info.Mode().IsRegular() {
-				continue
-			}
-			seen[rel] = true
-			name := filepath.ToSlash(rel)
-			if slices.ContainsFunc(sub.Files, func(f trust.File) bool { return f.Name == name }) {
-				continue
-			}
-			sum, err := sumOf(path)
-			if err != nil {
-				s.Problems = append(s.Problems, fmt.Sprintf("%s: %v; the hook is ignored", h.At, err))
-				return true
-			}
-			sub.Files = append(sub.Files, trust.File{Name: name, Sum: sum})
+		if err := sub.AddScripts(h.Command); err != nil {
+			s.Problems = append(s.Problems, fmt.Sprintf("%s: %v; the hook is ignored", h.At, err))
+			return true
 		}
 		return false
 	})
-}
-
-// maxScript is the maximum size of a workspace's program, in bytes.
-const maxScript = 16 << 20
-
-func sumOf(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		if e, ok := errors.AsType[*fs.PathError](err); ok {
-			err = e.Err
-		}
-		return "", fmt.Errorf("%s cannot be read: %w", filepath.Base(path), err)
-	}
-	defer func() { _ = f.Close() }()
-	sum := sha256.New()
-	n, err := io.Copy(sum, io.LimitReader(f, maxScript+1))
-	if err != nil {
-		return "", err
-	}
-	if n > maxScript {
-		return "", fmt.Errorf("%s is too large", filepath.Base(path))
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/gajae-code/gjc/agent/commands"
 	"github.com/gajae-code/gjc/agent/hooks"
 	agentrules "github.com/gajae-code/gjc/agent/rules"
+	"github.com/gajae-code/gjc/agent/tools/custom"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/gitconfig"
 	dapconfig "github.com/gajae-code/gjc/dap/config"
 	lspconfig "github.com/gajae-code/gjc/lsp/config"
@@ -19,7 +20,7 @@ import (
 
 // loadedFiles returns the patterns of the files that gjc reads from a workspace: a change of one asks.
 func loadedFiles() []string {
-	return slices.Concat(agent.InstructionFiles(), agentrules.Files(), commands.Files(), agents.Files(), hooks.Files(), lspconfig.Files(), dapconfig.Files())
+	return slices.Concat(agent.InstructionFiles(), agentrules.Files(), commands.Files(), agents.Files(), hooks.Files(), custom.Files(), lspconfig.Files(), dapconfig.Files())
 }
 
 // gitPatience bounds the time for git to print its configuration.

@@ -129,3 +129,29 @@ func TestSandbox_Eval(t *testing.T) {
 	p.stop()
 	wantNoneLeft(t, mark)
 }
+
+// The program of a tool that a file describes can change only what the file declares.
+func TestSandbox_Tool(t *testing.T) {
+	t.Parallel()
+	p, home, mark := sandboxedPeer(t, "")
+	writeFile(t, filepath.Join(home, "agent", "tools", "touches.yml"), `name: touches
+description: Changes files.
+command: 'touch out/a b 2>&1; cat c; echo "ended"'
+effects: {read: [c], write: [out]}
+`)
+	writeFile(t, filepath.Join(p.work, "c"), "this is c")
+	writeFile(t, filepath.Join(p.work, "out", "old"), "")
+	id := p.session("auto")
+	output := p.refusing(p.prompt(id, "!mcp touches {}"))
+	if !notWritten(output) || !strings.Contains(output, "this is c") || !strings.Contains(output, "ended") {
+		t.Errorf("the tool says %s", output)
+	}
+	if _, err := os.Stat(filepath.Join(p.work, "b")); err == nil {
+		t.Error("the program has changed what its file does not declare")
+	}
+	if _, err := os.Stat(filepath.Join(p.work, "out", "a")); err != nil {
+		t.Errorf("the program could not change what its file declares: %v", err)
+	}
+	p.stop()
+	wantNoneLeft(t, mark)
+}

@@ -1,19 +1,25 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/spf13/cobra"
 
 	"github.com/gajae-code/gjc/acp/server"
 	"github.com/gajae-code/gjc/acp/server/slash"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/secrets"
+	"github.com/gajae-code/gjc/agent/tools/custom"
 	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/toolcommand"
 	dapconfig "github.com/gajae-code/gjc/dap/config"
+	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/trust"
 	lspconfig "github.com/gajae-code/gjc/lsp/config"
 	"github.com/gajae-code/gjc/providers"
@@ -167,4 +173,43 @@ func hooksOf(agentDir string) func(roots []string) func() *hooks.Set {
 			return hooks.Load(hooks.Options{UserDir: agentDir, Roots: roots, Trust: answers})
 		}
 	}
+}
+
+// customTools returns a function that makes a session's reader of the tools that files describe.
+func customTools(agentDir string) func(roots, reserved []string) func(ctx context.Context) *custom.Set {
+	store := trust.Open(trustFile(agentDir))
+	return func(roots, reserved []string) func(ctx context.Context) *custom.Set {
+		answers := trust.NewSession(store)
+		return func(ctx context.Context) *custom.Set {
+			return custom.Load(ctx, custom.Options{UserDir: agentDir, Roots: roots, Trust: answers, Reserved: reserved})
+		}
+	}
+}
+
+// newTools returns the command that lists and tests these tools.
+func newTools(h *host, opts *options) *cobra.Command {
+	return toolcommand.New(toolcommand.Machine{
+		Stdin: h.stdin, Stdout: h.stdout, Stderr: h.stderr, Args: usageArgs, Failed: errReported,
+		Load: func(ctx context.Context) (*custom.Set, string, error) {
+			dir, err := h.agentDir(opts.agentDir)
+			if err != nil {
+				return nil, "", err
+			}
+			cwd, err := os.Getwd()
+			if err != nil {
+				return nil, "", err
+			}
+			models := h.registry(dir, opts, func(string) {})
+			defer models.Close()
+			var reserved []string
+			for _, t := range h.tools(dir, opts, models, func(string) {})() {
+				reserved = append(reserved, t.Spec().Name)
+			}
+			return customTools(dir)([]string{cwd}, reserved)(ctx), cwd, nil
+		},
+		Programs: func(ctx context.Context, _ string) (agent.Programs, func()) {
+			children := proc.NewGroup(nil)
+			return &bridges.LocalPrograms{Children: children, Local: h.local(ctx)}, func() { _ = children.Close(context.WithoutCancel(ctx)) }
+		},
+	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gajae-code/gjc/agent/hooks"
+	"github.com/gajae-code/gjc/agent/tools/custom"
 	dapconfig "github.com/gajae-code/gjc/dap/config"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/trust"
@@ -27,7 +28,7 @@ func newTrust(h *host, opts *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust",
 		Short: "List the workspaces that may run commands of their own",
-		Long: "A workspace can name programs in its own files: language servers in lsp.json, debug adapters in dap.json, hooks in .gjc/hooks, programs in node_modules/.bin, code that a language server loads (eslint, TypeScript). gjc runs them after you have allowed it, " +
+		Long: "A workspace can name programs in its own files: language servers in lsp.json, debug adapters in dap.json, hooks in .gjc/hooks, tools in .gjc/tools, programs in node_modules/.bin, code that a language server loads (eslint, TypeScript). gjc runs them after you have allowed it, " +
 			"and asks again when one of the files changes. trust lists your answers.",
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
@@ -117,6 +118,9 @@ func newTrustAdd(h *host, opts *options) *cobra.Command {
 				return err
 			}
 			own := hooks.Load(hooks.Options{Roots: []string{dir}}).Subject(dir)
+			for _, sub := range custom.Load(cmd.Context(), custom.Options{Roots: []string{dir}}).Subjects() {
+				own = trust.Merge(own, sub)
+			}
 			sub := cmp.Or(trust.Merge(trust.Merge(servers, adapters), own), &trust.Subject{Path: dir})
 			if len(sub.Programs) == 0 {
 				sub.Programs = []string{"none now; later ones are trusted too"}

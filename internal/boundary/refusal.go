@@ -124,3 +124,23 @@ func changeable(path string) bool {
 	at := existing(path)
 	return at != filepath.Dir(at) && !strings.HasPrefix(at, "/proc/") && !strings.HasPrefix(at, "/sys/") && !strings.HasPrefix(at, "/dev/") && mayWrite(at)
 }
+
+// Narrow returns the access with the directories of roots only readable, except for what is below the paths of write, and with the given hosts in
+// place of its own. A program that declares what it changes gets no more than that.
+func (a *Access) Narrow(roots, write, hosts []string) *Access {
+	narrow := a.Extend(nil)
+	narrow.Write = slices.DeleteFunc(narrow.Write, func(dir string) bool {
+		if !slices.Contains(roots, dir) {
+			return false
+		}
+		narrow.Keep = append(narrow.Keep, dir) // it stays there, also below a directory that a box replaces
+		return true
+	})
+	narrow.Hosts, narrow.Network = slices.Clone(hosts), false
+	for _, path := range write {
+		if a.writes(path) && !narrow.writes(path) {
+			narrow.Write = append(narrow.Write, existing(path))
+		}
+	}
+	return narrow
+}

@@ -155,7 +155,10 @@ func (c *client) RequestPermission(ctx context.Context, p *acp.RequestPermission
 		}
 		return choose(chosen), nil
 	}
-	c.refuse(p, noUser)
+	var trust bool
+	if is, err := p.Meta.Get(content.TrustMeta, &trust); !is || err != nil || !trust {
+		c.refuse(p, noUser) // without the files of a workspace the run goes on, after a notice
+	}
 	for _, o := range p.Options {
 		if o.Kind == acp.PermissionOptionKindRejectOnce {
 			r := choose(o.OptionID)
