@@ -19,7 +19,9 @@ import (
 
 // Keys stores JSON under names; [*registry.Registry] implements it.
 type Keys interface {
+	// Grant returns what StoreGrant has stored; nil for nothing.
 	Grant(ctx context.Context, name string) (jsonx.Raw, error)
+	// StoreGrant stores JSON, in the system's keyring if keyring is set; nil deletes it.
 	StoreGrant(name string, grant jsonx.Raw, keyring bool) error
 }
 
