@@ -98,7 +98,11 @@ func (t *compactor) look(ctx context.Context) (view requestState, branch []sessi
 	if err != nil || view.window.Overhead() > 0 {
 		return view, branch, err
 	}
-	overhead := contextwindow.RequestOverhead(s.assemble(ctx, &view, s.offered(&view.model, view.mode)))
+	set, err := toolsFor(s, &view)
+	if err != nil {
+		return view, branch, err
+	}
+	overhead := contextwindow.RequestOverhead(s.assemble(ctx, &view, set))
 	err = t.do(func(st *state) error {
 		st.window.SetOverhead(overhead)
 		view.window.SetOverhead(overhead)
@@ -228,7 +232,11 @@ func (t *RunningTurn) Handoff(ctx context.Context, focus string) (document strin
 	if err != nil {
 		return "", err
 	}
-	req := t.session.assemble(ctx, &view, t.session.offered(&view.model, view.mode))
+	set, err := toolsFor(t.session, &view)
+	if err != nil {
+		return "", err
+	}
+	req := t.session.assemble(ctx, &view, set)
 	req.Messages = append(req.Messages, contextwindow.HandoffRequest(focus))
 	for failed := 1; ; failed++ {
 		var used contextwindow.Meter

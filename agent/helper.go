@@ -128,8 +128,8 @@ func onlyReads(spec *ToolSpec) bool {
 	}
 }
 
-// helperTools returns the tools of a parent that a helper may use. It does not consider the task tool: a helper that
-// may start others has it.
+// helperTools returns the tools of a parent that a helper may use. It does not consider the task tool, which a helper
+// that may start others has, and the tool that searches for the allowed tools.
 type helperTools struct {
 	Toolbox
 	allowed []string
@@ -160,7 +160,7 @@ func newHelperTools(of Toolbox, allowed []string) Toolbox {
 func (h helperTools) Tools() []Tool {
 	return slices.DeleteFunc(slices.Clone(h.Toolbox.Tools()), func(t Tool) bool {
 		name := t.Spec().Name
-		return name != TaskTool && !slices.ContainsFunc(h.allowed, func(pattern string) bool {
+		return name != TaskTool && name != SearchTool && !slices.ContainsFunc(h.allowed, func(pattern string) bool {
 			ok, err := path.Match(pattern, name)
 			return err == nil && ok
 		})

@@ -100,7 +100,7 @@ func (t *RunningTurn) checkPreview(calls []providers.ToolCall) (again bool, err 
 		}
 		st.preview.free = true
 		tried := slices.ContainsFunc(calls, func(c providers.ToolCall) bool { return c.Name == p.Tool })
-		if tried || t.last || st.turn.ending || find(t.tools, p.Tool) == nil || st.preview.reminders >= maxPreviewReminders {
+		if tried || t.last || st.turn.ending || find(t.tools.active, p.Tool) == nil || st.preview.reminders >= maxPreviewReminders {
 			return nil
 		}
 		again = true

@@ -129,8 +129,8 @@ func (t *RunningTurn) RunTool(name string, input jsonx.Raw, own ...Tool) (text s
 	if err := t.do(func(st *state) error { model, mode = st.model, st.mode; return nil }); err != nil {
 		return "", err
 	}
-	t.tools, t.model = append(s.offered(&model, mode), own...), model
-	run := &toolRun{turn: t, call: providers.ToolCall{ID: s.opts.NewID(), Name: name, Input: input}, tool: find(t.tools, name), byUser: true}
+	t.tools, t.model = &toolset{active: append(s.offered(&model, mode), own...)}, model
+	run := &toolRun{turn: t, call: providers.ToolCall{ID: s.opts.NewID(), Name: name, Input: input}, tool: find(t.tools.active, name), byUser: true}
 	result, err := run.do(t.ctx)
 	if err != nil {
 		return "", err

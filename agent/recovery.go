@@ -478,7 +478,7 @@ func (t *requester) cutLeaks(msg *providers.Message) bool {
 	if !faults.Suspect(msg) || !faults.CanLeak(&t.model) || t.markerShown() {
 		return false
 	}
-	calls, found := faults.CutLeaks(msg, func(name string) bool { return name != "" && find(t.tools, name) != nil })
+	calls, found := faults.CutLeaks(msg, func(name string) bool { return name != "" && find(t.tools.active, name) != nil })
 	for _, id := range calls {
 		if t.odd.rejected == nil {
 			t.odd.rejected = make(map[string]bool)

@@ -36,13 +36,16 @@ func (s *Session) ContextUse(ctx context.Context) (ContextUse, error) {
 	})(); err != nil {
 		return ContextUse{}, err
 	}
-	tools := s.offered(&view.model, view.mode)
+	set, err := toolsFor(s, &view)
+	if err != nil {
+		return ContextUse{}, err
+	}
 	w := &view.window
 	use := ContextUse{
 		Used: w.Usage().Context(), Size: view.model.ContextWindow, Conversation: contextwindow.Estimate(&view.model, w.Messages),
-		ToolCount: len(tools), Messages: len(w.Messages), System: contextwindow.Tokens(len(prompter{s}.systemPrompt(ctx, view.mode, tools))),
+		ToolCount: len(set.active), Messages: len(w.Messages), System: contextwindow.Tokens(len(prompter{s}.systemPrompt(ctx, view.mode, set.stable()))),
 	}
-	for _, tool := range tools {
+	for _, tool := range set.active {
 		spec := tool.Spec()
 		use.Tools += contextwindow.Tokens(len(spec.Name) + len(spec.Description) + len(spec.Schema))
 	}
@@ -61,22 +64,15 @@ type requestState struct {
 func (st *state) request() requestState { return requestState{st.choices, st.window.Clone()} }
 
 // assemble builds a request.
-func (s *Session) assemble(ctx context.Context, view *requestState, tools []Tool) *providers.Request {
+func (s *Session) assemble(ctx context.Context, view *requestState, set *toolset) *providers.Request {
 	req := &providers.Request{
-		System:   prompter{s}.briefed(prompter{s}.systemPrompt(ctx, view.mode, tools)),
+		System:   prompter{s}.briefed(prompter{s}.systemPrompt(ctx, view.mode, set.stable())),
 		Messages: contextwindow.Messages(view.window.Messages, view.model.Images),
 		Thinking: view.thinking, ServiceTier: view.tier,
 		SessionID: s.opts.ID,
 		HasCall:   s.opts.Log.HasCall,
 	}
-	for _, tool := range tools {
-		spec := tool.Spec()
-		description := spec.Description
-		if spec.Name == TaskTool {
-			description += prompter{s}.helperList(ctx)
-		}
-		req.Tools = append(req.Tools, providers.Tool{Name: spec.Name, Description: description, Schema: spec.Schema})
-	}
+	set.request(ctx, s, req)
 	return req
 }
 
@@ -186,14 +182,17 @@ func (t *requester) request(ctx context.Context) (providers.Model, *providers.Re
 			Message: "the model does not take a JSON Schema for its answer; if its API does, set structuredOutput: true in models.yml",
 		}
 	}
-	t.tools = s.offered(&view.model, view.mode)
+	if t.tools, err = toolsFor(s, &view); err != nil {
+		return nil, nil, err
+	}
 	req := s.assemble(ctx, &view, t.tools)
 	req.Output = output
 	overhead := contextwindow.RequestOverhead(req)
 	err = t.do(func(st *state) error {
 		st.window.SetOverhead(overhead)
+		st.noticeCuts(t.tools)
 		if output == nil {
-			req.ForceTool = previews{st}.forcedTool(t.tools)
+			req.ForceTool = previews{st}.forcedTool(t.tools.active)
 		}
 		return nil
 	})

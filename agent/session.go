@@ -230,6 +230,8 @@ type state struct {
 	// given on the current branch.
 	branch int
 	rules  *givenRules
+	// discovered are the tools that the model has found on the current branch.
+	discovered discovered
 
 	preview previewState
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/contextwindow"
+	"github.com/gajae-code/gjc/agent/discovery"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
@@ -197,6 +198,8 @@ type Settings struct {
 	SummaryModels []string
 	// Tasks limits helper agents. The zero value selects good defaults.
 	Tasks TaskSettings
+	// Discovery determines which tools are held back until the model finds them.
+	Discovery discovery.Mode
 	// Instructions are the configured texts for every prompt, the user's first.
 	Instructions []Instruction
 }
@@ -230,6 +233,7 @@ func DefaultSettings() Settings {
 		Compaction:    contextwindow.DefaultCompaction(),
 		BranchSummary: contextwindow.BranchSummarySettings{ReserveTokens: 16_384},
 		Rules:         RuleSettings{Stream: true, Repeat: RepeatOnce, RepeatGap: 10},
+		Discovery:     discovery.Auto,
 		Tasks:         TaskSettings{MaxConcurrency: defaultTaskConcurrency, MaxDepth: defaultTaskDepth},
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/discovery"
 	"github.com/gajae-code/gjc/internal/boundary"
 	"github.com/gajae-code/gjc/internal/bug"
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -58,6 +59,8 @@ type ToolSpec struct {
 	Kind        ToolKind
 	// Schema is the JSON Schema of the input.
 	Schema jsonx.Raw
+	// Origin is where a foreign tool comes from; the zero value for gjc's own.
+	Origin discovery.Origin
 	// Exclusive tools run alone in their session. The other tools of one model answer run concurrently.
 	Exclusive bool
 	// Available reports whether a session with these values can offer the tool. Nil means always.
@@ -86,9 +89,7 @@ type Call struct {
 	Environment
 	// Values holds the values that the session's calls share.
 	Values *Values
-	// Model is the model that made the call, and Tools are the names of the tools that it was offered.
-	Model providers.ModelInfo
-	Tools []string
+	Offer
 	// Trace is the trace of the prompt; nil for none.
 	Trace Trace
 	// Elicitor asks the user; nil if the user cannot be asked.
@@ -115,6 +116,16 @@ type Call struct {
 	Task func(ctx context.Context, task Task) (TaskResult, error)
 	// Helpers returns the kinds of child sessions for Task. It is nil if Task is nil.
 	Helpers func(ctx context.Context) []Helper
+}
+
+// Offer describes the model that made a call, and what it was offered.
+type Offer struct {
+	Model providers.ModelInfo
+	// Tools are the names of the tools in the request.
+	Tools []string
+	// Search finds tools that are held back, and adds at most limit of them to the next requests. It fails for a query without a
+	// word. Nil if none are held back.
+	Search func(query string, limit int) (Discovered, error)
 }
 
 // Artifacts stores complete outputs of a session.

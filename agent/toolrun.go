@@ -42,9 +42,14 @@ func (t *RunningTurn) runTools(ctx context.Context, calls []providers.ToolCall) 
 	slots := make(chan struct{}, maxParallel)
 	var announced <-chan struct{}
 	for _, c := range calls {
-		run := &toolRun{turn: t, call: c, tool: find(t.tools, c.Name), earlier: announced, announced: make(chan struct{})}
+		tool, err := t.callable(c.Name)
+		if err != nil {
+			stop(err)
+			return err
+		}
+		run := &toolRun{turn: t, call: c, tool: tool, earlier: announced, announced: make(chan struct{})}
 		announced = run.announced
-		exclusive := t.exclusive(c.Name)
+		exclusive := tool != nil && tool.Spec().Exclusive
 		if exclusive {
 			running.Wait()
 		}
@@ -71,11 +76,6 @@ func (t *RunningTurn) runTools(ctx context.Context, calls []providers.ToolCall) 
 		return err
 	}
 	return t.addRules(ctx, runs)
-}
-
-func (t *RunningTurn) exclusive(name string) bool {
-	tool := find(t.tools, name)
-	return tool != nil && tool.Spec().Exclusive
 }
 
 // refuseCalls records a failed result for every call without running it.
@@ -180,7 +180,7 @@ func (r *toolRun) prepare(ctx context.Context) (*Call, error) {
 	t, c := r.turn, r.call
 	if r.tool == nil {
 		r.announce(nil)
-		return nil, fmt.Errorf("%w: unknown tool %q; the tools are %s", ErrBadInput, c.Name, strings.Join(names(t.tools), ", "))
+		return nil, t.unknownTool(c.Name)
 	}
 	if t.odd.rejected[c.ID] {
 		r.announce(nil)
@@ -234,8 +234,7 @@ func (r *toolRun) newCall(input jsonx.Raw) *Call {
 		Name:        r.call.Name,
 		Input:       input,
 		Environment: o.Environment,
-		Model:       t.model,
-		Tools:       names(t.tools),
+		Offer:       Offer{Model: t.model, Tools: names(t.tools.active), Search: r.search()},
 		Values:      o.Values,
 		Elicitor:    t.elicitor(),
 		Trace:       t.Trace(),

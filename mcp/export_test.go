@@ -54,8 +54,8 @@ var (
 )
 
 // Fairly calls takeTurns.
-func Fairly[T any](all [][]T, most, room int, weight func(T) int) (taken []T, left []int) {
-	return takeTurns(all, most, room, weight)
+func Fairly[T any](all [][]T, most int) (taken []T, left []int) {
+	return takeTurns(all, most)
 }
 
 // NewPrompt calls newPrompt with a prompt encoded as JSON.

@@ -50,8 +50,20 @@ type Request struct {
 	// ForceTool is the name of the tool that the answer must call. If empty, or if the API cannot force a tool, the model
 	// chooses.
 	ForceTool string
+	// Search describes how the model finds tools that are not in Tools; nil for a request with all of them.
+	Search *ToolSearch
 	// Output is the format of the answer; nil for text. The model then calls no tools. It needs [ModelInfo.StructuredOutput].
 	Output *OutputFormat
+}
+
+// ToolSearch describes a search for tools, by a tool of the caller. APIs that can add tools in the middle of a conversation do so
+// ([ModelInfo.ToolSearch]): the beginning of the request then stays the same, and so the cache stays valid. All others receive the
+// found tools like any other.
+type ToolSearch struct {
+	// Tool is the name of the tool that searches.
+	Tool string
+	// Found holds the names of the found tools by the IDs of the calls that found them. Those in [Request.Tools] follow the other tools.
+	Found map[string][]string
 }
 
 // OutputFormat is the format of an answer that is JSON. APIs enforce it as far as they can; the caller checks the answer.
@@ -246,6 +258,8 @@ type ModelInfo struct {
 	Images bool
 	// StructuredOutput reports that the model accepts [Request.Output].
 	StructuredOutput bool
+	// ToolSearch reports that the model's API can add the tools of [Request.Search] where they were found.
+	ToolSearch bool
 	// Canonical is the id that the model's maker gave it. It is the same for every provider of the model.
 	Canonical string
 	// ContextPromotionTarget names the model that continues a conversation that has outgrown this one: "provider/id", or the id

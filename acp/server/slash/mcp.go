@@ -45,7 +45,7 @@ func mcpStatus(set *mcp.Set) string {
 		s.WriteString("\n")
 	}
 	for _, cut := range set.Cuts() {
-		fmt.Fprintf(&s, "- %s offers more than the limits allow: %d tools and %d prompts are omitted\n", cut.Server, cut.Tools, cut.Prompts)
+		fmt.Fprintf(&s, "- %s offers more prompts than the limit allows: %d are omitted\n", cut.Server, cut.Prompts)
 	}
 	return s.String()
 }

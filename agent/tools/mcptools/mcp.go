@@ -13,16 +13,16 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/discovery"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/mcp"
 	"github.com/gajae-code/gjc/providers"
 )
 
-// MCP returns the tools that the servers of set currently offer, as far as a model can be shown them, and two for their resources
-// if they have any. Each call takes a new snapshot. A tool from an old snapshot still runs while its server has it.
+// MCP returns the tools that the servers of set currently offer, and two for their resources if they have any. Each call takes a new snapshot. A tool from an old snapshot still runs while its server has it.
 func MCP(set *mcp.Set) []agent.Tool {
 	var all []agent.Tool
-	for _, t := range set.Offered() {
+	for _, t := range set.Tools() {
 		all = append(all, newMCPTool(set, t))
 	}
 	if len(set.Resources()) > 0 || len(set.ResourceTemplates()) > 0 {
@@ -42,6 +42,7 @@ func newMCPTool(set *mcp.Set, t *mcp.Tool) *mcpTool {
 	description := cmp.Or(t.Description, t.Title)
 	return &mcpTool{set: set, tool: t, spec: agent.ToolSpec{
 		Name: t.Name, Description: description, Kind: mcpKind(t), Schema: t.Schema,
+		Origin: discovery.Origin{Server: t.Server, Remote: t.Remote, Title: t.Title},
 		// A tool that may change something must not run concurrently with another such call.
 		Exclusive: !t.ReadOnly,
 	}}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/discovery"
 	"github.com/gajae-code/gjc/agent/tools/mcptools"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 	"github.com/gajae-code/gjc/internal/testenv"
@@ -270,16 +271,19 @@ func TestMCP_Snapshot(t *testing.T) {
 	}
 }
 
-// TestMCP_Many checks that a model is not shown more tools than its API accepts.
+// TestMCP_Many checks that no tool is left out: the agent holds them back.
 func TestMCP_Many(t *testing.T) {
 	set := mcpSet(t, func(s *sdk.Server) {
 		for i := range 300 {
-			sdkTool(s, &sdk.Tool{Name: fmt.Sprintf("t%03d", i)}, &sdk.CallToolResult{})
+			sdkTool(s, &sdk.Tool{Name: fmt.Sprintf("t%03d", i), Title: "Tool"}, &sdk.CallToolResult{})
 		}
 	})
 	got := mcptools.MCP(set)
-	if len(got) != mcp.MaxOffered || got[0].Spec().Name != "mcp__web_t000" {
-		t.Errorf("%d tools", len(got))
+	if len(got) != 300 {
+		t.Fatalf("%d tools", len(got))
+	}
+	if spec := got[0].Spec(); spec.Name != "mcp__web_t000" || spec.Origin != (discovery.Origin{Server: "web", Remote: "t000", Title: "Tool"}) {
+		t.Errorf("%+v", spec)
 	}
 }
 

@@ -109,8 +109,7 @@ func (w *World) Call(t testing.TB, tool string, input any) *agent.Call {
 		Input:       jsonx.Raw(raw),
 		Environment: agent.Environment{Workspace: agent.Workspace{Cwd: w.Dir, Additional: w.Additional}, FS: w.FS, Terminal: w.Terminal},
 		Values:      w.Values,
-		Model:       w.Model,
-		Tools:       w.Tools,
+		Offer:       agent.Offer{Model: w.Model, Tools: w.Tools},
 		Readable:    w.Readable,
 		Update: func(p agent.Progress) {
 			w.mu.Lock()

@@ -161,7 +161,7 @@ func (c *Config) sections() map[string]section {
 		"network":      c.Network.settings(&c.Boundary),
 		"permissions":  c.permissionSettings(),
 	}
-	maps.Copy(all, toolSettings(&c.Tools, &c.Boundary))
+	maps.Copy(all, toolSettings(&c.Tools, &c.Context.Discovery, &c.Boundary))
 	sections := make(map[string]section, len(all))
 	for name, settings := range all {
 		sections[name] = section{settings: settings, open: name == "modelRoles", guards: name == "network" || name == "permissions" || name == "secrets"}

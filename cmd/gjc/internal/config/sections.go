@@ -10,6 +10,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/discovery"
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/agent/tools/files"
 	"github.com/gajae-code/gjc/internal/boundary"
@@ -273,7 +274,7 @@ func (c *Config) permissionSettings() map[string]setting {
 }
 
 // toolSettings returns the settings of tools by section and name.
-func toolSettings(s *tools.Settings, b *boundary.Settings) map[string]map[string]setting {
+func toolSettings(s *tools.Settings, held *discovery.Mode, b *boundary.Settings) map[string]map[string]setting {
 	return map[string]map[string]setting{
 		"edit": {
 			"mode":               about("how models describe an edit; auto: the format that suits the model", oneOf(&s.Edit.Mode, files.EditModes())),
@@ -290,6 +291,7 @@ func toolSettings(s *tools.Settings, b *boundary.Settings) map[string]map[string
 			"patterns": about("additional rules, each {pattern, tool, message}; they come first", interceptRules(&s.Bash.Rules)),
 		},
 		"tools": {
+			"discovery":  about("which tools the model must search for; auto: those of MCP servers if there are more than 40 tools; mcp: those; all: all but the essential ones; off: none", oneOf(held, discovery.Modes())),
 			"maxTimeout": about("maximum seconds for a command; 0: 3600", number(&s.Bash.MaxTimeout, 0, 3600)),
 		},
 		"web": {
