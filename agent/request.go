@@ -190,7 +190,7 @@ func (t *requester) request(ctx context.Context) (providers.Model, *providers.Re
 	overhead := contextwindow.RequestOverhead(req)
 	err = t.do(func(st *state) error {
 		st.window.SetOverhead(overhead)
-		st.noticeCuts(t.tools)
+		finds{st}.noticeCuts(t.tools)
 		if output == nil {
 			req.ForceTool = previews{st}.forcedTool(t.tools.active)
 		}

@@ -57,7 +57,7 @@ func toolsFor(s *Session, view *requestState) (*toolset, error) {
 		return set, nil
 	}
 	if err := s.do(func(st *state) error {
-		set.found = slices.Clone(st.foundTools().list)
+		set.found = slices.Clone(finds{st}.current().list)
 		return nil
 	})(); err != nil {
 		return nil, err
@@ -181,8 +181,11 @@ type discovered struct {
 	cuts string
 }
 
-// foundTools returns what the model has found in the current branch.
-func (st *state) foundTools() *discovered {
+// finds reads and changes what the model of a session has found. The actor uses it.
+type finds struct{ *state }
+
+// current returns what the model has found in the current branch.
+func (st finds) current() *discovered {
 	d := &st.discovered
 	if d.loaded && d.branch == st.branch {
 		return d
@@ -201,9 +204,9 @@ func (st *state) foundTools() *discovered {
 	return d
 }
 
-// keepFound records that the model has found tools.
-func (st *state) keepFound(found foundTools) error {
-	d := st.foundTools()
+// add records that the model has found tools.
+func (st finds) add(found foundTools) error {
+	d := st.current()
 	raw, err := jsonx.Marshal(found)
 	if err != nil {
 		return err
@@ -216,7 +219,7 @@ func (st *state) keepFound(found foundTools) error {
 }
 
 // noticeCuts notifies the user of tools that are left out, once until they change.
-func (st *state) noticeCuts(set *toolset) {
+func (st finds) noticeCuts(set *toolset) {
 	notice := set.notice()
 	if notice.Detail != st.discovered.cuts && notice.Detail != "" {
 		st.emit(notice)
@@ -234,10 +237,10 @@ func (t *RunningTurn) callable(name string) (Tool, error) {
 		return nil, nil //nolint:nilnil // the call fails
 	}
 	return tool, t.do(func(st *state) error {
-		if slices.Contains(foundNames(st.foundTools().list), name) {
+		if slices.Contains(foundNames(finds{st}.current().list), name) {
 			return nil // by a call of the same answer
 		}
-		return st.keepFound(foundTools{Tools: withCompanions([]string{name}, t.tools.hidden)})
+		return finds{st}.add(foundTools{Tools: withCompanions([]string{name}, t.tools.hidden)})
 	})
 }
 
@@ -303,7 +306,7 @@ func (r *toolRun) search() func(query string, limit int) (Discovered, error) {
 			names = append(names, tool.Name)
 		}
 		return d, r.turn.do(func(st *state) error {
-			return st.keepFound(foundTools{Call: r.call.ID, Tools: withCompanions(names, set.hidden)})
+			return finds{st}.add(foundTools{Call: r.call.ID, Tools: withCompanions(names, set.hidden)})
 		})
 	}
 }

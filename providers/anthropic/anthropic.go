@@ -46,6 +46,8 @@ type model struct {
 	// selects streaming.
 	version string
 	streams bool
+	// search is the addition of tools where the model has found them.
+	search wire.Feature
 	// ttl is the lifetime of a request's cache entries; empty for the API's default.
 	ttl sdk.CacheControlEphemeralTTL
 }
@@ -126,8 +128,15 @@ func (m *model) Info() providers.ModelInfo { return m.cfg.Info }
 
 // Stream implements [providers.Model].
 func (m *model) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
-	encode := func() ([]byte, error) { return m.encode(req) }
-	return wire.Ask(ctx, &m.cfg, encode, m.send, func(s *wire.Stream, yield func(providers.Event, error) bool) {
+	send, found := m.send, (*dialect.Found)(nil)
+	if m.cfg.Info.ToolSearch && !m.search.Lacking() {
+		found = dialect.NewFound(req)
+	}
+	if found != nil {
+		send = m.search.Or(send, func() ([]byte, error) { return m.encode(req, nil) })
+	}
+	encode := func() ([]byte, error) { return m.encode(req, found) }
+	return wire.Ask(ctx, &m.cfg, encode, send, func(s *wire.Stream, yield func(providers.Event, error) bool) {
 		a := &answer{Answer: dialect.Answer{Ctx: ctx, Info: &m.cfg.Info, Req: req, Yield: yield}, stream: s}
 		a.run()
 	})

@@ -16,8 +16,9 @@ const maxID = 64
 // A writer writes the messages of one request. All user messages and tool results between two answers become one message, results
 // first.
 type writer struct {
-	m   *model
-	out []byte
+	m     *model
+	found *dialect.Found
+	out   []byte
 	// count is the number of messages. ends holds, for each user message, the offset after the type of its last block.
 	count int
 	ends  []int
@@ -26,8 +27,8 @@ type writer struct {
 }
 
 // appendMessages appends the conversation as a JSON array.
-func (m *model) appendMessages(dst []byte, list []providers.Message) []byte {
-	w := &writer{m: m, out: append(dst, '[')}
+func (m *model) appendMessages(dst []byte, list []providers.Message, found *dialect.Found) []byte {
+	w := &writer{m: m, found: found, out: append(dst, '[')}
 	for i := 0; i < len(list); {
 		if list[i].Role == providers.RoleAssistant {
 			w.assistant(&list[i])
@@ -143,7 +144,15 @@ func (w *writer) result(msg *providers.Message) {
 	}
 	w.out = append(w.out, `,"content":[`...)
 	w.any = false
-	w.parts(msg.Parts)
+	if names := w.found.By(msg.ToolCallID); names != nil {
+		for _, name := range names {
+			w.begin("tool_reference")
+			w.member("tool_name", name)
+			w.end()
+		}
+	} else {
+		w.parts(msg.Parts)
+	}
 	if !w.any && msg.IsError {
 		w.text(dialect.FailedSilently) // the API requires some text
 	}

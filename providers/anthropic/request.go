@@ -13,8 +13,8 @@ import (
 const defaultMaxTokens = 32_000
 
 // encode returns the body of a request. Requests with a common beginning have the same bytes there, except for cache breakpoints,
-// so that the provider's prompt cache applies.
-func (m *model) encode(req *providers.Request) ([]byte, error) {
+// so that the provider's prompt cache applies. found, if not nil, are the tools that the conversation adds.
+func (m *model) encode(req *providers.Request, found *dialect.Found) ([]byte, error) {
 	p := sdk.MessageNewParams{Model: m.cfg.Model(), MaxTokens: int64(m.maxTokens(req))}
 	if req.System != "" {
 		p.System = []sdk.TextBlockParam{{Text: req.System}}
@@ -28,16 +28,16 @@ func (m *model) encode(req *providers.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	tools, err := m.tools(req.Tools)
+	tools, err := m.tools(req.Tools, found)
 	if err != nil {
 		return nil, err
 	}
-	return wire.ExtraBody(&m.cfg, m.body(head, tools, req.Messages)), nil
+	return wire.ExtraBody(&m.cfg, m.body(head, tools, req.Messages, found)), nil
 }
 
 // body writes the tools and the conversation by hand, after the head, which the SDK encodes. The SDK's types take ten times as long
 // for these parts.
-func (m *model) body(head, tools []byte, messages []providers.Message) []byte {
+func (m *model) body(head, tools []byte, messages []providers.Message, found *dialect.Found) []byte {
 	start := `{"stream":true`
 	if m.version != "" {
 		start = `{"anthropic_version":"` + m.version + `"`
@@ -56,7 +56,7 @@ func (m *model) body(head, tools []byte, messages []providers.Message) []byte {
 		out = append(append(out, `,"tools":`...), tools...)
 	}
 	out = append(out, `,"messages":`...)
-	return append(m.appendMessages(out, messages), '}')
+	return append(m.appendMessages(out, messages, found), '}')
 }
 
 // mark returns a cache breakpoint.
@@ -117,8 +117,9 @@ func (m *model) maxTokens(req *providers.Request) int {
 	return defaultMaxTokens
 }
 
-// tools encodes the tools; it returns nothing if there are none.
-func (m *model) tools(tools []providers.Tool) ([]byte, error) {
+// tools encodes the tools; it returns nothing if there are none. The API does not put a deferred tool into the prompt, so that the cache
+// ends before those.
+func (m *model) tools(tools []providers.Tool, found *dialect.Found) ([]byte, error) {
 	if len(tools) == 0 {
 		return nil, nil
 	}
@@ -132,7 +133,7 @@ func (m *model) tools(tools []providers.Tool) ([]byte, error) {
 	for i := range tools {
 		size += len(tools[i].Name) + len(tools[i].Description)*9/8 + len(tools[i].Schema) + 64
 	}
-	out := make([]byte, 0, size)
+	out, last := make([]byte, 0, size), found.Last(tools)
 	for i := range tools {
 		t := &tools[i]
 		out = append(out, `,{"input_schema":`...)
@@ -145,7 +146,10 @@ func (m *model) tools(tools []providers.Tool) ([]byte, error) {
 		if t.Description != "" {
 			out = jsonx.AppendString(append(out, `,"description":`...), t.Description)
 		}
-		if i == len(tools)-1 && m.cfg.CacheRetention != providers.CacheNone {
+		if found.Deferred(t.Name) {
+			out = append(out, `,"defer_loading":true`...)
+		}
+		if i == last && m.cfg.CacheRetention != providers.CacheNone {
 			out = append(append(out, `,"cache_control":`...), control...)
 		}
 		out = append(out, '}')

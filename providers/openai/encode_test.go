@@ -39,7 +39,7 @@ func BenchmarkEncode(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for name, encode := range map[string]func(*providers.Request) ([]byte, error){"Completions": completions.(*model).encode, "Responses": responses.(*responsesModel).encode} {
+	for name, encode := range map[string]func(*providers.Request) ([]byte, error){"Completions": completions.(*model).encode, "Responses": func(req *providers.Request) ([]byte, error) { return responses.(*responsesModel).encode(req, nil) }} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

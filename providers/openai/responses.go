@@ -25,6 +25,8 @@ type responsesModel struct {
 	endpoint *wire.Endpoint
 	rules    rules
 	strict   strictTools
+	// search is the addition of tools where the model has found them.
+	search wire.Feature
 }
 
 var _ providers.Model = (*responsesModel)(nil)
@@ -88,8 +90,15 @@ func (m *responsesModel) Info() providers.ModelInfo { return m.cfg.Info }
 
 // Stream implements [providers.Model].
 func (m *responsesModel) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
-	encode := func() ([]byte, error) { return m.encode(req) }
-	return m.endpoint.Ask(ctx, encode, func(s *wire.Stream, yield func(providers.Event, error) bool) {
+	post, found := m.endpoint.Post, (*dialect.Found)(nil)
+	if m.cfg.Info.ToolSearch && !m.search.Lacking() {
+		found = dialect.NewFound(req)
+	}
+	if found != nil {
+		post = m.search.Or(post, func() ([]byte, error) { return m.encode(req, nil) })
+	}
+	encode := func() ([]byte, error) { return m.encode(req, found) }
+	return wire.Ask(ctx, &m.cfg, encode, post, func(s *wire.Stream, yield func(providers.Event, error) bool) {
 		r := &response{Answer: dialect.Answer{Ctx: ctx, Info: &m.cfg.Info, Req: req, Yield: yield}, stream: s}
 		s.Each(s.Next, yield, r.event, nil)
 	})

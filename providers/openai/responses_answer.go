@@ -253,6 +253,8 @@ func (r *response) outputItem(raw jsonx.Raw, index int, ended bool) (more bool, 
 		if err := jsonx.Unmarshal(raw, &out); err != nil {
 			return false, r.stream.BadEvent(err)
 		}
+	case `"` + kindSearch + `"`:
+		return r.searchItem(raw, index, ended)
 	default:
 		return true, nil
 	}
@@ -280,6 +282,35 @@ func (r *response) outputItem(raw jsonx.Raw, index int, ended bool) (more bool, 
 		r.Build.SignCall(it.call, string(out.ID))
 	}
 	return r.inputDone(it, out.Arguments), nil
+}
+
+// searchItem processes the beginning or the end of a call that searches for tools, which becomes a call of the caller's tool. Its input is
+// an object, which is complete at the end. A search by the server itself needs no answer.
+func (r *response) searchItem(raw jsonx.Raw, index int, ended bool) (more bool, err error) {
+	if r.Req.Search == nil || string(jsonx.Lookup(raw, "execution")) == `"server"` {
+		return true, nil
+	}
+	at := r.items.begin
+	if ended {
+		at = r.items.of
+	}
+	it := at(placeOf(raw, index))
+	if it.ended || !ended {
+		return true, nil
+	}
+	it.ended = true
+	r.speak(it)
+	if it.call, more = r.StartCall(it.given, r.name, r.Req.Search.Tool); !more {
+		return false, nil
+	}
+	input := jsonx.Lookup(raw, "arguments")
+	if text, ok := jsonx.Text(input); ok {
+		return r.input(it, text), nil
+	}
+	if input.Kind() != '{' {
+		return true, nil
+	}
+	return r.input(it, string(input)), nil
 }
 
 // messageDone ends a message. Servers that do not stream send the text only here.

@@ -16,13 +16,18 @@ type input struct {
 	out   []byte
 	ids   callIDs
 	items int
+	// found are the tools that the conversation adds, by name in added; nil if it adds none. searches holds the calls that found them.
+	found    *dialect.Found
+	added    map[string]responsesTool
+	searches map[string]bool
+	err      error
 	// waiting is reasoning that nothing has followed yet; the API rejects it alone.
 	waiting []string
 }
 
 // appendInput appends the conversation to dst, as an array of items.
-func (m *responsesModel) appendInput(dst []byte, req *providers.Request) []byte {
-	in := &input{cfg: &m.cfg, out: append(dst, '['), ids: callIDs{most: 64}}
+func (m *responsesModel) appendInput(dst []byte, req *providers.Request, found *dialect.Found, added map[string]responsesTool) ([]byte, error) {
+	in := &input{cfg: &m.cfg, out: append(dst, '['), ids: callIDs{most: 64}, found: found, added: added}
 	for i := range req.Messages {
 		switch msg := &req.Messages[i]; msg.Role {
 		case providers.RoleUser:
@@ -33,7 +38,7 @@ func (m *responsesModel) appendInput(dst []byte, req *providers.Request) []byte 
 			in.result(msg)
 		}
 	}
-	return append(in.out, ']')
+	return append(in.out, ']'), in.err
 }
 
 // add writes its arguments alternately as raw bytes and as JSON strings, starting with raw bytes.
@@ -109,6 +114,10 @@ func (in *input) user(msg *providers.Message) {
 }
 
 func (in *input) result(msg *providers.Message) {
+	if in.searches[msg.ToolCallID] {
+		in.foundTools(msg)
+		return
+	}
 	text, shown := resultText(msg, in.cfg.Info.Images)
 	in.begin()
 	in.add(`{"type":"function_call_output","call_id":`, in.ids.result(msg.ToolCallID), `,"output":`)
@@ -121,6 +130,32 @@ func (in *input) result(msg *providers.Message) {
 		in.image(",", img)
 	}
 	in.out = append(in.out, "]}"...)
+}
+
+// foundTools writes the result of a search: the definitions of the tools that it adds.
+func (in *input) foundTools(msg *providers.Message) {
+	tools := []responsesTool{}
+	for _, name := range in.found.By(msg.ToolCallID) {
+		tools = append(tools, in.added[name])
+	}
+	raw, err := jsonx.Marshal(tools)
+	if err != nil && in.err == nil {
+		in.err = err
+	}
+	in.begin()
+	in.add(`{"type":"tool_search_output","execution":"client","call_id":`, in.ids.result(msg.ToolCallID), `,"status":"completed","tools":`)
+	in.out = append(append(in.out, raw...), '}')
+}
+
+// search writes a call that searches for tools.
+func (in *input) search(call *providers.ToolCall, own bool) {
+	if in.searches == nil {
+		in.searches = make(map[string]bool)
+	}
+	in.searches[call.ID] = true
+	in.begin()
+	in.add(`{"type":"tool_search_call","execution":"client","call_id":`, in.ids.call(call.ID, own), `,"status":"completed","arguments":`)
+	in.out = append(append(in.out, dialect.ToolInput(call.Input)...), '}')
 }
 
 func (in *input) assistant(msg *providers.Message) {
@@ -142,6 +177,10 @@ func (in *input) assistant(msg *providers.Message) {
 			}
 		case providers.ToolCall:
 			in.reasoning()
+			if in.found != nil && p.Name == in.found.Search {
+				in.search(&p, own)
+				continue
+			}
 			in.begin()
 			in.add(`{"type":"function_call"`)
 			if named && p.Signature != "" {

@@ -12,6 +12,7 @@ const (
 	kindMessage   = "message"
 	kindReasoning = "reasoning"
 	kindCall      = "function_call"
+	kindSearch    = "tool_search_call"
 )
 
 // An item is an item of the output that is being received.

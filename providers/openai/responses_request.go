@@ -41,13 +41,17 @@ type textFormat struct {
 	outputSchema
 }
 
+// responsesTool is a function, or the search for functions.
 type responsesTool struct {
 	Type        string    `json:"type"`
-	Name        string    `json:"name"`
+	Name        string    `json:"name,omitzero"`
+	Execution   string    `json:"execution,omitzero"`
 	Description string    `json:"description,omitzero"`
 	Parameters  jsonx.Raw `json:"parameters"`
-	// Strict is always sent: the default is true.
-	Strict bool `json:"strict"`
+	// Strict is always sent with a function: the default is true.
+	Strict *bool `json:"strict,omitzero"`
+	// DeferLoading is set for a function that the conversation adds.
+	DeferLoading bool `json:"defer_loading,omitzero"`
 }
 
 type namedTool struct {
@@ -58,18 +62,15 @@ type namedTool struct {
 // leastOutput is the lowest token limit of an answer that OpenAI accepts.
 const leastOutput = 16
 
-func (m *responsesModel) encode(req *providers.Request) ([]byte, error) {
+// encode returns the body of a request. found, if not nil, are the tools that the conversation adds.
+func (m *responsesModel) encode(req *providers.Request, found *dialect.Found) ([]byte, error) {
 	info := &m.cfg.Info
 	r := responsesRequest{
 		Stream: true, Model: m.cfg.Model(), Instructions: req.System, Input: jsonx.Raw("[]"),
 		ServiceTier: serviceTier(info, req),
 	}
-	schemas, strict := m.strict.of(req.Tools, m.rules.strict)
-	for i := range req.Tools {
-		r.Tools = append(r.Tools, responsesTool{
-			Type: "function", Name: req.Tools[i].Name, Description: req.Tools[i].Description, Parameters: schemas[i], Strict: strict[i],
-		})
-	}
+	tools, added := m.tools(req.Tools, found)
+	r.Tools = tools
 	if s := m.cfg.Compat.SupportsStore; s == nil || *s {
 		r.Store = new(false)
 	}
@@ -107,8 +108,32 @@ func (m *responsesModel) encode(req *providers.Request) ([]byte, error) {
 	// because the placeholder's quotes would be escaped.
 	head, tail, _ := bytes.Cut(body, []byte(`"input":[]`))
 	out := append(make([]byte, 0, dialect.SizeOf(req.Messages)+len(body)), head...)
-	out = m.appendInput(append(out, `"input":`...), req)
+	if out, err = m.appendInput(append(out, `"input":`...), req, found, added); err != nil {
+		return nil, err
+	}
 	return wire.ExtraBody(&m.cfg, append(out, tail...)), nil
+}
+
+// tools returns the tools of a request, and those that the conversation adds by name.
+func (m *responsesModel) tools(tools []providers.Tool, found *dialect.Found) (listed []responsesTool, added map[string]responsesTool) {
+	schemas, strict := m.strict.of(tools, m.rules.strict)
+	for i := range tools {
+		t := &tools[i]
+		tool := responsesTool{Type: "function", Name: t.Name, Description: t.Description, Parameters: schemas[i], Strict: &strict[i]}
+		switch {
+		case found != nil && t.Name == found.Search:
+			listed = append(listed, responsesTool{Type: "tool_search", Execution: "client", Description: t.Description, Parameters: t.Schema})
+		case found.Deferred(t.Name):
+			if added == nil {
+				added = make(map[string]responsesTool)
+			}
+			tool.DeferLoading = true
+			added[t.Name] = tool
+		default:
+			listed = append(listed, tool)
+		}
+	}
+	return listed, added
 }
 
 func (m *responsesModel) reasoning(want providers.ThinkingLevel) *reasoning {

@@ -105,7 +105,7 @@ func TestCatalogue_Variants(t *testing.T) {
 		own, theirs := map[string]providers.ModelInfo{}, map[string]providers.ModelInfo{}
 		for _, m := range all {
 			id := m.Canonical
-			m.StructuredOutput = false // a fact of the server
+			m.StructuredOutput, m.ToolSearch = false, false // facts of the server
 			switch m.Provider {
 			case clouds.maker:
 				m.ID, m.Provider, m.API, m.Canonical = "", "", "", ""

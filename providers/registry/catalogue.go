@@ -221,7 +221,8 @@ type provider struct {
 	addressUnknown bool
 	authHeader     bool
 	noStrictTools  bool
-	structured     *bool // nil for the default
+	structured     *bool // nil for the default, as for toolSearch
+	toolSearch     *bool
 	cacheRetention providers.CacheRetention
 	compat         providers.Compat
 	transform      fileTransform

@@ -75,7 +75,7 @@ func (p *provider) configure(f *fileProvider) {
 	}
 	p.authHeader = f.authHeader != nil && *f.authHeader
 	p.noStrictTools = f.noStrictTools != nil && *f.noStrictTools
-	p.cacheRetention, p.structured = f.cacheRetention, f.structured
+	p.cacheRetention, p.structured, p.toolSearch = f.cacheRetention, f.structured, f.toolSearch
 	p.compat, p.transform = f.compat, f.transform
 	p.discovery = cmp.Or(f.discovery, p.discovery)
 	if f.apiKeyEnv != "" {

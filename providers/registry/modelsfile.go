@@ -43,6 +43,7 @@ type fileProvider struct {
 	headers        map[string]string
 	noStrictTools  *bool
 	structured     *bool
+	toolSearch     *bool
 	cacheRetention providers.CacheRetention
 	discovery      providers.DiscoveryType
 	compat         providers.Compat
@@ -69,6 +70,7 @@ type fileModel struct {
 	costFields     []string
 	headers        map[string]string
 	structured     *bool
+	toolSearch     *bool
 	cacheRetention providers.CacheRetention
 	compat         providers.Compat
 	transform      fileTransform

@@ -43,7 +43,7 @@ func (s *state) routed(m providers.ModelInfo) providers.ModelInfo {
 	if to := s.redirects[m.Provider]; to != nil && typeOfAPI(m.API).name != to.apiType {
 		m.API = to.api
 	}
-	m.StructuredOutput = s.structured(&m)
+	m.StructuredOutput, m.ToolSearch = s.structured(&m), s.toolSearch(&m)
 	return s.priced(m)
 }
 

@@ -102,3 +102,41 @@ providers:
 		t.Errorf("listed as %+v", info)
 	}
 }
+
+// The API adds tools in the conversation at the makers' own servers, with models that are new enough, and where models.yml says so.
+func TestRegistry_ToolSearch(t *testing.T) {
+	w := newWorld(t)
+	w.write("models.yml", `
+providers:
+  anthropic:
+    models: [{id: claude-3-7-sonnet-20250219}, {id: claude-sonnet-4-20250514}, {id: claude-haiku-4-20250514}, {id: alias, wireModelId: claude-3-opus}]
+    modelOverrides: {claude-opus-5: {toolSearch: false}}
+  openai:
+    models: [{id: gpt-5}, {id: gpt-5.4-mini}, {id: gpt-5-2}, {id: o4}, {id: chat, api: openai-completions}]
+  gateway:
+    baseUrl: https://gateway.example/v1
+    api: openai-responses
+    auth: none
+    toolSearch: true
+    models: [{id: a}, {id: b, toolSearch: false}]
+  other:
+    baseUrl: https://other.example
+    api: anthropic-messages
+    auth: none
+    models: [{id: claude-opus-5}]
+`, 0o600)
+	r := w.registry()
+	if err := r.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for ref, want := range map[string]bool{
+		"anthropic/claude-sonnet-5-5": true, "anthropic/claude-haiku-4-5": true, "anthropic/claude-sonnet-4-20250514": true,
+		"anthropic/claude-haiku-4-20250514": false, "anthropic/claude-3-7-sonnet-20250219": false, "anthropic/alias": false, "anthropic/claude-opus-5": false,
+		"openai/gpt-6-luna": true, "openai/gpt-5.4-mini": true, "openai/gpt-5": false, "openai/gpt-5-2": false, "openai/o4": false, "openai/chat": false,
+		"gateway/a": true, "gateway/b": false, "other/claude-opus-5": false,
+	} {
+		if info, ok := r.Lookup(ref); !ok || info.ToolSearch != want {
+			t.Errorf("%s: %t, %t", ref, ok, info.ToolSearch)
+		}
+	}
+}
