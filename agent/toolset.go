@@ -24,7 +24,7 @@ var essentialTools = [...]string{
 	"read", "write", "edit", "apply_patch", "search", "find", "bash", "job", "todo_write", "ask", TaskTool,
 }
 
-// toolset is what one request offers to a model.
+// toolset holds the tools that one request offers to a model.
 type toolset struct {
 	// active are the tools in the request. The first fixed ones do not depend on what the model has found.
 	active []Tool

@@ -95,42 +95,43 @@ func (w *world) wantOffered(request int, want ...string) {
 func say(text string) string { return `{"say":"` + text + `"}` }
 
 func TestDiscovery(t *testing.T) {
-	run(t, discovering(discovery.Auto, 30, "a", "b"), func(w *world) {
-		w.prompt("go")
-		w.wantOffered(0, "echo", agent.SearchTool)
-		w.wantOffered(1, "echo", agent.SearchTool, "mcp__b_thing7", "mcp__a_thing7")
-		w.wantOffered(2, "echo", agent.SearchTool, "mcp__b_thing7", "mcp__a_thing7", "mcp__a_thing3")
-		reqs := w.script.Requests()
-		if got := reqs[0].Tools[1].Description; !strings.HasPrefix(got, "Sources:\n- a: 30 tools (thing0, thing1") || !strings.Contains(got, "\n- b: 30 tools") {
-			t.Errorf("the catalogue is %q", got)
-		}
-		for _, req := range reqs[1:] {
-			if req.System != reqs[0].System || req.Tools[1].Description != reqs[0].Tools[1].Description {
-				t.Error("what the model has found changes the beginning of the request")
+	run(
+		t, discovering(discovery.Auto, 30, "a", "b"), func(w *world) {
+			w.prompt("go")
+			w.wantOffered(0, "echo", agent.SearchTool)
+			w.wantOffered(1, "echo", agent.SearchTool, "mcp__b_thing7", "mcp__a_thing7")
+			w.wantOffered(2, "echo", agent.SearchTool, "mcp__b_thing7", "mcp__a_thing7", "mcp__a_thing3")
+			reqs := w.script.Requests()
+			if got := reqs[0].Tools[1].Description; !strings.HasPrefix(got, "Sources:\n- a: 30 tools (thing0, thing1") || !strings.Contains(got, "\n- b: 30 tools") {
+				t.Errorf("the catalogue is %q", got)
 			}
-		}
-		want := map[string][]string{"c1": {"mcp__b_thing7", "mcp__a_thing7"}}
-		if diff := cmp.Diff(want, reqs[1].Search.Found); diff != "" || reqs[1].Search.Tool != agent.SearchTool {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-		last := reqs[len(reqs)-1]
-		var results []string
-		for i := range last.Messages {
-			if m := &last.Messages[i]; m.Role == providers.RoleTool {
-				results = append(results, m.Text())
+			for _, req := range reqs[1:] {
+				if req.System != reqs[0].System || req.Tools[1].Description != reqs[0].Tools[1].Description {
+					t.Error("what the model has found changes the beginning of the request")
+				}
 			}
-		}
-		if diff := cmp.Diff([]string{
-			"found mcp__b_thing7 mcp__a_thing7; known ; 31 of 60",
-			"ran mcp__b_thing7",
-			"ran mcp__a_thing3", // without a search
-			"found ; known mcp__a_thing7 mcp__b_thing7; 0 of 60",
-			`invalid tool input: unknown tool "mcp__c_thing"; the tools are echo, search_tools, mcp__b_thing7, mcp__a_thing7, mcp__a_thing3; search_tools finds 60 tools more`,
-			"the query must contain at least one letter or number",
-		}, results); diff != "" {
-			t.Errorf("results (-want +got):\n%s", diff)
-		}
-	},
+			want := map[string][]string{"c1": {"mcp__b_thing7", "mcp__a_thing7"}}
+			if diff := cmp.Diff(want, reqs[1].Search.Found); diff != "" || reqs[1].Search.Tool != agent.SearchTool {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			last := reqs[len(reqs)-1]
+			var results []string
+			for i := range last.Messages {
+				if m := &last.Messages[i]; m.Role == providers.RoleTool {
+					results = append(results, m.Text())
+				}
+			}
+			if diff := cmp.Diff([]string{
+				"found mcp__b_thing7 mcp__a_thing7; known ; 31 of 60",
+				"ran mcp__b_thing7",
+				"ran mcp__a_thing3", // without a search
+				"found ; known mcp__a_thing7 mcp__b_thing7; 0 of 60",
+				`invalid tool input: unknown tool "mcp__c_thing"; the tools are echo, search_tools, mcp__b_thing7, mcp__a_thing7, mcp__a_thing3; search_tools finds 60 tools more`,
+				"the query must contain at least one letter or number",
+			}, results); diff != "" {
+				t.Errorf("results (-want +got):\n%s", diff)
+			}
+		},
 		providertest.Step{providertest.Call("c1", agent.SearchTool, say("thing7 of b"))},
 		providertest.Step{providertest.Call("c2", "mcp__b_thing7", `{}`), providertest.Call("c3", "mcp__a_thing3", `{}`)},
 		providertest.Step{providertest.Call("c4", agent.SearchTool, say("thing7")), providertest.Call("c5", "mcp__c_thing", `{}`), providertest.Call("c6", agent.SearchTool, say("?"))},
@@ -145,11 +146,12 @@ func TestDiscovery_Kept(t *testing.T) {
 		discovering(discovery.MCP, 3, "a")(o)
 		o.Log = log
 	}
-	run(t, keep, func(w *world) {
-		w.prompt("one")
-		w.prompt("two")
-		w.wantOffered(2, "echo", agent.SearchTool, "mcp__a_thing1")
-	},
+	run(
+		t, keep, func(w *world) {
+			w.prompt("one")
+			w.prompt("two")
+			w.wantOffered(2, "echo", agent.SearchTool, "mcp__a_thing1")
+		},
 		providertest.Step{providertest.Call("c1", agent.SearchTool, say("thing1"))}, providertest.Step{providertest.Text("1")},
 		providertest.Step{providertest.Text("2")},
 	)
@@ -173,12 +175,13 @@ func TestDiscovery_Kept(t *testing.T) {
 
 // The prompt that a model refuses leaves the conversation, and with it what the model found in that turn.
 func TestDiscovery_Branch(t *testing.T) {
-	run(t, discovering(discovery.MCP, 3, "a"), func(w *world) {
-		w.prompt("one")
-		w.prompt("two")
-		w.wantOffered(1, "echo", agent.SearchTool, "mcp__a_thing1")
-		w.wantOffered(2, "echo", agent.SearchTool)
-	},
+	run(
+		t, discovering(discovery.MCP, 3, "a"), func(w *world) {
+			w.prompt("one")
+			w.prompt("two")
+			w.wantOffered(1, "echo", agent.SearchTool, "mcp__a_thing1")
+			w.wantOffered(2, "echo", agent.SearchTool)
+		},
 		providertest.Step{providertest.Call("c1", agent.SearchTool, say("thing1"))},
 		providertest.Step{providertest.Text("no"), providertest.Stop(providers.StopRefusal)},
 		providertest.Step{providertest.Text("2")},

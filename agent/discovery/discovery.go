@@ -18,7 +18,7 @@ type Mode string
 
 // The modes. The empty mode means [Auto].
 const (
-	// Auto holds back foreign tools if there are more than [Threshold] tools, or if the foreign ones are too large.
+	// Auto holds back foreign tools if there are more than 40 tools, or if the foreign ones are too large.
 	Auto Mode = "auto"
 	// All holds back all tools but the essential ones.
 	All Mode = "all"
@@ -32,8 +32,8 @@ const (
 func Modes() []Mode { return []Mode{Auto, All, MCP, Off} }
 
 const (
-	// Threshold is the number of tools that [Auto] offers without a search.
-	Threshold = 40
+	// threshold is the number of tools that [Auto] offers without a search.
+	threshold = 40
 	// maxForeign is the size of the foreign tools that [Auto] offers without a search, in bytes.
 	maxForeign = 128 << 10
 	// maxFound and maxFoundBytes bound the found tools that requests offer; enough remain that the order seldom changes.
@@ -49,8 +49,8 @@ type Origin struct {
 	Remote, Title string
 }
 
-// Foreign reports whether the tool is not gjc's own.
-func (o *Origin) Foreign() bool { return o.Server != "" }
+// foreign reports whether the tool is not gjc's own.
+func (o *Origin) foreign() bool { return o.Server != "" }
 
 // Item is a tool as far as the decision depends on it.
 type Item struct {
@@ -74,16 +74,16 @@ type Room struct {
 func (m Mode) Holds(items []Item, room Room) []bool {
 	foreign := 0
 	for i := range items {
-		if items[i].Foreign() {
+		if items[i].foreign() {
 			foreign += items[i].Size
 		}
 	}
-	if m == Off || (m == Auto || m == "") && len(items) <= Threshold && foreign <= min(maxForeign, room.Bytes) {
+	if m == Off || (m == Auto || m == "") && len(items) <= threshold && foreign <= min(maxForeign, room.Bytes) {
 		return nil
 	}
 	held, some := make([]bool, len(items)), false
 	for i := range items {
-		held[i] = !items[i].Essential && (m == All || items[i].Foreign())
+		held[i] = !items[i].Essential && (m == All || items[i].foreign())
 		some = some || held[i]
 	}
 	if !some {
@@ -137,7 +137,7 @@ func Fit(items []Item, room Room) (keep []bool, cuts []Cut) {
 	of := make(map[string][]int)
 	count, longest := 0, 0
 	for i := range items {
-		if !items[i].Foreign() {
+		if !items[i].foreign() {
 			keep[i] = true
 			count++
 			continue

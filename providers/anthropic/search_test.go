@@ -19,8 +19,10 @@ func searched() *providers.Request {
 	req := &providers.Request{
 		Messages: []providers.Message{
 			providertest.User("hi"),
-			{Role: providers.RoleAssistant, Parts: []providers.Part{call}}, providertest.ResultOf(call, "found x"),
-			{Role: providers.RoleAssistant, Parts: []providers.Part{use}}, providertest.ResultOf(use, "done"),
+			{Role: providers.RoleAssistant, Parts: []providers.Part{call}},
+			providertest.ResultOf(call, "found x"),
+			{Role: providers.RoleAssistant, Parts: []providers.Part{use}},
+			providertest.ResultOf(use, "done"),
 		},
 		Search: &providers.ToolSearch{Tool: "search", Found: map[string][]string{"c0": {"old"}, "c1": {"x", "gone"}}},
 	}

@@ -20,8 +20,10 @@ func searched() *providers.Request {
 	again := providers.ToolCall{ID: "c3", Name: "search", Input: jsonx.Raw(`{"query`)}
 	req := &providers.Request{
 		Messages: []providers.Message{
-			{Role: providers.RoleAssistant, Provider: "openai", Model: "m", Parts: []providers.Part{call}}, providertest.ResultOf(call, "found x"),
-			{Role: providers.RoleAssistant, Parts: []providers.Part{use, again}}, providertest.ResultOf(use, "done"), providertest.ResultOf(again, "nothing"),
+			{Role: providers.RoleAssistant, Provider: "openai", Model: "m", Parts: []providers.Part{call}},
+			providertest.ResultOf(call, "found x"),
+			{Role: providers.RoleAssistant, Parts: []providers.Part{use, again}},
+			providertest.ResultOf(use, "done"), providertest.ResultOf(again, "nothing"),
 		},
 		Search: &providers.ToolSearch{Tool: "search", Found: map[string][]string{"c0": {"old"}, "c1": {"x", "gone"}}},
 	}
