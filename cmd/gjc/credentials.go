@@ -11,7 +11,7 @@ import (
 
 	"github.com/zalando/go-keyring"
 
-	"github.com/gajae-code/gjc/cmd/gjc/internal/mcpaccount"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/grants"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/mcp/oauth"
 	"github.com/gajae-code/gjc/providers/registry"
@@ -113,6 +113,6 @@ func (h *host) commandOutput(ctx context.Context, commandLine string) ([]byte, e
 // mcpAccounts returns the user's accounts at MCP servers. It does no I/O.
 func mcpAccounts(models *registry.Registry, agentDir string, inKeyring bool) *oauth.Accounts {
 	return oauth.New(oauth.Options{
-		Store: &mcpaccount.Store{Keys: models, Dir: filepath.Join(agentDir, "mcp", "locks"), Keyring: inKeyring}, Version: version(),
+		Store: &grants.Store{Keys: models, Dir: filepath.Join(agentDir, "mcp", "locks"), Keyring: inKeyring}, Version: version(),
 	})
 }

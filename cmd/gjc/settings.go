@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/agent/tools/custom"
 	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
-	"github.com/gajae-code/gjc/cmd/gjc/internal/toolcommand"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/owntools"
 	dapconfig "github.com/gajae-code/gjc/dap/config"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/trust"
@@ -188,7 +188,7 @@ func customTools(agentDir string) func(roots, reserved []string) func(ctx contex
 
 // newTools returns the command that lists and tests these tools.
 func newTools(h *host, opts *options) *cobra.Command {
-	return toolcommand.New(toolcommand.Machine{
+	return owntools.New(owntools.Machine{
 		Stdin: h.stdin, Stdout: h.stdout, Stderr: h.stderr, Args: usageArgs, Failed: errReported,
 		Load: func(ctx context.Context) (*custom.Set, string, error) {
 			dir, err := h.agentDir(opts.agentDir)

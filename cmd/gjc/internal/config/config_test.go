@@ -13,6 +13,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/contextwindow"
+	"github.com/gajae-code/gjc/agent/discovery"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -180,6 +181,7 @@ modelRoles: {default: "anthropic/a:high", smol: openai/b, mine: x/y/z}
 		Rules:            agent.RuleSettings{Discard: true, Repeat: agent.RepeatAfterGap, RepeatGap: 7},
 		ContextPromotion: true,
 		Tasks:            agent.TaskSettings{MaxConcurrency: 3, MaxDepth: 1, MaxTokens: 7, Disabled: []string{"critic"}},
+		Discovery:        discovery.Auto,
 	}
 	if d := cmp.Diff(want, c.Context); d != "" {
 		t.Errorf("settings (-want +got):\n%s", d)

@@ -1,4 +1,4 @@
-package mcpaccount_test
+package grants_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gajae-code/gjc/cmd/gjc/internal/mcpaccount"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/grants"
 	"github.com/gajae-code/gjc/mcp/oauth"
 	"github.com/gajae-code/gjc/providers/registry"
 )
@@ -53,9 +53,9 @@ func (k *keyring) Delete(_ context.Context, name string) error {
 	return k.broken
 }
 
-func open(dir string, ring registry.Keyring, inKeyring bool) *mcpaccount.Store {
+func open(dir string, ring registry.Keyring, inKeyring bool) *grants.Store {
 	models := registry.New(registry.Options{AgentDir: dir, Getenv: func(string) string { return "" }, Notice: func(string) {}, Keyring: ring})
-	return &mcpaccount.Store{Keys: models, Dir: filepath.Join(dir, "mcp"), Keyring: inKeyring}
+	return &grants.Store{Keys: models, Dir: filepath.Join(dir, "mcp"), Keyring: inKeyring}
 }
 
 const server = "https://mcp.example/mcp?x=1"

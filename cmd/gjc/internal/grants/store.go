@@ -1,5 +1,5 @@
-// Package mcpaccount keeps the user's sign-ins at MCP servers in auth.json or the system's keyring.
-package mcpaccount
+// Package grants keeps the user's sign-ins at MCP servers in auth.json or the system's keyring.
+package grants
 
 import (
 	"context"

@@ -1,5 +1,5 @@
-// Package toolcommand implements gjc tools: it lists the tools that the user's and the workspace's files describe, and runs one.
-package toolcommand
+// Package owntools implements gjc tools: it lists the tools that the user's and the workspace's files describe, and runs one.
+package owntools
 
 import (
 	"context"
