@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/instructions"
 	"github.com/gajae-code/gjc/agent/rules"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/text"
@@ -23,6 +24,8 @@ type Guidance struct {
 	// ReadSkill returns a file of a skill: its text for an empty path, or else the file at the slash-separated path
 	// below the skill's directory. It is required if there are skills.
 	ReadSkill func(name, path string) ([]byte, error)
+	// UserDir and Home are the agent directory and the user's home directory, from which instructions are read; empty for none.
+	UserDir, Home string
 }
 
 // Skill is a text that explains how to perform a task. A model reads it when needed.
@@ -47,12 +50,12 @@ const (
 	maxListedText = 16 << 10
 )
 
-// prompt returns the section of the system prompt with the rules and skills.
-func (g *Guidance) prompt() string {
+// prompt returns the section of the system prompt with the rules and skills, without rules that are among the instructions.
+func (g *Guidance) prompt(told *instructions.Set) string {
 	var always, listed strings.Builder
 	for _, r := range g.Rules.All() {
 		switch {
-		case r.Trigger != nil:
+		case r.Trigger != nil, r.Manual, r.Always && told.Has(r.Path, r.Text):
 		case r.Always && always.Len()+len(r.Text) <= maxRulesText:
 			always.WriteString("\n" + ruleBlock(r) + "\n")
 		default:
@@ -232,22 +235,21 @@ func (st *state) give(name string, stream bool) error {
 	return nil
 }
 
-// addRules adds the rules about the files that calls have touched to the conversation, each once.
+// addRules adds the rules about the files that calls have touched to the conversation, and the instructions of their directories, each
+// once.
 func (t *RunningTurn) addRules(ctx context.Context, runs []*toolRun) error {
 	s := t.session
-	var book *rules.Book
+	var g *Guidance
 	roots := append([]string{s.opts.Workspace.Cwd}, s.opts.Workspace.Additional...)
 	for _, r := range runs {
 		if r.result == nil || r.result.IsError {
 			continue
 		}
 		for _, path := range r.touched() {
-			if book == nil {
-				if book = s.guidance(ctx).Rules; book == nil {
-					return nil
-				}
+			if g == nil {
+				g = s.guidance(ctx)
 			}
-			about := book.About(path, roots)
+			about := append(nestedRules(ctx, s, g, path), g.Rules.About(path, roots)...)
 			if len(about) == 0 {
 				continue
 			}
@@ -257,6 +259,23 @@ func (t *RunningTurn) addRules(ctx context.Context, runs []*toolRun) error {
 		}
 	}
 	return nil
+}
+
+// nestedRules returns the instructions of the directories between a root and a file as rules.
+func nestedRules(ctx context.Context, s *Session, g *Guidance, path string) []*rules.Rule {
+	opts := prompter{s}.promptFiles(g)
+	items := instructions.Nested(ctx, opts, path)
+	if len(items) == 0 {
+		return nil
+	}
+	told := instructions.Load(ctx, opts)
+	var all []*rules.Rule
+	for _, it := range items {
+		if !told.Has(it.Path, it.Text) {
+			all = append(all, &rules.Rule{Name: s.opts.Workspace.Display(it.Path), Path: it.Path, Text: it.Text})
+		}
+	}
+	return all
 }
 
 // giveAbout adds rules about a file to the conversation, unless the model still has them.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gajae-code/gjc/agent/contextwindow"
+	"github.com/gajae-code/gjc/agent/userfiles"
 	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
 )
@@ -87,7 +89,7 @@ func askTitle(ctx context.Context, s *Session, info providers.ModelInfo, said, a
 	hide := s.opts.Secrets.Hide // before the cut, because a secret cut in half would not be found
 	said, answered = text.Middle(hide(said), maxTitled), text.Middle(hide(answered), maxTitled)
 	req := &providers.Request{
-		System: strings.TrimSpace(titlePrompt), Thinking: info.ClampThinking(providers.ThinkingOff), SessionID: s.opts.ID,
+		System: strings.TrimSpace(cmp.Or(ownTitlePrompt(ctx, s), titlePrompt)), Thinking: info.ClampThinking(providers.ThinkingOff), SessionID: s.opts.ID,
 		Messages: []providers.Message{contextwindow.UserMessage("<user>\n" + said + "\n</user>\n\n<agent>\n" + answered + "\n</agent>")},
 	}
 	for ev, err := range model.Stream(ctx, req) {
@@ -104,6 +106,12 @@ func askTitle(ctx context.Context, s *Session, info providers.ModelInfo, said, a
 		}
 	}
 	return "", errors.New("the model gave no title")
+}
+
+// ownTitlePrompt returns the user's or the project's prompt for titles, or "".
+func ownTitlePrompt(ctx context.Context, s *Session) string {
+	p := prompter{s}
+	return p.systemFile(ctx, p.promptFiles(s.guidance(ctx)), userfiles.TitleFile)
 }
 
 // titleIn returns the title in a model's answer: its first line without the quotes and marks that models add.

@@ -124,6 +124,25 @@ func (r *replay) failed(e *sessions.Custom) bool {
 // not offered to models: only the user can call them.
 func (t *RunningTurn) RunTool(name string, input jsonx.Raw, own ...Tool) (text string, err error) {
 	s := t.session
+	text, err = runForUser(t, name, input, own...)
+	shown := s.Hide(text)
+	if err != nil || text == "" {
+		return "", err
+	}
+	Value(s.opts.Values, func() *userCalls { return new(userCalls) }).add("The user has called the tool " + name + ":\n" + text)
+	return shown, nil
+}
+
+// RunInPrompt runs a tool for the prompt of t, as [RunningTurn.RunTool] does. The result is for the prompt: the model does not receive it
+// otherwise.
+func RunInPrompt(t *RunningTurn, name string, input jsonx.Raw) (text string, err error) {
+	text, err = runForUser(t, name, input)
+	return t.session.Hide(text), err
+}
+
+// runForUser runs a tool at the user's request.
+func runForUser(t *RunningTurn, name string, input jsonx.Raw, own ...Tool) (text string, err error) {
+	s := t.session
 	var model providers.ModelInfo
 	var mode approval.Mode
 	if err := t.do(func(st *state) error { model, mode = st.model, st.mode; return nil }); err != nil {
@@ -135,16 +154,10 @@ func (t *RunningTurn) RunTool(name string, input jsonx.Raw, own ...Tool) (text s
 	if err != nil {
 		return "", err
 	}
-	text = result.Text
-	shown := s.Hide(text)
 	if result.IsError {
-		return "", errors.New(shown)
+		return "", errors.New(s.Hide(result.Text))
 	}
-	if text == "" {
-		return "", nil
-	}
-	Value(s.opts.Values, func() *userCalls { return new(userCalls) }).add("The user has called the tool " + name + ":\n" + text)
-	return shown, nil
+	return result.Text, nil
 }
 
 // customUserCall is the type of the entry for a call that is not part of the conversation. Its data is a [userCall].

@@ -8,6 +8,7 @@ import (
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/agent/discovery"
+	"github.com/gajae-code/gjc/agent/instructions"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
@@ -202,6 +203,8 @@ type Settings struct {
 	Discovery discovery.Mode
 	// Instructions are the configured texts for every prompt, the user's first.
 	Instructions []Instruction
+	// InstructionLimits bounds the instructions in a prompt. The zero value selects [instructions.DefaultLimits].
+	InstructionLimits instructions.Limits
 }
 
 // Instruction is a text for every prompt, and the path of its file.
@@ -230,10 +233,11 @@ const (
 // DefaultSettings returns the settings of a session without a configuration.
 func DefaultSettings() Settings {
 	return Settings{
-		Compaction:    contextwindow.DefaultCompaction(),
-		BranchSummary: contextwindow.BranchSummarySettings{ReserveTokens: 16_384},
-		Rules:         RuleSettings{Stream: true, Repeat: RepeatOnce, RepeatGap: 10},
-		Discovery:     discovery.Auto,
-		Tasks:         TaskSettings{MaxConcurrency: defaultTaskConcurrency, MaxDepth: defaultTaskDepth},
+		Compaction:        contextwindow.DefaultCompaction(),
+		BranchSummary:     contextwindow.BranchSummarySettings{ReserveTokens: 16_384},
+		Rules:             RuleSettings{Stream: true, Repeat: RepeatOnce, RepeatGap: 10},
+		InstructionLimits: instructions.DefaultLimits(),
+		Tasks:             TaskSettings{MaxConcurrency: defaultTaskConcurrency, MaxDepth: defaultTaskDepth},
+		Discovery:         discovery.Auto,
 	}
 }

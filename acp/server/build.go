@@ -79,7 +79,7 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 	opts.Helpers = b.helpers(s, params)
 	opts.Guidance = (&guidance{
 		commands: o.commands, enabled: b.enabled, out: s.out,
-		sources: rules.Options{UserDir: b.opts.Sessions.UserDir, Roots: params.roots()},
+		sources: rules.Options{UserDir: b.opts.Sessions.UserDir, Home: b.opts.Sessions.Home, Roots: params.roots()},
 	}).load
 	if hooks := b.opts.Sessions.Hooks; hooks != nil {
 		opts.Hooks = hooks(params.roots())

@@ -3,9 +3,8 @@
 //
 // A file is Markdown with front matter: <root>/.gjc/agents/NAME.md for one workspace, <agent dir>/agents/NAME.md for
 // all. The YAML front matter describes the agent and what it may use; the text is appended to its system prompt. The
-// first definition of a name wins: the workspace's, the user's, those of other programs (below .claude, .agents, .codex
-// and .gemini, in the workspace and in the home directory), the built-in one. The directories above a workspace root
-// follow it, up to the top of its repository.
+// first definition of a name wins: the workspace's, the user's, those of other programs ([userfiles.Sources] lists them),
+// the built-in one. The directories above a workspace root follow it, up to the top of its repository.
 //
 // Nothing in a file is run. Files of a workspace are untrusted, so a symbolic link there that leads out of its root is
 // not followed: its target would be sent to a model.
@@ -45,6 +44,7 @@ type Loader struct {
 	loaded   bool
 	helpers  []agent.Helper
 	stamps   []configfile.Stamp
+	found    []userfiles.File
 	reported map[userfiles.Problem]bool
 }
 
@@ -53,16 +53,12 @@ func New(opts Options) *Loader {
 	return &Loader{opts: opts, reported: make(map[userfiles.Problem]bool)}
 }
 
-// foreignDirs are directories of other agents.
-var foreignDirs = [...]string{".claude", ".agents", ".codex", ".gemini"}
-
-// Files returns the patterns of the directories in a workspace that helper agents are read from.
-func Files() []string {
-	var all []string
-	for _, dir := range append([]string{".gjc"}, foreignDirs[:]...) {
-		all = append(all, dir+"/agents/")
-	}
-	return all
+// Found lists the files of helper agents for a listing.
+func (l *Loader) Found(ctx context.Context) []userfiles.File {
+	l.Helpers(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.found
 }
 
 // Helpers returns the current sub-agents: those from files in the order of their locations, then the built-in ones. It reads the
@@ -73,15 +69,17 @@ func (l *Loader) Helpers(ctx context.Context) []agent.Helper {
 	if l.loaded && !configfile.Stale(ctx, l.stamps) {
 		return slices.Clone(l.helpers)
 	}
-	r := reader{seen: make(map[string]bool)}
-	for _, p := range userfiles.Places(l.opts.ProjectDirs, l.opts.UserDir, l.opts.Home, foreignDirs[:]...) {
-		r.In(p, func() { r.place(ctx, p) })
+	r := reader{seen: make(map[string]string)}
+	where := userfiles.Where{Roots: l.opts.ProjectDirs, UserDir: l.opts.UserDir, Home: l.opts.Home}
+	places := where.Places(userfiles.Agents)
+	for i := range places {
+		r.In(&places[i], func() { r.place(ctx, &places[i]) })
 	}
 	r.builtin()
 	if ctx.Err() != nil && l.loaded {
 		return slices.Clone(l.helpers) // not all files were read
 	}
-	l.helpers, l.stamps, l.loaded = r.helpers, r.Stamps, ctx.Err() == nil
+	l.helpers, l.stamps, l.found, l.loaded = r.helpers, r.Stamps, r.Found, ctx.Err() == nil
 	for _, p := range r.Problems {
 		if !l.reported[p] && l.opts.Report != nil {
 			l.reported[p] = true

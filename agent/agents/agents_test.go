@@ -127,7 +127,7 @@ func TestMistakes(t *testing.T) {
 		{"readOnly", front("name: x\ndescription: d\nreadOnly: maybe", "x"), `:4: readOnly: must be true or false`, false},
 		{"misspelled", front("name: x\ndescription: d\ntool: read", "x"), `:4: unknown field "tool"; did you mean "tools"?`, true},
 		{"unknown", front("name: x\ndescription: d\nfavourite: read", "x"), `:4: unknown field "favourite"; it is ignored`, true},
-		{"not text", front("name: x\ndescription: d", "\xff"), `is not UTF-8 text`, false},
+		{"not text", front("name: x\ndescription: d", "\xff"), `is neither UTF-8 nor UTF-16 text`, false},
 		{"large", front("name: x\ndescription: d", strings.Repeat("x", 70_000)), `is larger than 64 KiB`, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -231,5 +231,47 @@ func TestHelpers_Above(t *testing.T) {
 	}
 	if strings.Contains(all, "outside") {
 		t.Errorf("a helper outside of the repository: %s", all)
+	}
+}
+
+// Helpers of other programs are converted: names, tools, models, and what forbids changes.
+func TestForeign(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		".claude/agents/plan.md":            front("name: Plan It\ndescription: d\ntools: Read, Bash(git *), Edit\nmodel: opus\ndisallowedTools: Write\nhooks: {a: b}", "do"),
+		".codex/agents/sec.toml":            "name = \"sec\"\ndescription = \"checks\"\ndeveloper_instructions = \"\"\"\nLook.\n\"\"\"\nmodel = \"gpt-5-mini\"\nmodel_reasoning_effort = \"high\"\nsandbox_mode = \"read-only\"\n[mcp_servers.x]\ncommand = \"y\"\n",
+		".codex/agents/bad.toml":            "name = ",
+		".opencode/agent/tester.md":         front("description: tests\nmode: subagent\nmodel: anthropic/claude-x\ntools:\n  write: false\n  bash: true", "test"),
+		".opencode/agents/main.md":          front("description: talks\nmode: primary", "talk"),
+		".opencode/agents/off.md":           front("description: off\ndisable: true", "x"),
+		".cursor/agents/fast.md":            front("name: fast\ndescription: d\nmodel: fast\nreadonly: true\nis_background: true", "go"),
+		".github/agents/docs.agent.md":      front("description: writes\ntools: ['edit', 'search', 'x/*']\nhandoffs:\n  - label: a", "# Docs\nwrite"),
+		".github/chatmodes/ask.chatmode.md": front("tools: ['codebase']", "# Ask them\nask"),
+		".gemini/agents/g.md":               front("name: g\nkind: local\ndescription: d\ntools: [run_shell_command, '*']\nmodel: gemini-2.5-flash", "go"),
+	} {
+		put(t, filepath.Join(dir, filepath.FromSlash(name)), text)
+	}
+	l := agents.New(agents.Options{ProjectDirs: []string{dir}, Report: func(p userfiles.Problem) { t.Error(p) }})
+	helpers := l.Helpers(t.Context())
+	want := []agent.Helper{
+		{Name: "Plan-It", Description: "d", Prompt: "do", Tools: []string{"read", "bash", "edit"}, Models: []string{"gjc/slow"}, ReadOnly: true},
+		{Name: "sec", Description: "checks", Prompt: "Look.", Models: []string{"gjc/smol"}, Thinking: "high", ReadOnly: true},
+		{Name: "g", Description: "d", Prompt: "go", Models: []string{"gjc/smol"}},
+		{Name: "tester", Description: "tests", Prompt: "test", Models: []string{"anthropic/claude-x"}, ReadOnly: true},
+		{Name: "fast", Description: "d", Prompt: "go", Models: []string{"gjc/smol"}, ReadOnly: true},
+		{Name: "docs", Description: "writes", Prompt: "# Docs\nwrite", Tools: []string{"edit", "write", "search", "find", "x/*"}},
+		{Name: "ask", Description: "Ask them", Prompt: "# Ask them\nask", Tools: []string{"search", "find"}},
+	}
+	if d := cmp.Diff(want, helpers[:min(len(helpers), len(want))]); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+	unused := make(map[string]string)
+	for _, f := range l.Found(t.Context()) {
+		if f.Why != "" {
+			unused[filepath.Base(f.Path)] = f.Why
+		}
+	}
+	if !strings.HasPrefix(unused["bad.toml"], "is not TOML") || !strings.HasPrefix(unused["main.md"], "mode: ") || unused["off.md"] != "turns the agent off" || len(unused) != 3 {
+		t.Error(unused)
 	}
 }

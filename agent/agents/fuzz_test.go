@@ -11,7 +11,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(text, true)
 	}
 	f.Fuzz(func(t *testing.T, text string, foreign bool) {
-		d, problems := parse(text, foreign)
+		d, problems := parse(text, "base", foreign)
 		if d == nil && len(problems) == 0 {
 			t.Error("left out without a word")
 		}

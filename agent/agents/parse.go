@@ -39,8 +39,8 @@ var without = map[string]string{
 
 // parse parses a file. It returns nil for an invalid file, and reports and ignores unknown fields. In another program's file it
 // uses only fields that have the same meaning in both programs.
-func parse(file string, foreign bool) (*definition, []userfiles.Problem) {
-	p := &parser{foreign: foreign}
+func parse(file, base string, foreign bool) (*definition, []userfiles.Problem) {
+	p := &parser{foreign: foreign, base: base}
 	d := p.document(file)
 	if p.fatal {
 		return nil, p.problems
@@ -49,7 +49,9 @@ func parse(file string, foreign bool) (*definition, []userfiles.Problem) {
 }
 
 type parser struct {
-	foreign  bool
+	foreign bool
+	// base is the name of the file without its ending. Some programs take it for the agent's.
+	base     string
 	problems []userfiles.Problem
 	fatal    bool
 }
@@ -81,6 +83,10 @@ func (p *parser) document(file string) *definition {
 		case "description":
 			h.Description = strings.Join(strings.Fields(p.text(m.Name, m.Value, line)), " ")
 		case "tools":
+			if p.foreign && m.Value.Kind == configfile.Object {
+				h.ReadOnly = h.ReadOnly || forbidsChanges(m.Value)
+				continue
+			}
 			h.Tools = p.list(m.Name, m.Value, line)
 		case "model":
 			h.Models = p.list(m.Name, m.Value, line)
@@ -99,11 +105,15 @@ func (p *parser) document(file string) *definition {
 		case "disabled":
 			d.disabled = p.boolean(m.Name, m.Value, line)
 		default:
-			p.other(m.Name, line)
+			if p.foreign {
+				p.foreignField(d, &m)
+			} else {
+				p.other(m.Name, line)
+			}
 		}
 	}
-	if p.foreign {
-		translate(h)
+	if p.foreign && !p.fatal {
+		translate(h, p.base)
 	}
 	if i := slices.Index(h.Tools, agent.TaskTool); i >= 0 {
 		h.Tools = slices.Delete(h.Tools, i, i+1)
@@ -234,22 +244,4 @@ func validName(name string) bool {
 	return name != "" && len(name) <= maxName && !strings.ContainsFunc(name, func(r rune) bool {
 		return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 	})
-}
-
-// foreignTools maps tools of other programs to gjc's names.
-var foreignTools = map[string]string{
-	"Read": "read", "Grep": "search", "Glob": "find", "LS": "read", "Edit": "edit", "MultiEdit": "edit", "Write": "write", "Bash": "bash",
-	"WebFetch": "web_fetch", "WebSearch": "web_search", "TodoWrite": "todo_write", "Task": agent.TaskTool, "NotebookEdit": "edit",
-	"read_file": "read", "grep_search": "search", "search_file_content": "search", "glob": "find", "list_directory": "read",
-	"write_file": "write", "replace": "edit", "run_shell_command": "bash",
-}
-
-// translate converts another program's agent. It ignores the model, because its name is specific to that program.
-func translate(h *agent.Helper) {
-	h.Models = nil
-	for i, name := range h.Tools {
-		if ours := foreignTools[name]; ours != "" {
-			h.Tools[i] = ours
-		}
-	}
 }

@@ -16,47 +16,65 @@ const maxAgents = 50
 type reader struct {
 	userfiles.Reader
 	helpers []agent.Helper
-	seen    map[string]bool // names in use, including those of disabled agents
+	seen    map[string]string // the paths of names in use, including those of disabled agents
 }
 
-func (r *reader) place(ctx context.Context, p userfiles.Place) {
-	dir := path.Join(p.Dir, "agents")
+func (r *reader) place(ctx context.Context, p *userfiles.Place) {
 	here := make(map[string]string)
-	for _, e := range r.List(ctx, dir) {
-		if !strings.HasSuffix(e.Name(), ".md") || e.IsDir() {
+	for _, e := range r.List(ctx, p.Dir) {
+		base, ok := cutEnding(e.Name(), p.Endings)
+		if !ok || e.IsDir() {
 			continue
 		}
-		file := path.Join(dir, e.Name())
-		text, ok := r.Text(ctx, file)
+		file := path.Join(p.Dir, e.Name())
+		content, ok := r.Text(ctx, file)
 		if !ok {
+			r.Refuse(file, base)
 			continue
 		}
-		d, problems := parse(text, p.Foreign)
+		d, problems := parseFor(p, e.Name(), content, base)
 		for _, q := range problems {
-			r.Problem(file, q.Line, "%s", q.Reason)
+			r.Mistake(file, q.Line, "%s", q.Reason)
 		}
-		switch {
-		case d == nil:
-		case here[d.helper.Name] != "":
-			r.Problem(file, 0, "%s has the same name %q and takes precedence", here[d.helper.Name], d.helper.Name)
-		default:
-			here[d.helper.Name] = e.Name()
-			r.add(d, file)
+		if d == nil {
+			r.Refuse(file, base)
+			continue
 		}
+		if first := here[d.helper.Name]; first != "" {
+			r.Problem(file, 0, "%s has the same name %q and takes precedence", first, d.helper.Name)
+		}
+		here[d.helper.Name] = e.Name()
+		r.add(d, file, len(content))
 	}
 }
 
+func cutEnding(name string, endings []string) (string, bool) {
+	for _, end := range endings {
+		if base, ok := strings.CutSuffix(name, end); ok && base != "" {
+			return base, true
+		}
+	}
+	return "", false
+}
+
 // add adds an agent, unless an earlier location has one with the same name.
-func (r *reader) add(d *definition, file string) {
-	if r.seen[d.helper.Name] {
+func (r *reader) add(d *definition, file string, size int) {
+	name := d.helper.Name
+	if first := r.seen[name]; first != "" {
+		r.Add(file, name, size, userfiles.Shadowed, "by "+first)
 		return
 	}
 	if len(r.helpers) >= maxAgents {
 		r.Problem(file, 0, "more than %d helper agents; this one is ignored", maxAgents)
+		r.Add(file, name, size, userfiles.Left, "there are too many")
 		return
 	}
-	r.seen[d.helper.Name] = true
-	if !d.disabled {
+	r.seen[name] = r.Full(file)
+	switch {
+	case d.disabled:
+		r.Add(file, name, size, userfiles.Used, "turns the agent off")
+	default:
+		r.Add(file, name, size, userfiles.Used, "")
 		r.helpers = append(r.helpers, d.helper)
 	}
 }
@@ -65,7 +83,7 @@ func (r *reader) add(d *definition, file string) {
 func (r *reader) builtin() {
 	for _, name := range []string{"executor", "architect", "planner", "critic"} {
 		text, _ := builtin.ReadFile("builtin/" + name + ".md") // embedded files can always be read
-		if d, _ := parse(string(text), false); d != nil && !r.seen[name] {
+		if d, _ := parse(string(text), "", false); d != nil && r.seen[name] == "" {
 			r.helpers = append(r.helpers, d.helper)
 		}
 	}

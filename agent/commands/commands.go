@@ -1,17 +1,17 @@
 // Package commands loads the slash commands and skills that users define in files, and expands them to prompts.
 //
-// A command is a Markdown file: <agent dir>/commands/NAME.md for all workspaces, <root>/.gjc/commands/NAME.md for one.
-// A file in a subdirectory is named "dir:name". A skill is a directory with a SKILL.md, below "skills" in the same
-// places; its command is "skill:name". The workspace's definitions win over the user's, and the first workspace root
-// over the others. The directories above a root follow it, up to the top of its repository, nearest first. Files of
-// other agents (.claude, .agents, .codex) come after gjc's own.
+// A command is a text file. A file in a subdirectory is named "dir:name". A skill is a directory with a SKILL.md; its command is
+// "skill:name". [userfiles.Sources] lists the places: gjc's own come first, the workspace's before the user's, then those of other programs.
+// The first workspace root takes precedence over the others; the directories above a root follow it, up to the top of its repository,
+// nearest first.
 //
-// Both may start with front matter: lines "key: value" between two lines "---". A command may have "description" and
-// "argument-hint", a skill "name" and "description".
+// Both may start with front matter: lines "key: value" between two lines "---". A command may have "description", "argument-hint" and
+// "arguments", a skill also "name", "allowed-tools" and others.
 //
-// In a command's text "$ARGUMENTS" stands for the text after the command's name, "$@" for its words separated by single
-// spaces, "$1" to "$9" for single words. The arguments are appended to a text that has none of these. Nothing in a file
-// is run: a line that starts with "!" is ordinary text.
+// In a command's text "$ARGUMENTS" stands for the text after the command's name, "$@" for its words separated by single spaces, "$1" to
+// "$9" for single words, and $name for a declared argument. If the text has "$0", that is the first word. Other programs' files keep their
+// own marks: {{args}}, ${input:name}. The arguments are appended to a text that has none of these. "@path" attaches a file and "!`command`"
+// is replaced by a command's output. This package reads no such file and runs no command; [Set.Expand] returns them.
 package commands
 
 import (
@@ -21,6 +21,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/gajae-code/gjc/agent/userfiles"
 	"github.com/gajae-code/gjc/internal/configfile"
 )
 
@@ -49,6 +50,7 @@ const SkillPrefix = "skill:"
 type Set struct {
 	byName map[string]*entry
 	stamps []configfile.Stamp
+	found  []userfiles.File
 }
 
 // entry is one command or skill.
@@ -57,27 +59,38 @@ type entry struct {
 	// file is the name below the root of its location, path the absolute path.
 	file, path string
 	skill      bool
+	// own is set for the user's own files. size is the size of the file.
+	own  bool
+	size int
+	// tools are the allowed tools of a skill. A secret skill is not offered to models, an unlisted one not to the user.
+	tools            []string
+	secret, unlisted bool
 	// root is the directory that the symbolic links of a skill's files must not leave; empty for the user's own skills, whose links
 	// may lead anywhere.
 	root string
-	// body is the file without front matter and surrounding white space.
-	body string
+	// template is the file without front matter and surrounding white space.
+	template
 }
 
 // Commands returns the commands by name, followed by those of the skills.
 func (s *Set) Commands() []Command {
 	var list []Command
 	for _, e := range s.sorted() {
-		list = append(list, e.Command)
+		if !e.unlisted {
+			list = append(list, e.Command)
+		}
 	}
 	return list
 }
+
+// Found lists the files that [Load] found, for a listing.
+func (s *Set) Found() []userfiles.File { return s.found }
 
 // Skills returns the skills by name.
 func (s *Set) Skills() []Skill {
 	var list []Skill
 	for _, e := range s.sorted() {
-		if e.skill {
+		if e.skill && !e.secret {
 			list = append(list, Skill{Name: strings.TrimPrefix(e.Name, SkillPrefix), Description: e.Description, Path: e.path})
 		}
 	}
@@ -101,17 +114,56 @@ func (s *Set) sorted() []*entry {
 	return list
 }
 
-// Expand returns the prompt of a command with the given arguments. It reports false for an unknown command.
-func (s *Set) Expand(name, args string) (text string, ok bool) {
+// Prompt is the prompt of a command.
+type Prompt struct {
+	Pieces []Piece
+	// Path is the file that defines the command. Own reports whether it is one of the user's own, and not of a workspace.
+	Path string
+	Own  bool
+}
+
+// Text returns the prompt with the text that stands for files and commands.
+func (p *Prompt) Text() string {
+	var b strings.Builder
+	for i := range p.Pieces {
+		b.WriteString(p.Pieces[i].Text)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// Expand returns the prompt of a command with the given arguments. It returns nil for an unknown command.
+func (s *Set) Expand(name, args string) *Prompt {
 	e := s.byName[name]
 	if e == nil {
-		return "", false
+		return nil
 	}
+	p := &Prompt{Path: e.path, Own: e.own}
 	args = strings.TrimSpace(args)
 	if e.skill {
-		return skillText(e, args), true
+		p.Pieces = e.skillPrompt(args)
+	} else {
+		p.Pieces = e.expand(args)
 	}
-	return expand(e.body, args), true
+	return p
+}
+
+// skillPrompt returns the prompt of a skill.
+func (e *entry) skillPrompt(args string) []Piece {
+	pieces := e.expand("")
+	if args != "" {
+		used := e.expand(args)
+		if n := len(used); used[n-1].Text != "\n\n"+args {
+			pieces = used
+		}
+	}
+	about := "\n\n---\n\nSkill: " + e.path
+	if len(e.tools) > 0 {
+		about += "\nTools that the skill expects: " + strings.Join(e.tools, ", ")
+	}
+	if args != "" {
+		about += "\nUser: " + args
+	}
+	return append(pieces, Piece{Text: about})
 }
 
 // Parse splits a prompt "/name arguments". The command must start at the beginning of the text, and its name ends at the first

@@ -55,6 +55,15 @@ func load(t *testing.T, o commands.Options) *commands.Set {
 	return set
 }
 
+// expand returns the text of a command, and whether there is one.
+func expand(set *commands.Set, name, args string) (string, bool) {
+	p := set.Expand(name, args)
+	if p == nil {
+		return "", false
+	}
+	return p.Text(), true
+}
+
 func TestGolden(t *testing.T) {
 	root, err := filepath.Abs("testdata")
 	if err != nil {
@@ -89,7 +98,7 @@ func TestGolden(t *testing.T) {
 		if !ok {
 			t.Fatalf("%q is no command", prompt)
 		}
-		text, ok := set.Expand(name, args)
+		text, ok := expand(set, name, args)
 		fmt.Fprintf(&b, "\n======== %q, known: %t\n%s\n", prompt, ok, text)
 	}
 	got := strings.ReplaceAll(b.String(), root, "ROOT")
@@ -151,11 +160,11 @@ func TestExpand_Arguments(t *testing.T) {
 		{"price", "x", "It costs $10 or $.\n\nx"},
 		{"last", "", "all"},
 	} {
-		if got, ok := set.Expand(test.name, test.args); !ok || got != test.want {
+		if got, ok := expand(set, test.name, test.args); !ok || got != test.want {
 			t.Errorf("%s %s:\n got %s\nwant %s", test.name, test.args, got, test.want)
 		}
 	}
-	if got, ok := set.Expand("nothing", "x"); ok || got != "" {
+	if got, ok := expand(set, "nothing", "x"); ok || got != "" {
 		t.Errorf("an unknown command gives %q", got)
 	}
 }
@@ -209,7 +218,7 @@ func TestLoad_Problems(t *testing.T) {
 		"commands/big.md: is larger than 64 KiB; it is ignored",
 		"commands/climb.md: a symbolic link points outside ROOT; it is not followed",
 		"commands/empty.md: has no text",
-		"commands/latin.md:3: is not UTF-8 text; it is ignored",
+		"commands/latin.md:3: is neither UTF-8 nor UTF-16 text; it is ignored",
 		"commands/nowhere.md: dangling symbolic link",
 		`commands/odd.md:3: a front matter line must be "key: value"`,
 		"commands/odd.md:8: description occurs twice; the first one is used",
@@ -229,14 +238,14 @@ func TestLoad_Problems(t *testing.T) {
 	var names []string
 	for _, c := range set.Commands() {
 		names = append(names, c.Name)
-		if text, _ := set.Expand(c.Name, ""); strings.Contains(text, "top secret") {
+		if text, _ := expand(set, c.Name, ""); strings.Contains(text, "top secret") {
 			t.Errorf("%s: %s", c.Name, text)
 		}
 	}
 	if diff := cmp.Diff("full good inside odd open rule skill:same", strings.Join(names, " ")); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
 	}
-	if text, _ := set.Expand("odd", ""); text != "body" {
+	if text, _ := expand(set, "odd", ""); text != "body" {
 		t.Errorf("odd = %q", text)
 	}
 }
@@ -250,7 +259,7 @@ func TestLoad_UserLinks(t *testing.T) {
 	})
 	set := load(t, commands.Options{UserDir: dir})
 	for name, want := range map[string]string{"a": "from afar", "more:b": "more", "skill:s": "skill from afar"} {
-		if got, ok := set.Expand(name, ""); !ok || !strings.HasPrefix(got, want) {
+		if got, ok := expand(set, name, ""); !ok || !strings.HasPrefix(got, want) {
 			t.Errorf("%s = %q, %t", name, got, ok)
 		}
 	}
@@ -282,7 +291,7 @@ func TestLoad_Precedence(t *testing.T) {
 	} {
 		set := load(t, test.opts)
 		for name, want := range map[string]string{"c": test.c, "skill:s": test.s, "f": test.f} {
-			got, _ := set.Expand(name, "")
+			got, _ := expand(set, name, "")
 			if got, _, _ = strings.Cut(got, "\n"); got != want {
 				t.Errorf("%+v: /%s = %q, want %q", test.opts, name, got, want)
 			}

@@ -13,8 +13,9 @@ import (
 type document struct {
 	// fields holds the fields of the front matter, each as one line.
 	fields map[string]string
-	// lines holds the line numbers of the fields.
+	// lines holds the line numbers of the fields, lists the items of those that are lists below their name.
 	lines map[string]int
+	lists map[string][]string
 	body  string
 }
 
@@ -23,7 +24,7 @@ type document struct {
 // mappings are ignored.
 func parseDocument(file string, problem func(line int, reason string)) document {
 	split := text.SplitFrontMatter(file)
-	d := document{fields: map[string]string{}, lines: map[string]int{}, body: strings.TrimSpace(split.Body)}
+	d := document{fields: map[string]string{}, lines: map[string]int{}, lists: map[string][]string{}, body: strings.TrimSpace(split.Body)}
 	if split.Unclosed {
 		problem(1, `the front matter is not closed by a line "---", so it is treated as text`)
 	}
@@ -44,7 +45,10 @@ func parseDocument(file string, problem func(line int, reason string)) document 
 			continue
 		}
 		start := i
-		for i < len(lines) && (lines[i] == "" || lines[i][0] == ' ' || lines[i][0] == '\t') {
+		for i < len(lines) && (lines[i] == "" || lines[i][0] == ' ' || lines[i][0] == '\t' || value == "" && strings.HasPrefix(lines[i], "- ")) {
+			if item, ok := strings.CutPrefix(strings.TrimSpace(lines[i]), "- "); ok && value == "" {
+				d.lists[name] = append(d.lists[name], unquoted(printableLine(item)))
+			}
 			i++
 		}
 		if _, twice := d.fields[name]; twice {
@@ -55,6 +59,31 @@ func parseDocument(file string, problem func(line int, reason string)) document 
 		d.fields[name] = fieldValue(value, lines[start:i])
 	}
 	return d
+}
+
+// list returns the items of a field: a list, or one line with items between commas or spaces. A comma or a space within parentheses is
+// part of an item.
+func (d *document) list(name string) []string {
+	if items := d.lists[name]; len(items) > 0 {
+		return items
+	}
+	value := strings.TrimSuffix(strings.TrimPrefix(d.fields[name], "["), "]")
+	depth := 0
+	var items []string
+	for _, item := range strings.FieldsFunc(value, func(r rune) bool {
+		switch r {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case ',', ' ':
+			return depth <= 0
+		}
+		return false
+	}) {
+		items = append(items, unquoted(item))
+	}
+	return items
 }
 
 // fieldValue returns the value of a field as one line: the text after the colon and the indented lines below it. It is

@@ -29,52 +29,65 @@ type Options struct {
 	// ProjectDirs are the workspace's roots, starting with the working directory. The directories above a root follow
 	// it, up to the top of its repository.
 	ProjectDirs []string
-	// Foreign also loads the files of other agents, after gjc's own: below .claude, .agents and .codex in the same
-	// directories and in Home. Their problems are not reported.
+	// Foreign also loads the files of other programs, after gjc's own, in the same directories and in Home.
 	Foreign bool
 	// Home is the user's home directory. It is used with Foreign only.
 	Home string
+	// Skills selects skills.
+	Skills SkillOptions
 }
 
-// foreignDirs are directories of other agents.
-var foreignDirs = [...]string{".claude", ".agents", ".codex"}
+// SkillOptions selects skills. The zero value loads those of all sources.
+type SkillOptions struct {
+	// Dirs are additional directories of the user's. Each directory in them with a SKILL.md is a skill, at any depth.
+	Dirs []string
+	// Ignored are globs for the names of skills that are not loaded. If Included is not empty, only skills that match one of its globs are.
+	Ignored, Included []string
+}
 
-// Files returns the patterns of the files in a workspace that commands and skills are read from, with a slash at the end of directories.
-func Files() []string {
-	var all []string
-	for _, dir := range append([]string{".gjc"}, foreignDirs[:]...) {
-		all = append(all, dir+"/commands/", dir+"/skills/")
+// places returns the places of a kind.
+func (o *Options) places(kind userfiles.Kind) []userfiles.Place {
+	where := userfiles.Where{Roots: o.ProjectDirs, UserDir: o.UserDir}
+	if o.Foreign {
+		where.Home = o.Home
 	}
-	return all
+	return slices.DeleteFunc(where.Places(kind), func(p userfiles.Place) bool { return p.Foreign() && !o.Foreign })
 }
 
 // Load reads all commands and skills. It skips invalid files and reports them as problems, and ignores missing directories. If ctx
 // ends, the set contains what was read until then.
 func Load(ctx context.Context, opts Options) (*Set, []userfiles.Problem) {
-	l := &loader{Reader: userfiles.Reader{Roots: opts.ProjectDirs}, set: &Set{byName: make(map[string]*entry)}}
-	var foreign []string
-	if opts.Foreign {
-		foreign = foreignDirs[:]
+	l := &loader{Reader: userfiles.Reader{Roots: opts.ProjectDirs}, opts: opts.Skills, set: &Set{byName: make(map[string]*entry)}}
+	all := opts.places(userfiles.Commands)
+	for i := range all {
+		l.in(&all[i], func() { l.commands(ctx, l.at.Dir, "", 0) })
 	}
-	for _, p := range userfiles.Places(opts.ProjectDirs, opts.UserDir, opts.Home, foreign...) {
-		l.at, l.entries, l.found = p, 0, make(map[string]bool)
-		l.In(p, func() {
-			l.commands(ctx, path.Join(p.Dir, "commands"), "", 0)
-			l.skills(ctx, path.Join(p.Dir, "skills"))
-		})
+	all = opts.places(userfiles.Skills)
+	for i := range all {
+		l.in(&all[i], func() { l.skills(ctx, l.at.Dir) })
 	}
-	l.set.stamps = l.Stamps
+	for _, dir := range opts.Skills.Dirs {
+		p := userfiles.Place{Root: dir, Dir: ".", Trusted: true, Source: userfiles.Source{Origin: "gjc", Kind: userfiles.Skills, Format: userfiles.SkillDir}}
+		l.in(&p, func() { l.deepSkills(ctx, ".", 0) })
+	}
+	l.set.stamps, l.set.found = l.Stamps, l.Found
 	return l.set, l.Problems
 }
 
 type loader struct {
 	userfiles.Reader
-	set *Set
+	opts SkillOptions
+	set  *Set
 
 	// State of the current location.
-	at      userfiles.Place
+	at      *userfiles.Place
 	entries int
 	found   map[string]bool // the names found
+}
+
+func (l *loader) in(p *userfiles.Place, fn func()) {
+	l.at, l.entries, l.found = p, 0, make(map[string]bool)
+	l.In(p, fn)
 }
 
 // list lists a directory, as far as the limit of entries permits.
@@ -106,45 +119,90 @@ func (l *loader) kind(name string, e fs.DirEntry) (dir, file bool) {
 func (l *loader) commands(ctx context.Context, dir, prefix string, depth int) {
 	for _, e := range l.list(ctx, dir) {
 		name := path.Join(dir, e.Name())
-		base, markdown := strings.CutSuffix(e.Name(), ".md")
+		base, known := l.cutEnding(e.Name())
 		isDir, isFile := l.kind(name, e)
 		switch {
 		case isDir && depth < maxDepth:
 			l.commands(ctx, name, prefix+e.Name()+":", depth+1)
 		case isDir:
 			l.Problem(name, 0, "is nested too deeply")
-		case isFile && markdown:
+		case isFile && known:
 			l.command(ctx, name, prefix+base)
+		case known && e.Type()&fs.ModeSymlink == 0:
+			l.Problem(name, 0, "is not a regular file")
+			l.Refuse(name, prefix+base)
 		}
 	}
 }
 
+// cutEnding removes the ending of the current place's files.
+func (l *loader) cutEnding(name string) (string, bool) {
+	for _, end := range l.at.Endings {
+		if base, ok := strings.CutSuffix(name, end); ok && base != "" {
+			return base, true
+		}
+	}
+	return name, false
+}
+
 func (l *loader) command(ctx context.Context, file, name string) {
+	d, size, ok := l.read(ctx, file)
+	if !ok {
+		l.Refuse(file, name)
+		return
+	}
+	if named := d.fields["name"]; l.at.Format == userfiles.Prompt && named != "" && validName(named) {
+		name = named
+	}
 	switch {
 	case !validName(name):
 		l.badName(file, name)
+		l.Refuse(file, name)
 		return
 	case strings.HasPrefix(name, SkillPrefix):
 		l.Problem(file, 0, "names that begin with %s belong to skills; rename the directory", SkillPrefix)
+		l.Refuse(file, name)
 		return
 	}
-	if d, ok := l.read(ctx, file); ok {
-		l.unknown(file, &d, commandFields)
-		l.add(&entry{file: file, path: l.Full(file), body: d.body, Command: Command{
-			Name: name, Description: cmp.Or(d.fields["description"], summaryOf(d.body)),
-			Hint: cmp.Or(d.fields["argument-hint"], defaultHint),
-		}})
+	l.unknown(file, &d, commandFields)
+	l.add(&entry{file: file, path: l.Full(file), own: l.at.Trusted, size: size, template: l.template(&d), Command: Command{
+		Name: name, Description: cmp.Or(d.fields["description"], summaryOf(d.body)),
+		Hint: cmp.Or(d.fields["argument-hint"], strings.Join(d.list("arguments"), " "), defaultHint),
+	}})
+}
+
+// template returns the text of a file with what has a meaning in it.
+func (l *loader) template(d *document) template {
+	t := template{body: d.body, names: d.list("arguments")}
+	switch {
+	case l.at.Format == userfiles.TOML:
+		t.syntax = syntax{braces: true, gemini: true}
+	case l.at.Format == userfiles.Prompt:
+		t.syntax = syntax{inputs: true, hash: true}
+	case l.at.Format == userfiles.SkillDir:
+		// The text is for a model first, and often shows commands.
+		t.syntax = syntax{dollar: true, bang: true, positions: len(t.names) > 0 || d.fields["argument-hint"] != ""}
+	case l.at.Own():
+		t.syntax = syntax{dollar: true, positions: true, braces: true, inputs: true, bang: true, at: true}
+	case l.at.Origin == userfiles.Codex:
+		t.syntax = syntax{dollar: true, positions: true, named: true}
+	default:
+		t.syntax = syntax{dollar: true, positions: true, bang: true, at: true}
 	}
+	return t
 }
 
 func (l *loader) badName(file, name string) {
 	l.Problem(file, 0, "invalid command name %q; use letters, digits, - and _", name)
 }
 
-// Fields of front matter. A skill's fields after the second one are for human readers.
+// Fields of front matter. A skill's fields after allowed-tools are for human readers.
 var (
-	commandFields = []string{"description", "argument-hint"}
-	skillFields   = []string{"name", "description", "license", "compatibility", "metadata", "version", "author"}
+	commandFields = []string{"description", "argument-hint", "arguments"}
+	skillFields   = []string{
+		"name", "description", "argument-hint", "arguments", "disable-model-invocation", "user-invocable", "allowed-tools",
+		"license", "compatibility", "metadata", "version", "author",
+	}
 )
 
 // unknown reports fields of front matter that gjc does not know.
@@ -165,50 +223,98 @@ func (l *loader) skills(ctx context.Context, dir string) {
 	}
 }
 
+// deepSkills adds the directories with a SKILL.md in a directory, at any depth.
+func (l *loader) deepSkills(ctx context.Context, dir string, depth int) {
+	for _, e := range l.list(ctx, dir) {
+		name := path.Join(dir, e.Name())
+		if isDir, _ := l.kind(name, e); !isDir || e.Name() == "node_modules" {
+			continue
+		}
+		if depth == maxDepth {
+			l.Problem(name, 0, "is nested too deeply")
+			continue
+		}
+		l.skill(ctx, name, e.Name())
+		l.deepSkills(ctx, name, depth+1)
+	}
+}
+
+// selected reports whether a skill is loaded.
+func (o *SkillOptions) selected(name string) bool {
+	matches := func(glob string) bool {
+		ok, err := path.Match(glob, name)
+		return ok && err == nil
+	}
+	return !slices.ContainsFunc(o.Ignored, matches) && (len(o.Included) == 0 || slices.ContainsFunc(o.Included, matches))
+}
+
 func (l *loader) skill(ctx context.Context, dir, base string) {
 	l.Stamp(dir)
 	file := path.Join(dir, "SKILL.md")
-	d, ok := l.read(ctx, file)
+	d, size, ok := l.read(ctx, file)
 	if !ok {
+		l.Refuse(file, base)
 		return
 	}
 	l.unknown(file, &d, skillFields)
 	name := cmp.Or(d.fields["name"], base)
 	if !validName(SkillPrefix + name) {
 		l.badName(file, name)
+		l.Refuse(file, name)
+		return
+	}
+	if !l.opts.selected(name) {
+		l.Add(file, SkillPrefix+name, size, userfiles.Left, "by skills in config.yml")
 		return
 	}
 	root := l.at.Root
 	if l.at.Trusted {
 		root = ""
 	}
-	l.add(&entry{file: file, path: l.Full(file), root: root, skill: true, body: d.body, Command: Command{
-		Name: SkillPrefix + name, Description: cmp.Or(d.fields["description"], summaryOf(d.body)), Hint: defaultHint,
-	}})
+	e := &entry{file: file, path: l.Full(file), root: root, own: l.at.Trusted, size: size, skill: true, template: l.template(&d), Command: Command{
+		Name: SkillPrefix + name, Description: cmp.Or(d.fields["description"], summaryOf(d.body)),
+		Hint: cmp.Or(d.fields["argument-hint"], strings.Join(d.list("arguments"), " "), defaultHint),
+	}}
+	e.tools = d.list("allowed-tools")
+	e.secret, e.unlisted = d.fields["disable-model-invocation"] == "true", d.fields["user-invocable"] == "false"
+	e.variables = map[string]string{"CLAUDE_SKILL_DIR": l.Full(dir), "SKILL_DIR": l.Full(dir)}
+	l.add(e)
 }
 
 // add adds an entry, unless an earlier location has one with the same name.
 func (l *loader) add(e *entry) {
 	if l.found[e.Name] {
 		l.Problem(e.file, 0, "another file defines /%s and takes precedence", e.Name)
-		return
 	}
 	l.found[e.Name] = true
-	if l.set.byName[e.Name] == nil {
+	switch first := l.set.byName[e.Name]; {
+	case first == nil:
 		l.set.byName[e.Name] = e
+		l.Add(e.file, e.Name, e.size, userfiles.Used, "")
+	case first.body == e.body:
+		l.Add(e.file, e.Name, e.size, userfiles.Duplicate, "of "+first.path)
+	default:
+		l.Add(e.file, e.Name, e.size, userfiles.Shadowed, "by "+first.path)
 	}
 }
 
 // read reads and parses a file. It returns false for a file that cannot be used, and reports the problem unless the file does not
 // exist.
-func (l *loader) read(ctx context.Context, name string) (document, bool) {
+func (l *loader) read(ctx context.Context, name string) (d document, size int, ok bool) {
 	data, ok := l.Text(ctx, name)
 	if !ok {
-		return document{}, false
+		return document{}, 0, false
 	}
-	d := parseDocument(data, func(line int, reason string) { l.Problem(name, line, "%s", reason) })
+	if l.at.Format == userfiles.TOML {
+		d, err := parseTOML(data)
+		if err != nil {
+			l.Problem(name, err.line, "%s; the command is ignored", err.text)
+		}
+		return d, len(data), err == nil
+	}
+	d = parseDocument(data, func(line int, reason string) { l.Mistake(name, line, "%s", reason) })
 	if d.body == "" {
 		l.Problem(name, 0, "has no text")
 	}
-	return d, d.body != ""
+	return d, len(data), d.body != ""
 }

@@ -20,7 +20,7 @@ func TestLoad_DoesNotWaitForPipes(t *testing.T) {
 		}
 	}
 	set, problems := commands.Load(t.Context(), commands.Options{UserDir: dir})
-	if len(set.Commands()) != 1 || len(problems) != 1 || !strings.Contains(problems[0].Reason, "regular") {
+	if len(set.Commands()) != 1 || len(problems) != 2 || !strings.Contains(problems[0].Reason, "regular") {
 		t.Errorf("%v, %v", set.Commands(), problems)
 	}
 }

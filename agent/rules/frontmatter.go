@@ -192,6 +192,22 @@ func (d *document) rule(always bool) (*Rule, error) {
 	return r, d.trigger(r)
 }
 
+// activation applies the field with which Windsurf selects when a rule applies.
+func (d *document) activation(r *Rule) {
+	f, _, ok := d.pick("trigger")
+	if !ok || !f.text {
+		return
+	}
+	switch f.texts[0] {
+	case "always_on":
+		r.Always = true
+	case "glob", "model_decision":
+		r.Always = false
+	case "manual":
+		r.Always, r.Manual, r.Globs = false, true, nil
+	}
+}
+
 // trigger parses the fields of the rule's trigger, if any.
 func (d *document) trigger(r *Rule) error {
 	f, name, ok := d.pick("condition", "ttsr_trigger", "ttsrTrigger")

@@ -3,11 +3,11 @@ package rules
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -20,119 +20,81 @@ import (
 const maxFiles = 500
 
 // Options adjusts loading. Every field is optional.
-type Options struct {
-	// UserDir is the agent directory.
-	UserDir string
-	// Roots are the workspace's roots, starting with the working directory. The directories above a root are searched
-	// too, up to the top of its repository.
-	Roots []string
-}
+type Options = userfiles.Where
 
-// place is a location of rules of one kind.
-type place struct {
-	// Dir is unset.
-	userfiles.Place
-	// at is a slash-separated path below the root, of a directory or, if file is set, of a file.
-	at      string
-	file    bool
-	endings []string
-	// name is the name of the rule in a file.
-	name string
-	// always is the default of Always for rules from this place.
-	always bool
-	// own is set for gjc's own places. Rules of other programs may have unknown fields.
-	own bool
-}
-
-// Files returns the patterns of the files in a workspace that rules are read from: names with slashes, those of directories with one at the end.
-func Files() []string {
-	var all []string
-	for _, p := range (&Options{Roots: []string{"."}}).places() {
-		name := p.at
-		if !p.file {
-			name += "/"
-		}
-		all = append(all, name)
-	}
-	return all
-}
-
-// places returns all places, in order of precedence.
-func (o *Options) places() []place {
-	roots := configfile.Upwards(o.Roots...)
-	var list []place
-	each := func(p place) {
-		for _, root := range roots {
-			p.Root = root
-			list = append(list, p)
-		}
-	}
-	markdown := []string{".md", ".mdc"}
-	each(place{at: ".gjc/rules", endings: markdown, own: true})
-	if o.UserDir != "" {
-		list = append(list, place{Place: userfiles.Place{Root: o.UserDir, Trusted: true}, at: "rules", endings: markdown, own: true})
-	}
-	each(place{at: ".cursor/rules", endings: []string{".mdc", ".md"}})
-	each(place{at: ".clinerules", file: true, name: "clinerules", always: true})
-	each(place{at: ".clinerules", endings: []string{".md"}, always: true})
-	each(place{at: ".github/copilot-instructions.md", file: true, name: "copilot-instructions", always: true})
-	each(place{at: ".github/instructions", endings: []string{".instructions.md"}})
-	return list
-}
+// maxDepth limits the walk of a directory.
+const maxDepth = 8
 
 // Load reads all rules. It omits invalid files, reporting them as problems, and ignores missing places. If ctx ends, the book
 // contains what was read until then.
 func Load(ctx context.Context, opts Options) (*Book, []userfiles.Problem) {
 	l := &loader{Reader: userfiles.Reader{Roots: opts.Roots}, book: new(Book)}
-	if opts.UserDir != "" {
-		l.In(userfiles.Place{Root: opts.UserDir, Trusted: true}, func() {
-			if text, ok := l.Text(ctx, "AGENTS.md"); ok {
-				l.book.userPath, l.book.userText = l.Full("AGENTS.md"), strings.TrimSpace(strings.TrimLeft(text, "\ufeff"))
-			}
-		})
-	}
-	for _, p := range opts.places() {
-		full := filepath.Join(p.Root, filepath.FromSlash(p.at))
-		l.Stamps = append(l.Stamps, configfile.StampOf(full))
-		if _, err := os.Lstat(full); errors.Is(err, fs.ErrNotExist) {
-			continue // most do not exist; opening their roots would cost more than the rest
-		}
-		l.In(p.Place, func() { l.place(ctx, &p) })
+	places := opts.Places(userfiles.Rules)
+	for i := range places {
+		p := &places[i]
+		l.In(p, func() { l.place(ctx, p) })
 	}
 	slices.SortFunc(l.book.rules, func(a, b *Rule) int { return strings.Compare(a.Name, b.Name) })
-	l.book.stamps = l.Stamps
+	l.book.stamps, l.book.found = l.Stamps, l.Found
 	return l.book, l.Problems
 }
 
 type loader struct {
 	userfiles.Reader
 	book *Book
+	// n counts the rules of the current place.
+	n int
 }
 
-func (l *loader) place(ctx context.Context, p *place) {
+func (l *loader) place(ctx context.Context, p *userfiles.Place) {
 	if ctx.Err() != nil {
 		return
 	}
-	info, ok := l.Stat(p.at)
-	if !ok || info.IsDir() == p.file { // ".clinerules" is a file or a directory
+	info, ok := l.Stat(p.Dir)
+	if !ok || p.Dir == ".clinerules" && info.IsDir() != p.Source.Dir() && (info.IsDir() || p.Source.Dir()) {
+		return // it is a file or a directory, and has a source for each
+	}
+	if !p.Source.Dir() {
+		l.rule(ctx, p, p.Dir, p.Name)
 		return
 	}
-	if p.file {
-		l.rule(ctx, p, p.at, p.name)
-		return
-	}
-	n := 0
-	for _, e := range l.List(ctx, p.at) {
-		name, ok := cutEnding(e.Name(), p.endings)
+	l.n = 0
+	l.dir(ctx, p, p.Dir, "", 0)
+}
+
+// dir reads the rules of a directory. The names of those in subdirectories begin with prefix.
+func (l *loader) dir(ctx context.Context, p *userfiles.Place, dir, prefix string, depth int) {
+	for _, e := range l.List(ctx, dir) {
+		file := path.Join(dir, e.Name())
+		if p.Deep && l.subdirectory(file, e) {
+			if depth == maxDepth {
+				l.Problem(file, 0, "is nested too deeply")
+				continue
+			}
+			l.dir(ctx, p, file, prefix+e.Name()+"/", depth+1)
+			continue
+		}
+		name, ok := cutEnding(e.Name(), p.Endings)
 		if !ok {
 			continue
 		}
-		if n++; n > maxFiles {
-			l.Problem(p.at, 0, "more than %d rules; the rest are ignored", maxFiles)
+		if l.n++; l.n > maxFiles {
+			if l.n == maxFiles+1 {
+				l.Problem(p.Dir, 0, "more than %d rules; the rest are ignored", maxFiles)
+			}
 			return
 		}
-		l.rule(ctx, p, path.Join(p.at, e.Name()), name)
+		l.rule(ctx, p, file, prefix+name)
 	}
+}
+
+// subdirectory reports whether an entry is a directory, or a link to one within the root.
+func (l *loader) subdirectory(file string, e fs.DirEntry) bool {
+	if e.Type()&fs.ModeSymlink != 0 {
+		info, err := os.Stat(l.Full(file))
+		return err == nil && info.IsDir()
+	}
+	return e.IsDir()
 }
 
 func cutEnding(name string, endings []string) (string, bool) {
@@ -144,21 +106,26 @@ func cutEnding(name string, endings []string) (string, bool) {
 	return "", false
 }
 
-// rule reads one rule. It skips a rule whose name is already in use.
-func (l *loader) rule(ctx context.Context, p *place, file, name string) {
+// rule reads one rule. It skips a rule whose name is already in use, and one with the same text as another.
+func (l *loader) rule(ctx context.Context, p *userfiles.Place, file, name string) {
 	name = text.Truncate(text.OneLine(name), 100)
-	if slices.ContainsFunc(l.book.rules, func(r *Rule) bool { return r.Name == name }) {
+	if at := slices.IndexFunc(l.book.rules, func(r *Rule) bool { return r.Name == name }); at >= 0 {
 		l.Stamp(file)
+		l.Add(file, name, 0, userfiles.Shadowed, "by "+l.book.rules[at].Path)
 		return
 	}
-	text, ok := l.Text(ctx, file)
+	content, ok := l.Text(ctx, file)
 	if !ok {
+		l.Refuse(file, name)
 		return
 	}
-	d, err := parseDocument(text)
+	d, err := parseDocument(content)
 	var r *Rule
 	if err == nil {
-		r, err = d.rule(p.always)
+		r, err = d.rule(p.Always)
+	}
+	if err == nil && p.Foreign() {
+		d.activation(r)
 	}
 	switch e, faulty := errors.AsType[*lineError](err); {
 	case faulty:
@@ -168,18 +135,43 @@ func (l *loader) rule(ctx context.Context, p *place, file, name string) {
 	case r.Text == "":
 		l.Problem(file, 0, "has no text")
 	default:
-		if p.own {
-			for _, name := range slices.Sorted(maps.Keys(d.fields)) {
-				if !slices.Contains(fieldNames, name) {
-					l.UnknownField(file, d.fields[name].line, name, fieldNames)
-				}
+		for _, name := range slices.Sorted(maps.Keys(d.fields)) {
+			if !slices.Contains(fieldNames, name) {
+				l.UnknownField(file, d.fields[name].line, name, fieldNames)
 			}
 		}
-		r.Name, r.Path = name, l.Full(file)
+		r.Name, r.Path, r.Origin = name, l.Full(file), p.Origin
 		if !p.Trusted {
 			r.Root = p.Root
 		}
+		use := fmt.Sprint(r.Always, r.Trigger != nil)
+		if len(r.Globs) > 0 {
+			use += fmt.Sprint(r.Globs, r.Root)
+		}
+		if twin := l.Twin(file, use, r.Text); twin != "" {
+			l.Add(file, name, len(content), userfiles.Duplicate, "of "+twin)
+			return
+		}
+		l.Add(file, name, len(content), userfiles.Used, r.use())
 		l.book.rules = append(l.book.rules, r)
+		return
+	}
+	l.Refuse(file, name)
+}
+
+// use describes when a model receives the rule.
+func (r *Rule) use() string {
+	switch {
+	case r.Trigger != nil:
+		return "when an answer matches"
+	case r.Always:
+		return "in every prompt"
+	case r.Manual:
+		return "when it is named"
+	case len(r.Globs) > 0:
+		return "for " + strings.Join(r.Globs, ", ")
+	default:
+		return "when the model chooses it"
 	}
 }
 

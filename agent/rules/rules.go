@@ -1,10 +1,8 @@
 // Package rules loads the rules that users and workspaces define in files for models to follow, and matches a model's
 // output against the rules that have a condition.
 //
-// A rule is a Markdown file, optionally with front matter. Rules are in ".gjc/rules" (*.md, *.mdc) of a root, in
-// "rules" of the agent directory, in ".cursor/rules" (*.mdc, *.md), ".clinerules" (a file, or a directory of *.md),
-// ".github/copilot-instructions.md" and ".github/instructions" (*.instructions.md). A rule is identified by the name of
-// its file; the first rule with a name, in that order, wins.
+// A rule is a Markdown file, optionally with front matter. Rules are read from gjc's own directories and from those of other programs:
+// see [userfiles.Sources]. A rule is identified by the name of its file; the first rule with a name, in the order of the sources, wins.
 //
 // Files of a workspace are untrusted, so a symbolic link there that leads out of its root is not followed: its target
 // would be sent to a model.
@@ -18,19 +16,20 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/gajae-code/gjc/agent/userfiles"
 	"github.com/gajae-code/gjc/internal/configfile"
 )
 
 // Rule is one rule.
 type Rule struct {
 	Name string
-	// Path is the absolute path of the file.
-	Path        string
-	Description string
+	// Path is the absolute path of the file, and Origin the program that it is for.
+	Path, Origin string
+	Description  string
 	// Text is the content of the file without front matter.
 	Text string
-	// Always includes the text in every prompt.
-	Always bool
+	// Always includes the text in every prompt. Manual hides the rule until the user names it.
+	Always, Manual bool
 	// Globs match the files that the rule applies to, relative to Root, or to any root if Root is empty.
 	Globs []string
 	Root  string
@@ -42,8 +41,7 @@ type Rule struct {
 type Book struct {
 	rules  []*Rule // by name
 	stamps []configfile.Stamp
-	// user is the user's own AGENTS.md.
-	userPath, userText string
+	found  []userfiles.File
 }
 
 // All returns the rules by name.
@@ -54,13 +52,8 @@ func (b *Book) All() []*Rule {
 	return b.rules
 }
 
-// Instructions returns the content of AGENTS.md in the agent directory, or "".
-func (b *Book) Instructions() (path, text string) {
-	if b == nil {
-		return "", ""
-	}
-	return b.userPath, b.userText
-}
+// Found lists the files that [Load] found, for a listing.
+func (b *Book) Found() []userfiles.File { return b.found }
 
 // Find returns the rule with a name. It returns nil if there is none, and for a rule with a trigger, which a model receives only
 // after a match.

@@ -5,7 +5,6 @@
 package userfiles
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,10 +13,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/configfile"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // maxFile is the maximum size of a file, in bytes.
@@ -38,39 +37,6 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Reason)
 }
 
-// Place is a directory that may contain such files.
-type Place struct {
-	// Symbolic links must not lead out of Root. Dir is a slash-separated path below it.
-	Root, Dir string
-	// Trusted places are the user's own; links there may lead anywhere.
-	Trusted bool
-	// Foreign places belong to another program. Their problems are not reported.
-	Foreign bool
-}
-
-// Places returns the places of a workspace in order of precedence: .gjc in the roots and in the directories above them, up to the top of
-// their repositories; userDir; then each of the foreign directories, such as .claude, in the roots and in home. Empty directories are
-// left out.
-func Places(roots []string, userDir, home string, foreign ...string) []Place {
-	var list []Place
-	roots = configfile.Upwards(roots...)
-	for _, root := range roots {
-		list = append(list, Place{Root: root, Dir: ".gjc"})
-	}
-	if userDir != "" {
-		list = append(list, Place{Root: userDir, Dir: ".", Trusted: true})
-	}
-	for _, dir := range foreign {
-		for _, root := range roots {
-			list = append(list, Place{Root: root, Dir: dir, Foreign: true})
-		}
-		if home != "" {
-			list = append(list, Place{Root: home, Dir: dir, Trusted: true, Foreign: true})
-		}
-	}
-	return list
-}
-
 // Reader reads the files of one place after another. It records the problems, and the stamps of all files and directories that it
 // visits, each before reading, so that a concurrent change is noticed. Names are slash-separated paths below the root of the place.
 type Reader struct {
@@ -78,14 +44,23 @@ type Reader struct {
 	Roots    []string
 	Problems []Problem
 	Stamps   []configfile.Stamp
+	// Found lists the files in the order in which they were read.
+	Found []File
 
 	at    Place
 	files fs.FS
+	// broken is the reason why the last file could not be read.
+	broken string
+	sums   map[string]string
 }
 
-// In calls fn with the reader at a place, unless its root cannot be opened.
-func (r *Reader) In(p Place, fn func()) {
-	r.at = p
+// In calls fn with the reader at a place, unless nothing is there or its root cannot be opened.
+func (r *Reader) In(p *Place, fn func()) {
+	r.at = *p
+	r.Stamp(p.Dir)
+	if _, err := os.Lstat(p.Full()); errors.Is(err, fs.ErrNotExist) {
+		return // most do not exist; opening their roots would cost more than the rest
+	}
 	if p.Trusted {
 		r.files = os.DirFS(p.Root)
 	} else {
@@ -102,6 +77,32 @@ func (r *Reader) In(p Place, fn func()) {
 	fn()
 }
 
+// Add records that a file at the current place was found, and what became of it.
+func (r *Reader) Add(file, name string, bytes int, state State, why string) {
+	r.Found = append(r.Found, File{r.at.Origin, r.at.Kind, r.Full(file), name, bytes, state, why})
+}
+
+// Refuse records that a file at the current place was found and cannot be used, for the last reason that was reported.
+func (r *Reader) Refuse(file, name string) {
+	if r.broken != "" {
+		r.Add(file, name, 0, Refused, r.broken)
+	}
+	r.broken = ""
+}
+
+// Twin returns the path of an earlier file with the same text and the same use, or "".
+func (r *Reader) Twin(file, use, text string) string {
+	if r.sums == nil {
+		r.sums = make(map[string]string)
+	}
+	key := use + "\x00" + text
+	if earlier, ok := r.sums[key]; ok {
+		return earlier
+	}
+	r.sums[key] = r.Full(file)
+	return ""
+}
+
 // Full returns the path of a name for the user.
 func (r *Reader) Full(name string) string { return filepath.Join(r.at.Root, filepath.FromSlash(name)) }
 
@@ -110,14 +111,25 @@ func (r *Reader) Stamp(name string) { r.Stamps = append(r.Stamps, configfile.Sta
 
 // Problem reports a problem of a file; line is zero for the whole file.
 func (r *Reader) Problem(name string, line int, format string, args ...any) {
-	if !r.at.Foreign {
-		r.Problems = append(r.Problems, Problem{r.Full(name), line, fmt.Sprintf(format, args...)})
+	r.broken = fmt.Sprintf(format, args...)
+	r.Problems = append(r.Problems, Problem{r.Full(name), line, r.broken})
+}
+
+// Mistake reports a problem in the content of a file. Of another program's files, only listings show it: what that program accepts is no
+// mistake.
+func (r *Reader) Mistake(name string, line int, format string, args ...any) {
+	if !r.at.Foreign() {
+		r.Problem(name, line, format, args...)
+		return
 	}
+	r.broken = fmt.Sprintf(format, args...)
 }
 
 // UnknownField reports a front matter field that gjc does not support.
 func (r *Reader) UnknownField(name string, line int, field string, known []string) {
-	r.Problem(name, line, "unknown field %q%s; it is ignored", field, configfile.Suggestion(field, known))
+	if !r.at.Foreign() {
+		r.Problem(name, line, "unknown field %q%s; it is ignored", field, configfile.Suggestion(field, known))
+	}
 }
 
 // unreadable reports a file that cannot be read, unless it does not exist.
@@ -173,6 +185,7 @@ func (r *Reader) Text(ctx context.Context, name string) (string, bool) {
 	if ctx.Err() != nil {
 		return "", false
 	}
+	r.broken = ""
 	r.Stamp(name)
 	info, ok := r.Stat(name)
 	if !ok {
@@ -188,22 +201,12 @@ func (r *Reader) Text(ctx context.Context, name string) (string, bool) {
 		r.unreadable(name, err)
 	case len(data) > maxFile:
 		r.Problem(name, 0, "is larger than %d KiB; it is ignored", maxFile>>10)
-	case !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0:
-		r.Problem(name, 1+bytes.Count(validStart(data), []byte("\n")), "is not UTF-8 text; it is ignored")
 	default:
-		return string(data), true
+		decoded, line, ok := text.Decode(data)
+		if ok {
+			return decoded, true
+		}
+		r.Problem(name, line, "is neither UTF-8 nor UTF-16 text; it is ignored")
 	}
 	return "", false
-}
-
-// validStart returns data up to the first NUL or invalid UTF-8 byte.
-func validStart(data []byte) []byte {
-	for at := 0; at < len(data); {
-		c, n := utf8.DecodeRune(data[at:])
-		if c == 0 || c == utf8.RuneError && n == 1 {
-			return data[:at]
-		}
-		at += n
-	}
-	return data
 }

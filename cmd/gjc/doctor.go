@@ -224,11 +224,11 @@ func examineFiles(ctx context.Context, h *host, opts *options, dir, cwd string, 
 	if n := len(files.Commands()); n > 0 {
 		add("ok", "commands", "%s, %s", text.Count(n-len(files.Skills()), "command"), text.Count(len(files.Skills()), "skill"))
 	}
-	book, wrong := rulefiles.Load(ctx, rulefiles.Options{UserDir: dir, Roots: roots})
+	_, wrong := rulefiles.Load(ctx, rulefiles.Options{UserDir: dir, Home: home, Roots: roots})
 	for _, p := range wrong {
 		add("warning", "rules", "%s", p)
 	}
-	if path, text := book.Instructions(); text != "" {
+	if path := filepath.Join(dir, "AGENTS.md"); isThere(path) {
 		add("ok", "rules", "%s", path)
 	}
 	agents.New(agents.Options{UserDir: dir, ProjectDirs: roots, Home: home, Report: func(p userfiles.Problem) { add("warning", "agents", "%s", p) }}).Helpers(ctx)

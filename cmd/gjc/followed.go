@@ -7,12 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/agents"
-	"github.com/gajae-code/gjc/agent/commands"
 	"github.com/gajae-code/gjc/agent/hooks"
-	agentrules "github.com/gajae-code/gjc/agent/rules"
 	"github.com/gajae-code/gjc/agent/tools/custom"
+	"github.com/gajae-code/gjc/agent/userfiles"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/gitconfig"
 	dapconfig "github.com/gajae-code/gjc/dap/config"
 	lspconfig "github.com/gajae-code/gjc/lsp/config"
@@ -20,7 +17,11 @@ import (
 
 // loadedFiles returns the patterns of the files that gjc reads from a workspace: a change of one asks.
 func loadedFiles() []string {
-	return slices.Concat(agent.InstructionFiles(), agentrules.Files(), commands.Files(), agents.Files(), hooks.Files(), custom.Files(), lspconfig.Files(), dapconfig.Files())
+	all := slices.Concat(hooks.Files(), custom.Files(), lspconfig.Files(), dapconfig.Files())
+	for _, kind := range userfiles.Kinds() {
+		all = append(all, userfiles.Patterns(kind)...)
+	}
+	return all
 }
 
 // gitPatience bounds the time for git to print its configuration.

@@ -75,8 +75,8 @@ func (c *Commands) Start(session *agent.Session, typed *Typed, trace agent.Trace
 // expand returns the prompt for a command of a command file, a skill or an MCP server. An unknown command is sent to the model
 // unchanged.
 func (c *call) expand() (agent.Prepared, error) {
-	if text, ok := c.commands.Files(c).Expand(c.name, c.args); ok && c.opts().Enabled(c.name) {
-		return agent.Prepared{Parts: c.parts(text), Shown: c.text}, nil
+	if p := c.commands.Files(c).Expand(c.name, c.args); p != nil && c.opts().Enabled(c.name) {
+		return c.fill(p)
 	}
 	if set, p := c.mcpPrompt(); p != nil {
 		return c.fillPrompt(set, p)

@@ -60,6 +60,8 @@ type Options struct {
 	Tools func() []agent.Tool
 	// Sources locates command files and skills.
 	Sources commands.Options
+	// Trusted reports whether the command lines of a workspace's command file may run. If nil, none do.
+	Trusted func(file string) bool
 	// Enabled reports whether a command file or skill is switched on.
 	Enabled func(name string) bool
 	// Sharing returns how sessions in a directory are shared. Nil if they are not.
