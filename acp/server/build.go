@@ -9,6 +9,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/agents"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/commands"
 	"github.com/gajae-code/gjc/agent/rules"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/tools/debug"
@@ -58,7 +59,7 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 	o.languages = languages.workspace
 	bridges.Programs = sessionPrograms{bridges.Programs, params.Workspace, o.languages}
 	o.debugger, c.debuggerErr = b.openDebugger(s, params, &bridges)
-	o.commands = b.commands(s, o, params, bridges.FS)
+	o.commands = b.commands(s, o, params, bridges.FS, c.skills)
 	opts.ID, opts.Workspace, opts.Log, opts.Uses = log.ID(), params.Workspace, log, log.Uses()
 	opts.FS, opts.Terminal, opts.Programs, opts.Approver, opts.Elicitor = bridges.FS, bridges.Terminal, bridges.Programs, bridges.Approver, bridges.Elicitor
 	opts.Values = agent.NewValues(nil)
@@ -111,11 +112,11 @@ func (b *builder) bridges(s *session, ws agent.Workspace) Bridges {
 }
 
 // commands returns the slash commands of a session.
-func (b *builder) commands(s *session, o *opened, params *sessionParams, files agent.FS) *slash.Commands {
+func (b *builder) commands(s *session, o *opened, params *sessionParams, files agent.FS, skills commands.SkillOptions) *slash.Commands {
 	opts := &b.opts.Sessions
 	return slash.New(&slash.Options{
 		Session: commandSession{s, b.models}, MCP: o.tools, Workspace: params.Workspace, Files: files, Languages: o.languages,
-		Debugger: o.debugger, Store: opts.Store, Models: b.models, Tools: opts.Tools, Sources: opts.commandSources(params.roots()),
+		Debugger: o.debugger, Store: opts.Store, Models: b.models, Tools: opts.Tools, Sources: opts.commandSources(params.roots(), skills),
 		Enabled: b.enabled, SummarizesBranches: opts.summarizesBranches, Sharing: opts.Sharing,
 	})
 }
@@ -184,13 +185,14 @@ type configuration struct {
 	settingsErr, modelErr, secretsErr, policyErr, languagesErr, debuggerErr error
 	// suggested is [approval.Policy.Suggested].
 	suggested string
+	skills    commands.SkillOptions
 }
 
 // apply reads the configuration and stores it in the options of a session.
 func (c *configuration) apply(opts *agent.Options) {
 	opts.Secrets, c.secretsErr = secretsIn(c.opts, c.cwd)
 	set, err := c.opts.settings(c.cwd)
-	c.settingsErr, c.modelErr = err, set.ModelErr
+	c.settingsErr, c.modelErr, c.skills = err, set.ModelErr, set.Skills
 	opts.Settings, opts.Retry, opts.TitleModel, opts.HelperModel = &set.Agent, set.Retry, set.TitleModel, set.HelperModel
 	if c.opts.Policy != nil {
 		opts.Policy = c.opts.Policy(c.cwd)

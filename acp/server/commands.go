@@ -12,8 +12,18 @@ import (
 
 // commandSources returns the locations of the command files and skills of a session with these directories, the working directory
 // first.
-func (o *SessionOptions) commandSources(roots []string) commands.Options {
-	return commands.Options{UserDir: o.UserDir, ProjectDirs: roots, Foreign: true, Home: o.Home}
+func (o *SessionOptions) commandSources(roots []string, skills commands.SkillOptions) commands.Options {
+	return commands.Options{UserDir: o.UserDir, ProjectDirs: roots, Foreign: true, Home: o.Home, Skills: skills}
+}
+
+// storedCommandSources is commandSources with the settings of the working directory.
+func (o *SessionOptions) storedCommandSources(roots []string) commands.Options {
+	cwd := ""
+	if len(roots) > 0 {
+		cwd = roots[0]
+	}
+	set, _ := o.settings(cwd) // sessions report the mistakes
+	return o.commandSources(roots, set.Skills)
 }
 
 // commandSession implements [slash.Session].

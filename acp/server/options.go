@@ -9,6 +9,7 @@ import (
 	"github.com/gajae-code/gjc/acp/server/slash"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/commands"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/tools/custom"
 	"github.com/gajae-code/gjc/dap"
@@ -152,6 +153,8 @@ type Settings struct {
 	TitleModel agent.TitleModel
 	// HelperModel finds the models of helper agents; see [agent.Options]. Optional.
 	HelperModel func(*agent.Helper) (providers.ModelInfo, providers.ThinkingLevel, error)
+	// Skills selects the skills.
+	Skills commands.SkillOptions
 }
 
 // defaultSettings returns the settings of sessions without a configuration.

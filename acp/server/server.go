@@ -83,7 +83,7 @@ func newServer(ctx context.Context, conn *acp.AgentConn, opts *Options) *server 
 	prompts := &promptHandlers{sessions: s.sessions, models: models, tasks: s.tasks}
 	stored := &storedHandlers{client: client, sessions: s.sessions, store: store, log: opts.Log}
 	s.extensions = newExtensions(client, prompts, stored, &branchHandlers{s.sessions, store, opts.Sessions.summarizesBranches},
-		&addonHandlers{s.sessions, switches, opts.Sessions.commandSources})
+		&addonHandlers{s.sessions, switches, opts.Sessions.storedCommandSources})
 	s.handlers = handlers{
 		&initializeHandlers{client: client, version: opts.Version, login: opts.Login, methods: s.extensions.names(), log: opts.Log},
 		auth,

@@ -9,13 +9,18 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gajae-code/gjc/agent/instructions"
+	"github.com/gajae-code/gjc/agent/userfiles"
+	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/survey"
 	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/lockedfile"
@@ -51,14 +56,16 @@ type shownMistake struct {
 }
 
 func newConfigCommand(h *host, opts *options) *cobra.Command {
-	asJSON := false
+	asJSON, told := false, false
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Print the effective settings of this directory and their sources",
+		Short: "Print the effective settings or the instructions of this directory and their sources",
 		Long: "config prints the settings of a session in this directory: those of config.yml, of .gjc/config.yml here, of the files of --config, of flags and of the environment. " +
-			"Keys and passwords are not printed. The exit status is 1 if a file has an error.",
+			"Keys and passwords are not printed. The exit status is 1 if a file has an error.\n\n" +
+			"With --instructions it prints the files from which a session here gets instructions, rules, commands, skills, helpers and prompts: for each its size, " +
+			"whether it is used, and the reason if it is not.",
 		Args: usageArgs(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := h.agentDir(opts.agentDir)
 			if err != nil {
 				return err
@@ -68,6 +75,9 @@ func newConfigCommand(h *host, opts *options) *cobra.Command {
 				return err
 			}
 			cfg := config.Read(dir, opts.configs, cwd)
+			if told {
+				return printInstructions(cmd.Context(), h, cfg, dir, cwd, asJSON)
+			}
 			settings := append([]config.Value{h.agentDirSetting(dir, opts)}, h.effective(cfg, opts)...)
 			if asJSON {
 				err = printConfigJSON(h.stdout, cfg, settings)
@@ -85,8 +95,30 @@ func newConfigCommand(h *host, opts *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&told, "instructions", false, "print the files of instructions, rules, commands, skills and helpers instead")
 	cmd.AddCommand(newConfigSet(h, opts))
 	return cmd
+}
+
+// printInstructions prints the files that instruct sessions in a directory.
+func printInstructions(ctx context.Context, h *host, cfg *config.Config, dir, cwd string, asJSON bool) error {
+	home, _ := h.home() // without one there are no files of other programs
+	found := survey.Read(ctx, &survey.Options{Instructions: instructionsIn(cfg, dir, home, cwd), Skills: skillsIn(h, cfg)})
+	if asJSON {
+		return found.JSON(h.stdout)
+	}
+	return found.Text(h.stdout, cwd, home)
+}
+
+// instructionsIn returns where the instructions of sessions in a directory are.
+func instructionsIn(cfg *config.Config, dir, home, cwd string) instructions.Options {
+	opts := instructions.Options{
+		Files: bridges.LocalFS{}, Cwd: cwd, UserDir: dir, Home: home, Top: home, OS: runtime.GOOS, Limits: cfg.Context.InstructionLimits,
+	}
+	for _, one := range cfg.Context.Instructions {
+		opts.Texts = append(opts.Texts, instructions.Item{File: userfiles.File{Origin: "gjc", Path: one.Path}, Text: one.Text})
+	}
+	return opts
 }
 
 func newConfigSet(h *host, opts *options) *cobra.Command {

@@ -3,15 +3,18 @@ package main
 import (
 	"context"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/gajae-code/gjc/agent/hooks"
+	"github.com/gajae-code/gjc/agent/instructions"
 	"github.com/gajae-code/gjc/agent/tools/custom"
 	"github.com/gajae-code/gjc/agent/userfiles"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/gitconfig"
 	dapconfig "github.com/gajae-code/gjc/dap/config"
+	"github.com/gajae-code/gjc/internal/permit"
 	lspconfig "github.com/gajae-code/gjc/lsp/config"
 )
 
@@ -20,6 +23,19 @@ func loadedFiles() []string {
 	all := slices.Concat(hooks.Files(), custom.Files(), lspconfig.Files(), dapconfig.Files())
 	for _, kind := range userfiles.Kinds() {
 		all = append(all, userfiles.Patterns(kind)...)
+	}
+	return all
+}
+
+// importedFiles returns the patterns of the files of a workspace that its instructions import.
+func importedFiles(opts instructions.Options) []string {
+	var all []string
+	set := instructions.Load(permit.With(context.Background(), permit.Own()), &opts) // a few small files
+	for i := range set.Items {
+		it := &set.Items[i]
+		if rel, err := filepath.Rel(opts.Cwd, it.Path); it.ImportedBy != "" && err == nil && filepath.IsLocal(rel) {
+			all = append(all, filepath.ToSlash(rel))
+		}
 	}
 	return all
 }

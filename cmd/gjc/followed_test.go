@@ -2,6 +2,7 @@ package main
 
 import (
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -20,9 +21,11 @@ func TestProtected_Computed(t *testing.T) {
 			t.Fatalf("git: %v: %s", err, out)
 		}
 	}
+	writeFile(t, filepath.Join(p.work, "CLAUDE.md"), "Follow @docs/style.md.\n")
+	writeFile(t, filepath.Join(p.work, "docs", "style.md"), "Be brief.\n")
 	p.initialize(nil)
 	id := p.session("default")
-	files := append(loadedFiles(), "scripts/git/pre-commit")
+	files := append(loadedFiles(), "scripts/git/pre-commit", "docs/style.md")
 	if len(files) < 30 {
 		t.Errorf("gjc reads %q", files)
 	}

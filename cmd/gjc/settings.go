@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gajae-code/gjc/acp/server"
 	"github.com/gajae-code/gjc/acp/server/slash"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/commands"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/secrets"
 	"github.com/gajae-code/gjc/agent/tools/custom"
@@ -33,7 +36,7 @@ func (h *host) settings(agentDir string, opts *options, models *registry.Registr
 	noTitle := h.getenv(noTitleVariable) != ""
 	return func(cwd string) (*server.Settings, error) {
 		cfg := config.Read(agentDir, opts.configs, cwd)
-		set := &server.Settings{Agent: cfg.Context, Retry: cfg.Retry.Policy()}
+		set := &server.Settings{Agent: cfg.Context, Retry: cfg.Retry.Policy(), Skills: skillsIn(h, cfg)}
 		roles := h.rolesOf(cfg, opts, models, cwd)
 		smol := ""
 		if info, level, err := roles.role(registry.RoleSmol); err == nil {
@@ -61,6 +64,19 @@ func (h *host) settings(agentDir string, opts *options, models *registry.Registr
 		}
 		return set, cfg.Err()
 	}
+}
+
+// skillsIn returns the options of skills, with the user's home directory in place of ~.
+func skillsIn(h *host, cfg *config.Config) commands.SkillOptions {
+	set := cfg.Skills
+	set.Dirs = slices.Clone(set.Dirs)
+	home, err := h.home()
+	for i, dir := range set.Dirs {
+		if rest, ok := strings.CutPrefix(dir, "~/"); ok && err == nil {
+			set.Dirs[i] = filepath.Join(home, filepath.FromSlash(rest))
+		}
+	}
+	return set
 }
 
 // noTitleVariable turns off title.generate.

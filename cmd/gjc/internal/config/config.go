@@ -8,6 +8,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/commands"
 	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/agent/tools/files"
@@ -44,6 +45,8 @@ type Config struct {
 	ShareCommand []string
 	// Secrets hides values of the environment and of secrets.yml from the models.
 	Secrets bool
+	// Skills selects the skills of sessions.
+	Skills commands.SkillOptions
 
 	reading
 }
@@ -146,6 +149,15 @@ func (c *Config) sections() map[string]section {
 			"contextMode": about("discard: drop the interrupted answer from the conversation", discarding(&c.Context.Rules.Discard)),
 			"repeatMode":  about("after-gap: a rule can match again after repeatGap turns", oneOf(&c.Context.Rules.Repeat, agent.RepeatModes())),
 			"repeatGap":   about("turns until a rule can match again", number(&c.Context.Rules.RepeatGap, 1, 10_000)),
+		},
+		"instructionFiles": {
+			"maxBytes":     about("bytes of AGENTS.md and the like in a prompt, together; the files nearest to the working directory are kept", number(&c.Context.InstructionLimits.Total, 1<<10, 1<<20)),
+			"maxFileBytes": about("bytes of one such file", number(&c.Context.InstructionLimits.File, 1<<10, 1<<20)),
+		},
+		"skills": {
+			"customDirectories": about("additional directories with skills, at any depth", directories(&c.Skills.Dirs)),
+			"ignoredSkills":     about("names of skills not to load; * is a wildcard", words(&c.Skills.Ignored)),
+			"includeSkills":     about("if not empty, the only skills to load; * is a wildcard", words(&c.Skills.Included)),
 		},
 		"secrets":          {"enabled": about("show models placeholders for keys of the environment and of secrets.yml", orStrict(boolean(&c.Secrets), &c.Secrets, true))},
 		"share":            {"command": about("the program of /share and its arguments, as a list or one line; {file} stands for the page, which it also reads, and its last line is the link", argv(&c.ShareCommand))},

@@ -1,0 +1,154 @@
+// Package survey lists the files from which sessions in a directory get instructions, rules, commands, skills, helpers and prompts, and
+// what becomes of each.
+package survey
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/gajae-code/gjc/agent/agents"
+	"github.com/gajae-code/gjc/agent/commands"
+	"github.com/gajae-code/gjc/agent/instructions"
+	"github.com/gajae-code/gjc/agent/rules"
+	"github.com/gajae-code/gjc/agent/userfiles"
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/trust"
+)
+
+// Options selects the directory. Instructions has the working directory, home and the agent directory for all kinds.
+type Options struct {
+	Instructions instructions.Options
+	Skills       commands.SkillOptions
+}
+
+// Survey is what was found.
+type Survey struct {
+	Files []File `json:"files"`
+	// Prompt is the size of the instructions and rules in every prompt, in bytes.
+	Prompt int `json:"promptBytes"`
+	// Limit is the limit of the instructions, in bytes.
+	Limit    int      `json:"limitBytes"`
+	Problems []string `json:"problems"`
+}
+
+// File is one file of a survey.
+type File struct {
+	Kind   userfiles.Kind  `json:"kind"`
+	Name   string          `json:"name,omitzero"`
+	Origin string          `json:"origin"`
+	Path   string          `json:"path"`
+	Bytes  int             `json:"bytes"`
+	State  userfiles.State `json:"state"`
+	Why    string          `json:"why,omitzero"`
+}
+
+// Read finds the files.
+func Read(ctx context.Context, opts *Options) *Survey {
+	in := &opts.Instructions
+	s := &Survey{Files: []File{}, Problems: []string{}, Limit: cmp.Or(in.Limits.Total, instructions.DefaultLimits().Total)}
+	told := instructions.Load(ctx, in)
+	for i := range told.Items {
+		it := &told.Items[i]
+		if it.ImportedBy != "" && it.State == userfiles.Used {
+			it.Why = strings.TrimPrefix(it.Why+", imported by "+it.ImportedBy, ", ")
+		}
+		s.add(it.File)
+		s.Prompt += len(it.Text)
+	}
+	problems := told.Problems
+	roots := append([]string{in.Cwd}, in.Additional...)
+	book, more := rules.Load(ctx, rules.Options{UserDir: in.UserDir, Home: in.Home, Roots: roots})
+	problems = append(problems, more...)
+	texts := make(map[string]*rules.Rule)
+	for _, r := range book.All() {
+		texts[r.Path] = r
+	}
+	for _, f := range book.Found() {
+		if r := texts[f.Path]; r != nil && r.Always && r.Trigger == nil {
+			if told.Has(r.Path, r.Text) {
+				f.State, f.Why = userfiles.Duplicate, "of instructions"
+			} else {
+				s.Prompt += len(r.Text)
+			}
+		}
+		s.add(f)
+	}
+	set, more := commands.Load(ctx, commands.Options{UserDir: in.UserDir, Home: in.Home, ProjectDirs: roots, Foreign: true, Skills: opts.Skills})
+	problems = append(problems, more...)
+	for _, f := range set.Found() {
+		s.add(f)
+	}
+	helpers := agents.New(agents.Options{UserDir: in.UserDir, Home: in.Home, ProjectDirs: roots, Report: func(p userfiles.Problem) { problems = append(problems, p) }})
+	for _, f := range helpers.Found(ctx) {
+		s.add(f)
+	}
+	for _, name := range userfiles.SystemFiles() {
+		_, files := instructions.System(ctx, in, name)
+		problems = append(problems, files.Problems...)
+		for i := range files.Items {
+			s.add(files.Items[i].File)
+		}
+	}
+	for _, p := range problems {
+		if text := p.String(); !slices.Contains(s.Problems, text) {
+			s.Problems = append(s.Problems, text)
+		}
+	}
+	return s
+}
+
+func (s *Survey) add(f userfiles.File) {
+	s.Files = append(s.Files, File{f.Kind, f.Name, f.Origin, f.Path, f.Bytes, f.State, f.Why})
+}
+
+// JSON writes the survey as JSON.
+func (s *Survey) JSON(w io.Writer) error {
+	data, err := jsonx.Marshal(s)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s\n", data)
+	return err
+}
+
+// Text writes the survey as a table. Paths in cwd and in home are short.
+func (s *Survey) Text(w io.Writer, cwd, home string) error {
+	if len(s.Files) == 0 {
+		_, err := fmt.Fprintln(w, "There are no instructions here. Write an AGENTS.md: docs/instructions.md names all places.")
+		return err
+	}
+	short := func(text string) string {
+		for _, one := range []struct{ dir, mark string }{{cwd, ""}, {home, "~" + string(filepath.Separator)}} {
+			if one.dir != "" && one.dir != string(filepath.Separator) {
+				text = strings.ReplaceAll(text, one.dir+string(filepath.Separator), one.mark)
+			}
+		}
+		return trust.Printable(text)
+	}
+	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(table, "KIND\tNAME\tBYTES\tSTATE\tFILE\tORIGIN")
+	for i := range s.Files {
+		f := &s.Files[i]
+		state := string(f.State)
+		if f.Why != "" {
+			state += ": " + short(f.Why)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%s\n", f.Kind, cmp.Or(short(f.Name), "-"), f.Bytes, state, short(f.Path), f.Origin)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\nEvery prompt has %d bytes of instructions and rules; instructions are limited to %d KiB.\n", s.Prompt, s.Limit>>10)
+	for _, p := range s.Problems {
+		if err == nil {
+			_, err = fmt.Fprintln(w, "Problem: "+short(p))
+		}
+	}
+	return err
+}
