@@ -81,7 +81,7 @@ var layers = map[string][]string{
 	"agent":                      {"agent/approval", "agent/approval/shell", "agent/contextwindow", "agent/faults", "agent/hooks", "agent/memorylog", "agent/rules", "internal/bug", "internal/jsonx", "internal/text", "internal/trust", "providers", "sessions", "internal/permit", "internal/boundary", "internal/places", "agent/discovery", "agent/instructions", "agent/userfiles"},
 	"agent/userfiles":            {"agent/approval", "internal/configfile", "internal/text"},
 	"agent/instructions":         {"agent/approval", "agent/userfiles", "internal/places", "internal/text"},
-	"agent/commands":             {"agent/approval", "agent/userfiles", "internal/configfile", "internal/text"},
+	"agent/commands":             {"agent/approval", "agent/userfiles", "internal/configfile", "internal/text", "internal/trust"},
 	"agent/hooks":                {"internal/configfile", "internal/jsonx", "internal/text", "internal/trust"},
 	"agent/rules":                {"agent/approval", "agent/userfiles", "internal/configfile", "internal/jsonx", "internal/lazyregexp", "internal/text"},
 	"agent/agents":               {"agent", "agent/approval", "agent/userfiles", "internal/configfile", "internal/text", "providers"},
@@ -136,7 +136,7 @@ var layers = map[string][]string{
 	"cmd/pack":                   {"internal/jsonx"},
 	"cmd/sample":                 {"internal/prose"},
 	"acp/content":                {"acp", "agent", "providers"},
-	"acp/server/slash":           {"acp", "acp/content", "agent", "agent/approval", "agent/commands", "agent/contextwindow", "agent/tools/debug", "agent/tools/mcptools", "agent/tools/shell", "agent/transcript", "dap", "internal/jsonx", "internal/text", "lsp", "mcp", "providers", "sessions"},
+	"acp/server/slash":           {"acp", "acp/content", "agent", "agent/approval", "agent/commands", "agent/contextwindow", "agent/tools/debug", "agent/tools/mcptools", "agent/tools/shell", "agent/transcript", "dap", "internal/jsonx", "internal/text", "lsp", "mcp", "providers", "sessions", "internal/trust"},
 }
 
 type listed struct {

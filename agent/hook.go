@@ -146,6 +146,12 @@ func (t *turnHooks) trustQuestions() error {
 	return nil
 }
 
+// AskTrust asks the user to trust files of the workspace for the prompt of t. It reports whether the user answered; it returns an error
+// only if the turn ends. It may be called only in the functions of a [Prompt].
+func AskTrust(ctx context.Context, t *RunningTurn, q *trust.Question) (bool, error) {
+	return t.hooks.askTrust(ctx, q, "")
+}
+
 // askTrust asks the user to trust files of the workspace. It reports whether the user answered; it returns an error
 // only if the turn ends. A question must belong to a call, so without one, a call is shown for it.
 func (t *turnHooks) askTrust(ctx context.Context, q *trust.Question, call string) (bool, error) {

@@ -116,7 +116,7 @@ func (b *builder) commands(s *session, o *opened, params *sessionParams, files a
 	opts := &b.opts.Sessions
 	return slash.New(&slash.Options{
 		Session: commandSession{s, b.models}, MCP: o.tools, Workspace: params.Workspace, Files: files, Languages: o.languages,
-		Debugger: o.debugger, Store: opts.Store, Models: b.models, Tools: opts.Tools, Sources: opts.commandSources(params.roots(), skills),
+		Debugger: o.debugger, Store: opts.Store, Models: b.models, Tools: opts.Tools, Sources: opts.commandSources(params.roots(), skills), Trust: opts.trust(),
 		Enabled: b.enabled, SummarizesBranches: opts.summarizesBranches, Sharing: opts.Sharing,
 	})
 }

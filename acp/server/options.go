@@ -15,6 +15,7 @@ import (
 	"github.com/gajae-code/gjc/dap"
 	"github.com/gajae-code/gjc/internal/boundary"
 	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/mcp"
 	"github.com/gajae-code/gjc/mcp/oauth"
@@ -109,6 +110,8 @@ type SessionOptions struct {
 	// Hooks returns a function that reads the hooks of a session with these directories, the working directory first.
 	// Optional.
 	Hooks func(roots []string) func() *hooks.Set
+	// Trust has the user's answers about what workspaces may run. If nil, their command files run nothing.
+	Trust *trust.Store
 	// MaxRequests bounds the model requests of one turn. If zero, 200.
 	MaxRequests int
 	// UserDir holds the user's own slash commands, skills, rules and helper agents. If empty, there are none.
@@ -155,6 +158,14 @@ type Settings struct {
 	HelperModel func(*agent.Helper) (providers.ModelInfo, providers.ThinkingLevel, error)
 	// Skills selects the skills.
 	Skills commands.SkillOptions
+}
+
+// trust returns a session's answers about what its workspace may run; nil for none.
+func (o *SessionOptions) trust() *trust.Session {
+	if o.Trust == nil {
+		return nil
+	}
+	return trust.NewSession(o.Trust)
 }
 
 // defaultSettings returns the settings of sessions without a configuration.

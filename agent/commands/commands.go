@@ -117,9 +117,8 @@ func (s *Set) sorted() []*entry {
 // Prompt is the prompt of a command.
 type Prompt struct {
 	Pieces []Piece
-	// Path is the file that defines the command. Own reports whether it is one of the user's own, and not of a workspace.
-	Path string
-	Own  bool
+
+	entry *entry
 }
 
 // Text returns the prompt with the text that stands for files and commands.
@@ -137,7 +136,7 @@ func (s *Set) Expand(name, args string) *Prompt {
 	if e == nil {
 		return nil
 	}
-	p := &Prompt{Path: e.path, Own: e.own}
+	p := &Prompt{entry: e}
 	args = strings.TrimSpace(args)
 	if e.skill {
 		p.Pieces = e.skillPrompt(args)

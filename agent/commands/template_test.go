@@ -69,11 +69,17 @@ func TestExpand_Programs(t *testing.T) {
 			t.Errorf("%s %s (-want +got):\n%s", test.name, test.args, diff)
 		}
 	}
-	if p := set.Expand("git:c", ""); !p.Own {
-		t.Error("the user's own file counts as the workspace's")
+	if sub := set.Expand("git:c", "").Subject(project); sub != nil {
+		t.Errorf("the user's own file needs trust: %+v", sub)
 	}
-	if p := set.Expand("fix", ""); p.Own {
-		t.Error("the workspace's file counts as the user's own")
+	if sub := set.Expand("fix", "").Subject(project); sub == nil || sub.Files[0].Name != ".claude/commands/fix.md" || len(sub.Files[0].Runs) != 1 {
+		t.Errorf("the workspace's file needs no trust: %+v", sub)
+	}
+	if sub := set.Expand("zero", "").Subject(project); sub != nil {
+		t.Errorf("a file without command lines needs trust: %+v", sub)
+	}
+	if sub := set.Subject(project); len(sub.Files) != 2 {
+		t.Errorf("the workspace: %+v", sub)
 	}
 	var listed, offered []string
 	for _, c := range set.Commands() {

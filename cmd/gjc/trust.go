@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gajae-code/gjc/agent/commands"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/tools/custom"
 	dapconfig "github.com/gajae-code/gjc/dap/config"
@@ -28,7 +29,7 @@ func newTrust(h *host, opts *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust",
 		Short: "List the workspaces that may run commands of their own",
-		Long: "A workspace can name programs in its own files: language servers in lsp.json, debug adapters in dap.json, hooks in .gjc/hooks, tools in .gjc/tools, programs in node_modules/.bin, code that a language server loads (eslint, TypeScript). gjc runs them after you have allowed it, " +
+		Long: "A workspace can name programs in its own files: language servers in lsp.json, debug adapters in dap.json, hooks in .gjc/hooks, tools in .gjc/tools, command lines in command files, programs in node_modules/.bin, code that a language server loads (eslint, TypeScript). gjc runs them after you have allowed it, " +
 			"and asks again when one of the files changes. trust lists your answers.",
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
@@ -121,7 +122,8 @@ func newTrustAdd(h *host, opts *options) *cobra.Command {
 			for _, sub := range custom.Load(cmd.Context(), custom.Options{Roots: []string{dir}}).Subjects() {
 				own = trust.Merge(own, sub)
 			}
-			sub := cmp.Or(trust.Merge(trust.Merge(servers, adapters), own), &trust.Subject{Path: dir})
+			files, _ := commands.Load(cmd.Context(), commands.Options{ProjectDirs: []string{dir}, Foreign: true}) // sessions report the problems
+			sub := cmp.Or(trust.Merge(trust.Merge(servers, adapters), trust.Merge(own, files.Subject(dir))), &trust.Subject{Path: dir})
 			if len(sub.Programs) == 0 {
 				sub.Programs = []string{"none now; later ones are trusted too"}
 			}

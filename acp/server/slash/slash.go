@@ -9,6 +9,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/commands"
 	"github.com/gajae-code/gjc/agent/tools/debug"
+	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/mcp"
 	"github.com/gajae-code/gjc/providers"
@@ -60,8 +61,8 @@ type Options struct {
 	Tools func() []agent.Tool
 	// Sources locates command files and skills.
 	Sources commands.Options
-	// Trusted reports whether the command lines of a workspace's command file may run. If nil, none do.
-	Trusted func(file string) bool
+	// Trust has the user's answers about command files of the workspace that run something. If nil, they do not.
+	Trust *trust.Session
 	// Enabled reports whether a command file or skill is switched on.
 	Enabled func(name string) bool
 	// Sharing returns how sessions in a directory are shared. Nil if they are not.

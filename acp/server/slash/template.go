@@ -12,6 +12,7 @@ import (
 	"github.com/gajae-code/gjc/agent/commands"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/text"
+	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -28,7 +29,11 @@ const (
 
 // fill returns the prompt of a command file, with its files and the output of its command lines.
 func (c *call) fill(p *commands.Prompt) (agent.Prepared, error) {
-	f := &filler{call: c, trusted: c.trusted(p)}
+	trusted, err := c.trusted(p)
+	if err != nil {
+		return agent.Prepared{}, err
+	}
+	f := &filler{call: c, trusted: trusted}
 	for i := range p.Pieces {
 		if err := f.piece(&p.Pieces[i]); err != nil {
 			return agent.Prepared{}, err
@@ -38,9 +43,23 @@ func (c *call) fill(p *commands.Prompt) (agent.Prepared, error) {
 	return agent.Prepared{Parts: slices.Concat(parts, f.attached), Shown: c.text}, nil
 }
 
-// trusted reports whether the command lines of a command file may run: those of the user's own files, not those of a workspace.
-func (c *call) trusted(p *commands.Prompt) bool {
-	return p.Own || c.opts().Trusted != nil && c.opts().Trusted(p.Path)
+// trusted reports whether the command lines of a command file may run: those of the user's own files, and those of a workspace that the
+// user trusts. It asks if there is no answer yet. It returns an error only if the call was canceled.
+func (c *call) trusted(p *commands.Prompt) (bool, error) {
+	sub := p.Subject(c.opts().Workspace.Cwd)
+	answers := c.opts().Trust
+	if sub == nil || answers == nil {
+		return sub == nil, nil
+	}
+	if q := answers.Question(sub); q != nil {
+		q.Title = "Trust this workspace to run the command lines of /" + c.name + "?"
+		q.Text = "A file of this workspace has command lines, whose output would become a part of the prompt. They run with your permissions, as commands of yours:"
+		if _, err := agent.AskTrust(c, c.turn, q); err != nil {
+			return false, err
+		}
+	}
+	v, err := answers.Look(sub)
+	return err == nil && v.State == trust.Trusted, nil
 }
 
 type filler struct {
@@ -71,7 +90,7 @@ func (f *filler) piece(p *commands.Piece) error {
 func (f *filler) command(p *commands.Piece) error {
 	refuse := func(why string) { f.text.WriteString("(not run: " + p.Command + "; " + why + ")") }
 	if !f.trusted {
-		refuse("the command file belongs to the workspace, which is not trusted to run commands")
+		refuse("the command file belongs to the workspace, which the user has not trusted to run commands")
 		return nil
 	}
 	if f.commands++; f.commands > maxCommands {

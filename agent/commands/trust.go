@@ -1,0 +1,46 @@
+package commands
+
+import (
+	"path/filepath"
+
+	"github.com/gajae-code/gjc/internal/trust"
+)
+
+// Subject returns what the user must trust in a workspace before the command lines of its command files run; nil for nothing. root is the
+// workspace's directory.
+func (s *Set) Subject(root string) *trust.Subject {
+	sub := &trust.Subject{Path: root}
+	for _, e := range s.sorted() {
+		if one := e.subject(root); one != nil {
+			sub.Files = append(sub.Files, one.Files...)
+		}
+	}
+	if sub.Empty() {
+		return nil
+	}
+	return sub
+}
+
+// subject returns the subject of one file; nil if it is the user's own, or runs nothing.
+func (e *entry) subject(root string) *trust.Subject {
+	if e.own {
+		return nil
+	}
+	var runs []string
+	for _, p := range e.expand("x x x x x x x x x x") { // all command lines are there, also those of arguments only
+		if p.Command != "" {
+			runs = append(runs, p.Text)
+		}
+	}
+	if len(runs) == 0 {
+		return nil
+	}
+	name, err := filepath.Rel(root, e.path)
+	if err != nil {
+		name = e.path
+	}
+	return &trust.Subject{Path: root, Files: []trust.File{trust.NewFile(name, []byte(e.body), runs...)}}
+}
+
+// Subject returns what the user must trust before the prompt's command lines run; nil if they may. root is the workspace's directory.
+func (p *Prompt) Subject(root string) *trust.Subject { return p.entry.subject(root) }
