@@ -34,6 +34,7 @@ func TestReference(t *testing.T) {
 		"providers":        providersPage,
 		"language-servers": languageServersPage,
 		"debug-adapters":   debugAdaptersPage,
+		"instructions":     instructionsPage,
 	} {
 		t.Run(name, func(t *testing.T) { testenv.Document(t, "docs/reference/"+name+".md", page(t)) })
 	}

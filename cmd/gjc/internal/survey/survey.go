@@ -132,14 +132,10 @@ func (s *Survey) Text(w io.Writer, cwd, home string) error {
 		return trust.Printable(text)
 	}
 	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(table, "KIND\tNAME\tBYTES\tSTATE\tFILE\tORIGIN")
+	fmt.Fprintln(table, "KIND\tNAME\tBYTES\tSTATE\tFILE\tORIGIN\tNOTE")
 	for i := range s.Files {
 		f := &s.Files[i]
-		state := string(f.State)
-		if f.Why != "" {
-			state += ": " + short(f.Why)
-		}
-		fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%s\n", f.Kind, cmp.Or(short(f.Name), "-"), f.Bytes, state, short(f.Path), f.Origin)
+		fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", f.Kind, cmp.Or(short(f.Name), "-"), f.Bytes, f.State, short(f.Path), f.Origin, cmp.Or(short(f.Why), "-"))
 	}
 	if err := table.Flush(); err != nil {
 		return err
