@@ -19,11 +19,12 @@ const (
 	Commands     Kind = "commands"
 	Skills       Kind = "skills"
 	Agents       Kind = "agents"
+	Tools        Kind = "tools"
 	System       Kind = "system prompt"
 )
 
 // Kinds lists all kinds.
-func Kinds() []Kind { return []Kind{Instructions, Rules, Commands, Skills, Agents, System} }
+func Kinds() []Kind { return []Kind{Instructions, Rules, Commands, Skills, Agents, Tools, System} }
 
 // Scope is where the path of a source begins.
 type Scope string
@@ -51,6 +52,8 @@ const (
 	Prompt Format = "prompt file"
 	// SkillDir is a directory with a SKILL.md.
 	SkillDir Format = "SKILL.md"
+	// YAML is a table of fields.
+	YAML Format = "YAML"
 )
 
 // A Source is a place where gjc or another program keeps files of one kind.
@@ -98,6 +101,11 @@ func Sources(kind Kind) []Source {
 		all = directories(skillDirs(), SkillDir)
 	case Agents:
 		all = agentSources()
+	case Tools:
+		all = directories([]Source{own(Workspace, ".gjc/tools/"), own(AgentDir, "tools/")}, YAML)
+		for i := range all {
+			all[i].Endings = []string{".yml", ".yaml"}
+		}
 	case System:
 		for _, name := range SystemFiles() {
 			all = append(all, own(Workspace, ".gjc/"+name), own(AgentDir, name))

@@ -10,7 +10,6 @@ import (
 
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/instructions"
-	"github.com/gajae-code/gjc/agent/tools/custom"
 	"github.com/gajae-code/gjc/agent/userfiles"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/gitconfig"
 	dapconfig "github.com/gajae-code/gjc/dap/config"
@@ -20,7 +19,7 @@ import (
 
 // loadedFiles returns the patterns of the files that gjc reads from a workspace: a change of one asks.
 func loadedFiles() []string {
-	all := slices.Concat(hooks.Files(), custom.Files(), lspconfig.Files(), dapconfig.Files())
+	all := slices.Concat(hooks.Files(), lspconfig.Files(), dapconfig.Files())
 	for _, kind := range userfiles.Kinds() {
 		all = append(all, userfiles.Patterns(kind)...)
 	}

@@ -18,9 +18,6 @@ import (
 	"github.com/gajae-code/gjc/internal/trust"
 )
 
-// Files returns the patterns of the files in a workspace that tools are read from, with a slash at the end of directories.
-func Files() []string { return []string{".gjc/tools/"} }
-
 // maxFiles bounds the files that are read from one directory.
 const maxFiles = 200
 
@@ -42,6 +39,8 @@ type Set struct {
 	Tools []agent.Tool
 	// Files lists all files, also those that may not be used.
 	Files []File
+	// Found lists the files for a survey.
+	Found []userfiles.File
 	// Problems describe files that were skipped or not fully understood.
 	Problems []userfiles.Problem
 
@@ -66,11 +65,12 @@ type File struct {
 func Load(ctx context.Context, o Options) *Set {
 	s := &Set{trust: o.Trust, stamp: stampOf(o.Trust)}
 	l := &loader{Reader: userfiles.Reader{Roots: o.Roots}, set: s, opts: &o}
-	for _, p := range userfiles.Places(o.Roots, o.UserDir, "") {
+	where := userfiles.Where{Roots: o.Roots, UserDir: o.UserDir}
+	for _, p := range where.Places(userfiles.Tools) {
 		l.at = p
-		l.In(p, func() { l.directory(ctx, path.Join(p.Dir, "tools")) })
+		l.In(&p, func() { l.directory(ctx, p.Dir) })
 	}
-	s.Problems, s.stamps = l.Problems, l.Stamps
+	s.Problems, s.Found, s.stamps = l.Problems, l.Found, l.Stamps
 	return s
 }
 
@@ -116,7 +116,7 @@ func (l *loader) directory(ctx context.Context, dir string) {
 	n := 0
 	for _, e := range l.List(ctx, dir) {
 		name := path.Join(dir, e.Name())
-		if !strings.HasSuffix(e.Name(), ".yml") && !strings.HasSuffix(e.Name(), ".yaml") {
+		if !slices.ContainsFunc(l.at.Endings, func(end string) bool { return strings.HasSuffix(e.Name(), end) }) {
 			continue
 		}
 		if n++; n > maxFiles {
@@ -139,7 +139,14 @@ func (l *loader) file(ctx context.Context, name string) {
 		return
 	}
 	f := File{Path: full, Name: d.name, Description: d.description, Command: d.command, State: "ok"}
-	defer func() { l.set.Files = append(l.set.Files, f) }()
+	defer func() {
+		l.set.Files = append(l.set.Files, f)
+		if f.State == "ok" {
+			l.Add(name, d.name, len(text), userfiles.Used, "")
+		} else {
+			l.Add(name, d.name, len(text), userfiles.Refused, f.State)
+		}
+	}()
 	if i := slices.IndexFunc(l.set.Files, func(other File) bool { return other.Name == d.name && other.State == "ok" }); i >= 0 {
 		f.State = "hidden by " + l.set.Files[i].Path
 		return

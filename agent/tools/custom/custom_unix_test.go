@@ -229,8 +229,8 @@ func TestLoad_Bad(t *testing.T) {
 		"a bad path":     {head + "command: cat\neffects: {write: ['{a']}", "has a brace"},
 		"a bad network":  {head + "command: cat\neffects: {network: 5}", "network must be"},
 		"too large":      {head + "command: cat\n# " + strings.Repeat("x", 70<<10), "is larger than 64 KiB"},
-		"binary":         {head + "command: cat\x00", "is not UTF-8 text"},
-		"invalid UTF-8":  {head + "command: cat\xff", "is not UTF-8 text"},
+		"binary":         {head + "command: cat\x00", "is neither UTF-8 nor UTF-16 text"},
+		"invalid UTF-8":  {head + "command: cat\xff", "is neither UTF-8 nor UTF-16 text"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := world(t, map[string]string{".gjc/tools/bad.yml": c.text})

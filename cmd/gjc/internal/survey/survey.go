@@ -16,6 +16,7 @@ import (
 	"github.com/gajae-code/gjc/agent/commands"
 	"github.com/gajae-code/gjc/agent/instructions"
 	"github.com/gajae-code/gjc/agent/rules"
+	"github.com/gajae-code/gjc/agent/tools/custom"
 	"github.com/gajae-code/gjc/agent/userfiles"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/trust"
@@ -25,6 +26,8 @@ import (
 type Options struct {
 	Instructions instructions.Options
 	Skills       commands.SkillOptions
+	// Trust has the user's answers about files of the workspace.
+	Trust *trust.Session
 }
 
 // Survey is what was found.
@@ -86,6 +89,11 @@ func Read(ctx context.Context, opts *Options) *Survey {
 	}
 	helpers := agents.New(agents.Options{UserDir: in.UserDir, Home: in.Home, ProjectDirs: roots, Report: func(p userfiles.Problem) { problems = append(problems, p) }})
 	for _, f := range helpers.Found(ctx) {
+		s.add(f)
+	}
+	tools := custom.Load(ctx, custom.Options{UserDir: in.UserDir, Roots: roots, Trust: opts.Trust})
+	problems = append(problems, tools.Problems...)
+	for _, f := range tools.Found {
 		s.add(f)
 	}
 	for _, name := range userfiles.SystemFiles() {
