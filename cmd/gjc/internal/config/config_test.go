@@ -148,6 +148,7 @@ ttsr: {enabled: false, contextMode: discard, repeatMode: after-gap, repeatGap: 7
 contextPromotion: {enabled: true}
 task: {maxConcurrency: 3, maxRecursionDepth: 1, maxTokens: 7, disabledAgents: [critic]}
 secrets: {enabled: true}
+tools: {discovery: mcp}
 retry: {enabled: true, maxRetries: 7, baseDelayMs: 8}
 title: {generate: false}
 modelRoles: {default: "anthropic/a:high", smol: openai/b, mine: x/y/z}
@@ -180,6 +181,7 @@ modelRoles: {default: "anthropic/a:high", smol: openai/b, mine: x/y/z}
 		BranchSummary:    contextwindow.BranchSummarySettings{Enabled: true, ReserveTokens: 6},
 		Rules:            agent.RuleSettings{Discard: true, Repeat: agent.RepeatAfterGap, RepeatGap: 7},
 		ContextPromotion: true,
+		Discovery:        discovery.MCP,
 		Tasks:            agent.TaskSettings{MaxConcurrency: 3, MaxDepth: 1, MaxTokens: 7, Disabled: []string{"critic"}},
 		Discovery:        discovery.Auto,
 	}
