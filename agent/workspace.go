@@ -1,6 +1,10 @@
 package agent
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -8,6 +12,7 @@ import (
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/boundary"
 	"github.com/gajae-code/gjc/internal/places"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -36,6 +41,48 @@ func (s *Session) readable(path string) bool {
 	paths := s.paths()
 	f := approval.FactsOf(&s.opts.Policy, s.opts.OS, "read", &approval.Effect{Action: approval.ActionRead, Path: path}, &approval.Scope{Path: s.opts.FS.RealPath(path)}, paths)
 	return len(f.Special) == 0 && f.Rule <= approval.Allow
+}
+
+// maxAttached bounds a file that a prompt attaches, in bytes.
+const maxAttached = 256 << 10
+
+// errAttached is wrapped by the error for a file that a prompt names and does not get.
+var errAttached = errors.New("not attached")
+
+// ReadAttached returns the text of a file that a prompt of t names, as the editor has it. A path that leads nowhere or to a directory is an
+// error that wraps [fs.ErrNotExist]: it is text. The file must be in the workspace, and one that the model may read without a question.
+func ReadAttached(ctx context.Context, t *RunningTurn, path string) (string, error) {
+	s := t.session
+	files, ws := s.opts.FS, &s.opts.Workspace
+	path = ws.Resolve(path)
+	info, err := files.Stat(ctx, path)
+	if err != nil || info.IsDir() {
+		return "", fs.ErrNotExist
+	}
+	fail := func(why string) (string, error) { return "", fmt.Errorf("%w: %s", errAttached, why) }
+	real := files.RealPath(path)
+	switch {
+	case !ws.Contains(path) || !ws.real().Contains(real):
+		return fail("it is outside the workspace; read it with the read tool if you need it")
+	case !s.readable(path):
+		return fail("reading it needs the user's permission; read it with the read tool if you need it")
+	case !info.Mode().IsRegular():
+		return fail("it is not a regular file")
+	case info.Size() > maxAttached:
+		return fail(fmt.Sprintf("it is larger than %d KiB; read parts of it with the read tool", maxAttached>>10))
+	}
+	data, err := files.ReadFile(ctx, path)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", errAttached, err)
+	}
+	content, _, ok := text.Decode(data)
+	switch {
+	case !ok:
+		return fail("it is no text")
+	case len(content) > maxAttached:
+		return fail(fmt.Sprintf("it is larger than %d KiB; read parts of it with the read tool", maxAttached>>10))
+	}
+	return s.Hide(content), nil
 }
 
 // real returns the roots with all symbolic links resolved.
@@ -86,7 +133,7 @@ func (w *Workspace) Display(path string) string {
 // It searches the working directory and the directories in which calls without a result would have written. It returns
 // at once; the work ends with the session.
 func (s *Session) RemoveLeftovers() {
-	fs, ok := s.opts.FS.(LeftoverRemover)
+	remover, ok := s.opts.FS.(LeftoverRemover)
 	if !ok {
 		return
 	}
@@ -104,7 +151,7 @@ func (s *Session) RemoveLeftovers() {
 	dirs = slices.Compact(dirs)
 	s.do(func(st *state) error {
 		if !st.closing {
-			s.background.Go(func() { fs.RemoveLeftovers(s.ctx, dirs) })
+			s.background.Go(func() { remover.RemoveLeftovers(s.ctx, dirs) })
 		}
 		return nil
 	})

@@ -83,11 +83,7 @@ func (p *parser) document(file string) *definition {
 		case "description":
 			h.Description = strings.Join(strings.Fields(p.text(m.Name, m.Value, line)), " ")
 		case "tools":
-			if p.foreign && m.Value.Kind == configfile.Object {
-				h.ReadOnly = h.ReadOnly || forbidsChanges(m.Value)
-				continue
-			}
-			h.Tools = p.list(m.Name, m.Value, line)
+			h.Tools = p.tools(h, &m)
 		case "model":
 			h.Models = p.list(m.Name, m.Value, line)
 		case "thinking", "thinkingLevel", "thinking-level":
@@ -105,23 +101,13 @@ func (p *parser) document(file string) *definition {
 		case "disabled":
 			d.disabled = p.boolean(m.Name, m.Value, line)
 		default:
-			if p.foreign {
-				p.foreignField(d, &m)
-			} else {
-				p.other(m.Name, line)
-			}
+			p.otherField(d, &m)
 		}
 	}
 	if p.foreign && !p.fatal {
 		translate(h, p.base)
 	}
-	if i := slices.Index(h.Tools, agent.TaskTool); i >= 0 {
-		h.Tools = slices.Delete(h.Tools, i, i+1)
-		if spawns == nil {
-			spawns = []string{"*"}
-		}
-	}
-	h.Spawns = spawns
+	h.Spawns = spawnsOf(h, spawns)
 	h.Description = text.Truncate(h.Description, maxDescription)
 	switch {
 	case p.fatal:
@@ -134,6 +120,35 @@ func (p *parser) document(file string) *definition {
 		p.fail(1, "no text after the front matter; it becomes the agent's prompt")
 	}
 	return d
+}
+
+// tools returns the tools of a helper. In other programs' files, it may be a mapping of tools to switches.
+func (p *parser) tools(h *agent.Helper, m *configfile.Member) []string {
+	if p.foreign && m.Value.Kind == configfile.Object {
+		h.ReadOnly = h.ReadOnly || forbidsChanges(m.Value)
+		return nil
+	}
+	return p.list(m.Name, m.Value, m.Line+1)
+}
+
+// otherField handles a field that gjc's own files do not have.
+func (p *parser) otherField(d *definition, m *configfile.Member) {
+	if p.foreign {
+		p.foreignField(d, m)
+		return
+	}
+	p.other(m.Name, m.Line+1)
+}
+
+// spawnsOf returns the helpers that a helper may start. The tool for that, among its tools, allows all if it names none.
+func spawnsOf(h *agent.Helper, spawns []string) []string {
+	if i := slices.Index(h.Tools, agent.TaskTool); i >= 0 {
+		h.Tools = slices.Delete(h.Tools, i, i+1)
+		if spawns == nil {
+			spawns = []string{"*"}
+		}
+	}
+	return spawns
 }
 
 // other reports a field that is unknown or has no effect here.

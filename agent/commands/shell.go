@@ -10,32 +10,44 @@ func (x *expansion) shell(line string) (string, bool) {
 	nested := strings.Contains(line, "$(") || strings.Contains(line, "<<") || strings.Contains(line, "`") || strings.Contains(line, `\`)
 	for i := 0; i < len(line); {
 		value, n := x.placeholder(line[i:])
-		whole := strings.HasPrefix(line[i:], "$@") || strings.HasPrefix(line[i:], "$"+wholeArguments) || strings.HasPrefix(line[i:], bracedArgs)
+		if n > 0 && (quote != '\'' || enclosed(line, i, n)) { // between single quotes, $1 is for a program such as awk
+			if nested && !harmless(value) {
+				return "", false
+			}
+			b.WriteString(quoted(value, quote, wholeMark(line[i:])))
+			i += n
+			continue
+		}
 		switch c := line[i]; {
-		case n > 0 && quote == '\'' && !enclosed(line, i, n):
-			n = 0 // $1 is for a program such as awk
-		case n > 0 && nested && !harmless(value):
-			return "", false
-		case n > 0 && quote == 0 && whole:
-			b.WriteString(words(Split(value)))
-		case n > 0 && quote == 0:
-			b.WriteString(words([]string{value}))
-		case n > 0 && quote == '"':
-			b.WriteString(strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`").Replace(value))
-		case n > 0:
-			b.WriteString(strings.ReplaceAll(value, "'", `'\''`))
-		case quote == 0 && (c == '"' || c == '\''):
+		case c != '"' && c != '\'':
+		case quote == 0:
 			quote = c
-		case quote == c && (c == '"' || c == '\''):
+		case quote == c:
 			quote = 0
 		}
-		if n == 0 {
-			b.WriteByte(line[i])
-			n = 1
-		}
-		i += n
+		b.WriteByte(line[i])
+		i++
 	}
 	return b.String(), true
+}
+
+// wholeMark reports whether the placeholder at the start of s stands for all arguments.
+func wholeMark(s string) bool {
+	return strings.HasPrefix(s, "$@") || strings.HasPrefix(s, "$"+wholeArguments) && !strings.HasPrefix(s, "$"+wholeArguments+"[") || strings.HasPrefix(s, bracedArgs)
+}
+
+// quoted returns a value for a place between quotes of a kind, or outside of quotes, as one word or as several.
+func quoted(value string, quote byte, several bool) string {
+	switch {
+	case quote == '"':
+		return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`").Replace(value)
+	case quote == '\'':
+		return strings.ReplaceAll(value, "'", `'\''`)
+	case several:
+		return words(Split(value))
+	default:
+		return words([]string{value})
+	}
 }
 
 // enclosed reports whether the n bytes at i are all that a pair of quotes encloses.

@@ -69,7 +69,7 @@ type Options struct {
 // Item is one file of instructions.
 type Item struct {
 	userfiles.File
-	// Text is what the prompt has; empty for an item that is not used.
+	// Text is the text in the prompt; empty for an item that is not used.
 	Text string
 	// ImportedBy is the path of the file that imports this one.
 	ImportedBy string

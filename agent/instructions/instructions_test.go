@@ -57,9 +57,9 @@ func tree(t *testing.T, files map[string]string) string {
 func listing(dir string, set *instructions.Set) []string {
 	var all []string
 	for _, it := range set.Items {
-		line := fmt.Sprintf("%s %s", it.State, filepath.ToSlash(strings.TrimPrefix(it.Path, dir)))
+		line := fmt.Sprintf("%s %s", it.State, filepath.ToSlash(strings.TrimPrefix(it.Path, dir+string(filepath.Separator))))
 		if it.Why != "" {
-			line += ": " + filepath.ToSlash(strings.ReplaceAll(it.Why, dir, ""))
+			line += ": " + filepath.ToSlash(strings.ReplaceAll(it.Why, dir+string(filepath.Separator), ""))
 		}
 		all = append(all, line)
 	}
@@ -92,23 +92,23 @@ func TestLoad(t *testing.T) {
 		Texts: []instructions.Item{{File: userfiles.File{Path: "config.yml"}, Text: "Configured."}},
 	})
 	compare(t, "files", []string{
-		"used /home/.gemini/GEMINI.md",
-		"used /home/.codex/AGENTS.override.md",
-		"shadowed /home/.codex/AGENTS.md: by /home/.codex/AGENTS.override.md",
-		"duplicate /home/.claude/CLAUDE.md: of /home/.gemini/GEMINI.md",
-		"used /home/.gjc/AGENTS.md",
+		"used home/.gemini/GEMINI.md",
+		"used home/.codex/AGENTS.override.md",
+		"shadowed home/.codex/AGENTS.md: by home/.codex/AGENTS.override.md",
+		"duplicate home/.claude/CLAUDE.md: of home/.gemini/GEMINI.md",
+		"used home/.gjc/AGENTS.md",
 		"used config.yml",
-		"used /home/repo/AGENTS.md",
-		"shadowed /home/repo/CLAUDE.md: by /home/repo/AGENTS.md",
-		"shadowed /home/repo/GEMINI.md: by /home/repo/AGENTS.md",
-		"used /home/repo/CLAUDE.local.md",
-		"used /home/repo/a/.claude/CLAUDE.md",
-		"not used /home/repo/a/b/AGENTS.md: is empty",
-		"used /home/repo/a/b/GEMINI.md",
-		"used /home/repo/a/b/c/AGENTS.override.md",
-		"shadowed /home/repo/a/b/c/AGENTS.md: by /home/repo/a/b/c/AGENTS.override.md",
-		"used /lib/CLAUDE.md",
-		"used /lib/sub/AGENTS.md",
+		"used home/repo/AGENTS.md",
+		"shadowed home/repo/CLAUDE.md: by home/repo/AGENTS.md",
+		"shadowed home/repo/GEMINI.md: by home/repo/AGENTS.md",
+		"used home/repo/CLAUDE.local.md",
+		"used home/repo/a/.claude/CLAUDE.md",
+		"not used home/repo/a/b/AGENTS.md: is empty",
+		"used home/repo/a/b/GEMINI.md",
+		"used home/repo/a/b/c/AGENTS.override.md",
+		"shadowed home/repo/a/b/c/AGENTS.md: by home/repo/a/b/c/AGENTS.override.md",
+		"used lib/CLAUDE.md",
+		"used lib/sub/AGENTS.md",
 	}, listing(dir, set))
 	if len(set.Problems) > 0 {
 		t.Error(set.Problems)
@@ -143,18 +143,18 @@ func TestLoad_Imports(t *testing.T) {
 		Files: disk{}, Cwd: filepath.Join(dir, "w", "sub"), Home: filepath.Join(dir, "home"), OS: "linux",
 	})
 	compare(t, "files", []string{
-		"used /home/notes/style.md",
-		"not used /home/.env: it may hold secrets, which models do not get; it is not imported by /home/.claude/CLAUDE.md",
-		"not used /outside.md: it is outside your home directory; it is not imported by /home/.claude/CLAUDE.md",
-		"used /home/.claude/CLAUDE.md",
-		"used /w/docs/b.md",
-		"used /w/docs/a.md",
-		"not used /w/.env: it may hold secrets, which models do not get; it is not imported by /w/CLAUDE.md",
-		"used /w/docs/with space.md",
-		"used /w/CLAUDE.md",
-		"not used /w/sub/6.md: imports are nested more than 5 deep; it is not imported by /w/sub/5.md",
-		"used /w/sub/5.md", "used /w/sub/4.md", "used /w/sub/3.md", "used /w/sub/2.md", "used /w/sub/1.md",
-		"used /w/sub/AGENTS.md",
+		"used home/notes/style.md",
+		"not used home/.env: it may hold secrets, which models do not get; it is not imported by home/.claude/CLAUDE.md",
+		"not used outside.md: it is outside your home directory; it is not imported by home/.claude/CLAUDE.md",
+		"used home/.claude/CLAUDE.md",
+		"used w/docs/b.md",
+		"used w/docs/a.md",
+		"not used w/.env: it may hold secrets, which models do not get; it is not imported by w/CLAUDE.md",
+		"used w/docs/with space.md",
+		"used w/CLAUDE.md",
+		"not used w/sub/6.md: imports are nested more than 5 deep; it is not imported by w/sub/5.md",
+		"used w/sub/5.md", "used w/sub/4.md", "used w/sub/3.md", "used w/sub/2.md", "used w/sub/1.md",
+		"used w/sub/AGENTS.md",
 	}, listing(dir, set))
 	if len(set.Problems) != 4 {
 		t.Error(set.Problems)
@@ -169,11 +169,11 @@ func TestLoad_ImportsOutside(t *testing.T) {
 	})
 	set := instructions.Load(t.Context(), &instructions.Options{Files: disk{}, Cwd: filepath.Join(dir, "w"), Home: filepath.Join(dir, "home"), OS: "linux"})
 	compare(t, "files", []string{
-		"not used /home/notes.md: a file of a workspace cannot import from your home directory; it is not imported by /w/AGENTS.md",
-		"not used /outside.md: it is outside the workspace; it is not imported by /w/AGENTS.md",
-		"not used /w/link.md: it is outside the workspace; it is not imported by /w/AGENTS.md",
-		"used /w/in.md",
-		"used /w/AGENTS.md",
+		"not used home/notes.md: a file of a workspace cannot import from your home directory; it is not imported by w/AGENTS.md",
+		"not used outside.md: it is outside the workspace; it is not imported by w/AGENTS.md",
+		"not used w/link.md: it is outside the workspace; it is not imported by w/AGENTS.md",
+		"used w/in.md",
+		"used w/AGENTS.md",
 	}, listing(dir, set))
 }
 
@@ -186,7 +186,7 @@ func TestLoad_Limits(t *testing.T) {
 		Files: disk{}, Cwd: filepath.Join(dir, "w", "a", "b"), OS: "linux", Limits: instructions.Limits{Total: 9 << 10, File: 6 << 10},
 	})
 	compare(t, "files", []string{
-		"left out /w/AGENTS.md: the limit of 9 KiB is reached", "used /w/a/AGENTS.md: cut to 4217 of 6999 bytes", "used /w/a/b/AGENTS.md",
+		"left out w/AGENTS.md: the limit of 9 KiB is reached", "used w/a/AGENTS.md: cut to 4217 of 6999 bytes", "used w/a/b/AGENTS.md",
 	}, listing(dir, set))
 	if len(set.Problems) != 1 || !strings.Contains(set.Problems[0].Reason, "AGENTS.md is left out") || !strings.Contains(set.Problems[0].Reason, "AGENTS.md is cut") {
 		t.Error(set.Problems)
@@ -206,15 +206,15 @@ func TestLoad_BadInput(t *testing.T) {
 	})
 	set := instructions.Load(t.Context(), &instructions.Options{Files: disk{}, Cwd: filepath.Join(dir, "w", "a"), Home: filepath.Join(dir, "home"), OS: "linux"})
 	compare(t, "files", []string{
-		"not used /home/.gemini/GEMINI.md: dangling symbolic link",
-		"not used /home/.claude/CLAUDE.md: is not a regular file",
-		"not used /w/AGENTS.md: is not a regular file",
-		"not used /w/CLAUDE.md: is neither UTF-8 nor UTF-16 text",
-		"not used /w/.claude/CLAUDE.md: a symbolic link points outside /w; it is not followed",
-		"not used /w/GEMINI.md: dangling symbolic link",
-		"not used /w/CLAUDE.local.md: the file is larger than 1 MiB",
-		"used /w/a/AGENTS.md",
-		"not used /w/a/CLAUDE.local.md: it is a link to a file with secrets, which models do not get",
+		"not used home/.gemini/GEMINI.md: dangling symbolic link",
+		"not used home/.claude/CLAUDE.md: is not a regular file",
+		"not used w/AGENTS.md: is not a regular file",
+		"not used w/CLAUDE.md: is neither UTF-8 nor UTF-16 text",
+		"not used w/.claude/CLAUDE.md: a symbolic link points outside w; it is not followed",
+		"not used w/GEMINI.md: dangling symbolic link",
+		"not used w/CLAUDE.local.md: the file is larger than 1 MiB",
+		"used w/a/AGENTS.md",
+		"not used w/a/CLAUDE.local.md: it is a link to a file with secrets, which models do not get",
 	}, listing(dir, set))
 	if len(set.Problems) != 8 {
 		t.Error(set.Problems)
@@ -246,7 +246,7 @@ func TestSystem(t *testing.T) {
 	})
 	opts := &instructions.Options{Files: disk{}, Cwd: filepath.Join(dir, "w", "a"), UserDir: filepath.Join(dir, "u"), OS: "linux"}
 	content, set := instructions.System(t.Context(), opts, userfiles.SystemFile)
-	compare(t, content, []string{"used /w/a/.gjc/SYSTEM.md", "shadowed /w/.gjc/SYSTEM.md: by /w/a/.gjc/SYSTEM.md", "shadowed /u/SYSTEM.md: by /w/a/.gjc/SYSTEM.md"}, listing(dir, set))
+	compare(t, content, []string{"used w/a/.gjc/SYSTEM.md", "shadowed w/.gjc/SYSTEM.md: by w/a/.gjc/SYSTEM.md", "shadowed u/SYSTEM.md: by w/a/.gjc/SYSTEM.md"}, listing(dir, set))
 	if content != "Near." {
 		t.Error(content)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/internal/configfile"
 )
 
-// Kind is what a file is for.
+// Kind is the purpose of a file.
 type Kind string
 
 // The kinds.
@@ -26,7 +26,7 @@ const (
 // Kinds lists all kinds.
 func Kinds() []Kind { return []Kind{Instructions, Rules, Commands, Skills, Agents, Tools, System} }
 
-// Scope is where the path of a source begins.
+// Scope is the directory in which the path of a source begins.
 type Scope string
 
 // The scopes.
@@ -383,7 +383,7 @@ func (w *Where) Places(kind Kind) []Place {
 	return list
 }
 
-// State is what became of a file.
+// State is the fate of a file.
 type State string
 
 // The states.

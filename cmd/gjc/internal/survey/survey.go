@@ -30,7 +30,7 @@ type Options struct {
 	Trust *trust.Session
 }
 
-// Survey is what was found.
+// Survey lists the files that were found.
 type Survey struct {
 	Files []File `json:"files"`
 	// Prompt is the size of the instructions and rules in every prompt, in bytes.
