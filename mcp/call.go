@@ -67,6 +67,9 @@ func (s *Set) Call(ctx context.Context, tool *Tool, input jsonx.Raw, opts *CallO
 	if opts == nil {
 		opts = new(CallOptions)
 	}
+	if !tool.server.spec.Tools.allows(tool.Remote) {
+		return nil, fmt.Errorf("the tool %s of the MCP server %s is denied by its configuration", tool.Remote, tool.server.label())
+	}
 	if len(input) == 0 {
 		input = jsonx.Raw("{}")
 	}
@@ -123,8 +126,8 @@ func (s *server) request(ctx context.Context, progress func(Progress),
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case s.set.ctx.Err() != nil:
-			return ErrClosed
+		case s.ctx.Err() != nil:
+			return s.closedError()
 		case !unsent(err) || attempt > 1 || attempt == 1 && c != last:
 			return c.failure(err)
 		}

@@ -141,6 +141,9 @@ func (s *server) dialVersion(ctx context.Context, version string) (*connection, 
 // connect starts the session.
 func (c *connection) connect(version string) (session *sdk.ClientSession, err error) {
 	defer c.rescue("the start", &err)
+	if err := c.server.completeHeaders(c.ctx); err != nil {
+		return nil, err
+	}
 	return c.client().Connect(c.ctx, c.transport(), &sdk.ClientSessionOptions{ProtocolVersion: version})
 }
 
@@ -178,7 +181,7 @@ func (c *connection) explain(err error) error {
 			select {
 			case <-p.Done():
 			case <-timeout.C:
-			case <-c.server.set.ctx.Done():
+			case <-c.server.ctx.Done():
 			}
 		}
 		select {
@@ -202,7 +205,7 @@ func (c *connection) explain(err error) error {
 func (c *connection) end() {
 	ctx, cancel := c.server.set.closeContext()
 	defer cancel()
-	c.endWork(cmp.Or(context.Cause(c.server.set.ctx), errEnded))
+	c.endWork(cmp.Or(context.Cause(c.server.ctx), errEnded))
 	closed := make(chan struct{})
 	go func() { // ends when the transport is closed below
 		defer close(closed)

@@ -25,8 +25,10 @@ type Server struct {
 	Stdio   *Stdio
 	HTTP    *HTTP
 	Channel *ChannelServer
-	// Timeout overrides InitTimeout and CallTimeout of [Options] unless it is zero.
-	Timeout time.Duration
+	// Timeout overrides InitTimeout and CallTimeout of [Options] unless it is zero. StartTimeout overrides InitTimeout alone.
+	Timeout, StartTimeout time.Duration
+	// Tools selects the tools that are offered and can be called.
+	Tools ToolFilter
 	// Secrets are further values that the package removes from all texts it returns or logs.
 	Secrets []string
 }
@@ -53,6 +55,16 @@ type HTTP struct {
 	OAuth oauth.Config
 	// SSE selects the transport of 2024-11-05 with its two endpoints instead of Streamable HTTP.
 	SSE bool
+	// Helper returns further headers; nil for none.
+	Helper *HeadersHelper
+}
+
+// HeadersHelper returns headers for each connection. They replace configured ones of the same name.
+type HeadersHelper struct {
+	// Name identifies the helper: two with the same name do the same.
+	Name string
+	// Run returns the headers. Its error says why there are none; then the connection fails.
+	Run func(ctx context.Context) ([]Header, error)
 }
 
 // Header is one HTTP header.
@@ -142,6 +154,16 @@ func (o Options) withDefaults() Options {
 		o.Backoff = []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second}
 	}
 	return o
+}
+
+// Definition is a definition of a server in a file, and how it counts.
+type Definition struct {
+	Name string `json:"name"`
+	// File is the path of the file.
+	File string `json:"file"`
+	// State is "used", or why the definition does not count: "disabled", "shadowed", "not trusted" or "invalid". Detail says more.
+	State  string `json:"state"`
+	Detail string `json:"detail,omitzero"`
 }
 
 // Notice is a text for the user.

@@ -95,6 +95,11 @@ func (n *names) name(server int, serverName, tool string) (name, clash string) {
 	return name, clash
 }
 
+// forget removes the names of a server's tools.
+func (n *names) forget(server int) {
+	n.prune(server, -1, nil)
+}
+
 // prune removes the names of a server's former tools, except those in keep, if there are more than limit: a server may create
 // new tools without end.
 func (n *names) prune(server, limit int, keep map[string]bool) {

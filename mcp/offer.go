@@ -19,9 +19,10 @@ type Cut struct {
 
 // Cuts returns the number of omitted prompts for each server that has any.
 func (s *Set) Cuts() []Cut {
-	_, prompts := s.offeredPrompts()
+	servers := s.list()
+	_, prompts := offeredPrompts(servers)
 	var cuts []Cut
-	for i, srv := range s.servers {
+	for i, srv := range servers {
 		if prompts[i] > 0 {
 			cuts = append(cuts, Cut{Server: srv.spec.Name, Prompts: prompts[i]})
 		}
@@ -29,14 +30,14 @@ func (s *Set) Cuts() []Cut {
 	return cuts
 }
 
-func (s *Set) offeredPrompts() ([]Prompt, []int) {
-	return takeTurns(each(s, func(l *lists) []Prompt { return l.prompts }), maxPrompts)
+func offeredPrompts(servers []*server) ([]Prompt, []int) {
+	return takeTurns(each(servers, func(l *lists) []Prompt { return l.prompts }), maxPrompts)
 }
 
 // each returns a list of each server.
-func each[T any](s *Set, of func(*lists) []T) [][]T {
-	all := make([][]T, len(s.servers))
-	for i, srv := range s.servers {
+func each[T any](servers []*server, of func(*lists) []T) [][]T {
+	all := make([][]T, len(servers))
+	for i, srv := range servers {
 		srv.mu.Lock()
 		if srv.offers() {
 			all[i] = of(&srv.lists)
@@ -70,7 +71,7 @@ func takeTurns[T any](all [][]T, limit int) (taken []T, left []int) {
 
 // noticeCuts notifies the user of omitted prompts, and again after changes. It does nothing until each server has connected or failed.
 func (s *Set) noticeCuts() {
-	for _, srv := range s.servers {
+	for _, srv := range s.list() {
 		select {
 		case <-srv.attempted:
 		default:

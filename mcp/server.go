@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,15 +28,16 @@ const (
 
 // server is one server of a set. Only its owner goroutine (run) modifies the fields that mu guards.
 type server struct {
-	set     *Set
-	index   int
-	spec    Server
+	set *Set
+	// index identifies the server's tools among those of the set.
+	index int
+	// entry is the configuration, and spec is what the current connection uses: with the headers of a helper.
+	entry, spec Server
+	// invalid is why the entry cannot be used; nil if it can.
+	invalid error
+	lifetime
 	secrets *redactor
 	account *oauth.Account // nil for none
-	// attempted is closed when the server has connected or failed for the first time.
-	attempted chan struct{}
-	// wake makes the owner reconnect immediately.
-	wake chan struct{}
 	// channel is the connection over the editor's channel, for notifications.
 	channel atomic.Pointer[channelConn]
 	// reportedUnasked is set when the user was notified of a question that belongs to no call.
@@ -54,11 +57,23 @@ type server struct {
 	rate   noticeRate
 }
 
-func newServer(set *Set, spec Server, invalid error) *server {
+// lifetime has the signals to and from the owner of a server.
+type lifetime struct {
+	// ctx ends when the set is closed, and when the server is removed from it.
+	ctx  context.Context //nolint:containedctx // bounds the owner
+	stop context.CancelCauseFunc
+	// attempted is closed when the server has connected or failed for the first time.
+	attempted chan struct{}
+	// wake makes the owner reconnect immediately.
+	wake chan struct{}
+}
+
+func newServer(set *Set, index int, spec Server, invalid error) *server {
 	s := &server{
-		set: set, index: len(set.servers), spec: spec, secrets: newRedactor(&spec), account: newAccount(&spec, &set.opts),
-		attempted: make(chan struct{}), wake: make(chan struct{}, 1), stateChanged: make(chan struct{}), state: StateWaiting,
+		set: set, index: index, entry: spec, spec: spec, invalid: invalid, secrets: newRedactor(&spec), account: newAccount(&spec, &set.opts),
+		lifetime: lifetime{attempted: make(chan struct{}), wake: make(chan struct{}, 1)}, stateChanged: make(chan struct{}), state: StateWaiting,
 	}
+	s.ctx, s.stop = context.WithCancelCause(set.ctx)
 	if invalid != nil {
 		s.state, s.lastErr = StateFailed, &invalidError{invalid}
 	}
@@ -66,7 +81,33 @@ func newServer(set *Set, spec Server, invalid error) *server {
 }
 
 // initTimeout returns the bound of the server's start and its lists.
-func (s *server) initTimeout() time.Duration { return cmp.Or(s.spec.Timeout, s.set.opts.InitTimeout) }
+func (s *server) initTimeout() time.Duration {
+	return cmp.Or(s.spec.StartTimeout, s.spec.Timeout, s.set.opts.InitTimeout)
+}
+
+// completeHeaders runs the helper for the headers of the next connection.
+func (s *server) completeHeaders(ctx context.Context) error {
+	if s.entry.HTTP == nil || s.entry.HTTP.Helper == nil {
+		return nil
+	}
+	more, err := s.entry.HTTP.Helper.Run(ctx)
+	if err != nil {
+		return err
+	}
+	s.secrets.add(headerSecrets(more))
+	http := *s.entry.HTTP
+	http.Headers = slices.DeleteFunc(slices.Clone(http.Headers), func(h Header) bool {
+		return slices.ContainsFunc(more, func(m Header) bool { return strings.EqualFold(m.Name, h.Name) })
+	})
+	http.Headers = append(http.Headers, more...)
+	if err := checkHTTP(&http); err != nil {
+		return fmt.Errorf("headersHelper: %w", err)
+	}
+	s.mu.Lock()
+	s.spec.HTTP = &http
+	s.mu.Unlock()
+	return nil
+}
 
 // invalidError is the error for an invalid entry, which is not retried.
 type invalidError struct{ err error }
@@ -79,7 +120,7 @@ var errReconnect = errors.New("the server is being reconnected")
 
 // run owns the server until the set is closed.
 func (s *server) run() {
-	ctx := s.set.ctx
+	ctx := s.ctx
 	if err, ok := errors.AsType[*invalidError](s.lastErr); ok {
 		s.noticeState("cannot be used: "+err.Error(), nil)
 		s.markAttempted()
@@ -255,7 +296,7 @@ func (s *server) connected(ctx context.Context) (*connection, error) {
 				return conn, nil
 			}
 		case StateClosed:
-			return nil, ErrClosed
+			return nil, s.closedError()
 		case StateFailed:
 			return nil, s.unavailable(lastErr)
 		case StateWaiting, StateConnecting, StateRetrying:
@@ -264,8 +305,8 @@ func (s *server) connected(ctx context.Context) (*connection, error) {
 		case <-stateChanged:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
-		case <-s.set.ctx.Done():
-			return nil, ErrClosed
+		case <-s.ctx.Done():
+			return nil, s.closedError()
 		case <-patience.C:
 			return nil, s.unavailable(lastErr)
 		}
@@ -312,16 +353,24 @@ func (s *server) reconnect(ctx context.Context) error {
 			case StateFailed, StateRetrying:
 				return s.unavailable(err)
 			case StateClosed:
-				return ErrClosed
+				return s.closedError()
 			case StateWaiting, StateConnecting:
 			}
 		}
 		select {
 		case <-stateChanged:
-		case <-s.set.ctx.Done():
-			return ErrClosed
+		case <-s.ctx.Done():
+			return s.closedError()
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// closedError is the error of a call when the server has ended: with its set, or because it was removed.
+func (s *server) closedError() error {
+	if s.set.ctx.Err() == nil {
+		return fmt.Errorf("the MCP server %s %w: %w", s.label(), ErrUnavailable, errRemoved)
+	}
+	return ErrClosed
 }

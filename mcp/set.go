@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -16,9 +17,8 @@ import (
 // Its goroutines: one owner for each server, which starts and ends everything of the server. All have ended when [Set.Close]
 // returns nil.
 type Set struct {
-	opts    Options
-	servers []*server
-	names   *names
+	opts  Options
+	names *names
 
 	ctx  context.Context //nolint:containedctx // ends with Close
 	stop context.CancelCauseFunc
@@ -27,6 +27,8 @@ type Set struct {
 	callbackMu sync.Mutex // held while Changed or Notice runs
 
 	mu      sync.Mutex // guards the fields below
+	servers []*server  // replaced, never modified
+	indexes int        // counts the servers that there were
 	started bool
 	closed  bool
 	closing context.Context //nolint:containedctx // bounds the ends of the connections; nil until Close
@@ -40,6 +42,20 @@ var ErrClosed = errors.New("the session's MCP servers are closed")
 func NewSet(opts Options, servers []Server) *Set {
 	s := &Set{opts: opts.withDefaults(), names: newNames()}
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
+	s.Update(servers)
+	return s
+}
+
+// Update replaces the servers. A server whose entry is the same keeps its connection; the others are ended or started in the
+// background, if the set has been started. It reports whether an earlier server was ended.
+func (s *Set) Update(servers []Server) (ended bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	old := slices.Clone(s.servers)
+	var now []*server
 	seen := make(map[string]bool, len(servers))
 	for _, spec := range servers {
 		err := check(&spec, &s.opts)
@@ -47,9 +63,59 @@ func NewSet(opts Options, servers []Server) *Set {
 			err = fmt.Errorf("duplicate server name %q; give each server its own name", spec.Name)
 		}
 		seen[spec.Name] = true
-		s.servers = append(s.servers, newServer(s, spec, err))
+		i := slices.IndexFunc(old, func(o *server) bool { return o != nil && o.spec.Name == spec.Name })
+		index := s.indexes
+		if i >= 0 && sameServer(&old[i].entry, &spec) && (old[i].invalid == nil) == (err == nil) {
+			now, old[i] = append(now, old[i]), nil
+			continue
+		} else if i >= 0 {
+			index = old[i].index // its tools keep their names
+		} else {
+			s.indexes++
+		}
+		srv := newServer(s, index, spec, err)
+		now = append(now, srv)
+		if s.started {
+			s.wg.Go(srv.run)
+		}
 	}
-	return s
+	for _, srv := range old {
+		if srv != nil {
+			srv.stop(errRemoved)
+			ended = true
+			if !slices.ContainsFunc(now, func(n *server) bool { return n.index == srv.index }) {
+				s.names.forget(srv.index)
+			}
+		}
+	}
+	s.servers = now
+	return ended
+}
+
+// errRemoved ends a server that the set no longer has.
+var errRemoved = errors.New("the server is no longer configured")
+
+// sameServer reports whether two entries are the same.
+func sameServer(a, b *Server) bool {
+	plain := func(s Server) (Server, string) {
+		helper := ""
+		if s.HTTP != nil && s.HTTP.Helper != nil {
+			http := *s.HTTP
+			helper, http.Helper = http.Helper.Name, nil
+			s.HTTP = &http
+		}
+		return s, helper
+	}
+	x, one := plain(*a)
+	y, two := plain(*b)
+	return one == two && reflect.DeepEqual(x, y)
+}
+
+// list returns the current servers.
+func (s *Set) list() []*server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.servers
 }
 
 // Start connects all servers in the background. It returns at once. Further calls are no-ops.
@@ -67,12 +133,14 @@ func (s *Set) Start() {
 
 // Ready waits until every server has either connected or failed once. If ctx ends first, it returns ctx's cause.
 func (s *Set) Ready(ctx context.Context) error {
-	for _, srv := range s.servers {
+	for _, srv := range s.list() {
 		select {
 		case <-srv.attempted:
+		case <-srv.ctx.Done():
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-s.ctx.Done():
+		}
+		if s.ctx.Err() != nil {
 			return ErrClosed
 		}
 	}
@@ -124,7 +192,7 @@ func (s *Set) Reconnect(ctx context.Context, name string) error {
 }
 
 func (s *Set) server(name string) (*server, error) {
-	for _, srv := range s.servers {
+	for _, srv := range s.list() {
 		if srv.spec.Name == name {
 			return srv, nil
 		}
@@ -140,7 +208,7 @@ func (s *Set) Tools() []*Tool {
 
 // Prompts returns the prompts of the servers like [Set.Tools], but at most [maxPrompts], which are taken from the servers in turn.
 func (s *Set) Prompts() []Prompt {
-	prompts, _ := s.offeredPrompts()
+	prompts, _ := offeredPrompts(s.list())
 	return prompts
 }
 
@@ -154,12 +222,13 @@ func (s *Set) ResourceTemplates() []ResourceTemplate {
 	return collect(s, func(l *lists) []ResourceTemplate { return l.templates })
 }
 
-func collect[T any](s *Set, of func(*lists) []T) []T { return slices.Concat(each(s, of)...) }
+func collect[T any](s *Set, of func(*lists) []T) []T { return slices.Concat(each(s.list(), of)...) }
 
 // Status returns the status of each server, in the order of the servers.
 func (s *Set) Status() []ServerStatus {
-	all := make([]ServerStatus, len(s.servers))
-	for i, srv := range s.servers {
+	servers := s.list()
+	all := make([]ServerStatus, len(servers))
+	for i, srv := range servers {
 		all[i] = srv.status()
 	}
 	return all
@@ -168,7 +237,7 @@ func (s *Set) Status() []ServerStatus {
 // ChannelNotification handles a notification from the channel about a request to a server. It drops notifications about inactive
 // requests. It does not block.
 func (s *Set) ChannelNotification(serverID, requestID, method string, params jsonx.Raw) {
-	for _, srv := range s.servers {
+	for _, srv := range s.list() {
 		if srv.spec.Channel != nil && srv.spec.Channel.ID == serverID {
 			if c := srv.channel.Load(); c != nil {
 				c.notification(requestID, method, params)

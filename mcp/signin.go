@@ -13,7 +13,7 @@ import (
 
 // newAccount returns the user's account at a server; nil for one that has no sign-in, or that the configuration authorizes.
 func newAccount(spec *Server, o *Options) *oauth.Account {
-	if spec.HTTP == nil || o.Accounts == nil {
+	if spec.HTTP == nil || spec.HTTP.Helper != nil || o.Accounts == nil {
 		return nil
 	}
 	config := spec.HTTP.OAuth
@@ -157,7 +157,7 @@ func (s *Set) SignOut(ctx context.Context, name string) (was bool, err error) {
 // Resume connects to the servers that have failed because they wanted the user to sign in, if the user has done so since, for example
 // in another session.
 func (s *Set) Resume(ctx context.Context) {
-	for _, srv := range s.servers {
+	for _, srv := range s.list() {
 		srv.mu.Lock()
 		waits := srv.state == StateFailed && errors.Is(srv.lastErr, oauth.ErrSignIn)
 		srv.mu.Unlock()

@@ -78,6 +78,9 @@ func (s *server) newTools(found []*sdk.Tool) []*Tool {
 			continue
 		}
 		remote[f.Name] = true
+		if !s.spec.Tools.allows(f.Name) {
+			continue
+		}
 		tool, err := s.newTool(f)
 		if err != nil {
 			faults = append(faults, fmt.Sprintf("the tool %s: %v", text.TruncateBytes(f.Name, 80), err))

@@ -15,6 +15,7 @@ import (
 	"github.com/gajae-code/gjc/agent/tools/debug"
 	"github.com/gajae-code/gjc/agent/userfiles"
 	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -82,6 +83,11 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 		commands: o.commands, enabled: b.enabled, out: s.out,
 		sources: rules.Options{UserDir: b.opts.Sessions.UserDir, Home: b.opts.Sessions.Home, Roots: params.roots()},
 	}).load
+	if configured := b.opts.Machine.MCPServers; configured != nil {
+		o.tools.config = configured(params.roots())
+		ofTools, ofServers := opts.TrustQuestions, o.tools.config.Questions
+		opts.TrustQuestions = func(ctx context.Context) []*trust.Question { return append(ofTools(ctx), ofServers(ctx)...) }
+	}
 	if hooks := b.opts.Sessions.Hooks; hooks != nil {
 		opts.Hooks = hooks(params.roots())
 	}

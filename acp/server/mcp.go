@@ -23,10 +23,15 @@ import (
 type toolbox struct {
 	own    []agent.Tool
 	custom *customTools // nil for none
+	// config is the configuration of further servers; nil for none.
+	config MCPConfig
 
+	loading sync.Mutex // held while the configuration is applied again
 	mu      sync.Mutex // guards the fields below
-	lists   int        // counts the server lists
-	order   int64      // the wire order of the request that set the current list
+	// apply returns the current servers, and builds a set for them. It is nil until the session has been connected.
+	apply   *mcpSession
+	lists   int   // counts the server lists
+	order   int64 // the wire order of the request that set the current list
 	closed  bool
 	servers []acp.MCPServer
 	set     *mcp.Set // nil for no servers
@@ -58,10 +63,52 @@ func (b *toolbox) Built(ctx context.Context) *mcp.Set {
 // AwaitLoading implements [agent.Toolbox].
 func (b *toolbox) AwaitLoading(ctx context.Context) {
 	b.custom.refresh(ctx)
+	b.Reload(ctx, false)
 	if set := b.Built(ctx); set != nil {
 		set.Resume(ctx)
 		_ = set.Ready(ctx) // a server that is not ready in time joins later
 	}
+}
+
+// Reload implements [slash.MCP].
+func (b *toolbox) Reload(ctx context.Context, always bool) {
+	set := b.Built(ctx)
+	b.mu.Lock()
+	apply, list, servers, building := b.apply, b.lists, b.servers, b.building != nil
+	b.mu.Unlock()
+	if b.config == nil || apply == nil || building || ctx.Err() != nil {
+		return
+	}
+	b.loading.Lock()
+	defer b.loading.Unlock()
+	if !always && !b.config.Stale(ctx) {
+		return
+	}
+	if set != nil {
+		if set.Update(apply.specs(servers)) {
+			apply.opened.Grants().Forget(mcptools.IsMCP) // they were for the former servers
+		}
+		return
+	}
+	if set = apply.newSet(servers); set != nil && b.put(list, set) {
+		set.Start()
+	}
+}
+
+// Definitions implements [slash.MCP].
+func (b *toolbox) Definitions(ctx context.Context) []mcp.Definition {
+	if b.config == nil {
+		return nil
+	}
+	return b.config.Definitions(ctx)
+}
+
+// Run implements [slash.MCP].
+func (b *toolbox) Run(ctx context.Context, args []string) (string, error) {
+	if b.config == nil {
+		return "", errors.New("this session uses only the MCP servers of the editor")
+	}
+	return b.config.Run(ctx, args)
 }
 
 // Tools implements [agent.Toolbox].
@@ -173,12 +220,17 @@ type mcpConnector struct {
 	client   *client
 	tasks    *background
 	children *proc.Group
-	// configured is [MachineOptions.MCPServers]; nil for none.
-	configured func(ctx context.Context) ([]mcp.Server, error)
-	environ    func(context.Context) []string
-	accounts   *oauth.Accounts
-	version    string
-	log        zerolog.Logger
+	environ  func(context.Context) []string
+	accounts *oauth.Accounts
+	version  string
+	log      zerolog.Logger
+}
+
+// mcpSession makes the servers of one session.
+type mcpSession struct {
+	*mcpConnector
+	session *session
+	opened  *opened
 }
 
 // connect replaces the servers of a session, so that the next prompt waits for the new ones. The function that it returns starts
@@ -186,6 +238,10 @@ type mcpConnector struct {
 func (c *mcpConnector) connect(s *session, o *opened, params *sessionParams) func() {
 	servers := params.servers
 	end, list := o.tools.use(params.order, servers)
+	made := &mcpSession{c, s, o}
+	o.tools.mu.Lock()
+	o.tools.apply = made
+	o.tools.mu.Unlock()
 	return func() {
 		if end != nil && !c.tasks.run(func() { c.end(end) }) {
 			c.end(end)
@@ -194,21 +250,21 @@ func (c *mcpConnector) connect(s *session, o *opened, params *sessionParams) fun
 			return
 		}
 		o.Grants().Forget(mcptools.IsMCP) // they were for the former servers
-		if len(servers) == 0 && c.configured == nil {
+		if len(servers) == 0 && o.tools.config == nil {
 			o.tools.put(list, nil)
 			return
 		}
-		if !c.tasks.run(func() { c.start(s, o, list, servers) }) {
+		if !c.tasks.run(func() { made.start(list, servers) }) {
 			o.tools.put(list, nil)
 		}
 	}
 }
 
 // start starts a session's servers, after the response before them has been written, if the client reads.
-func (c *mcpConnector) start(s *session, o *opened, list int, servers []acp.MCPServer) {
-	s.out.flush()
-	set := c.newSet(s, o, servers)
-	if o.tools.put(list, set) && set != nil {
+func (m *mcpSession) start(list int, servers []acp.MCPServer) {
+	m.session.out.flush()
+	set := m.newSet(servers)
+	if m.opened.tools.put(list, set) && set != nil {
 		set.Start()
 	}
 }
@@ -222,24 +278,32 @@ func (c *mcpConnector) end(set *mcp.Set) {
 	}
 }
 
-// newSet returns the set of a session's servers: those of the client, and those of the user's configuration whose names the
-// client does not use. It returns nil for no servers.
-func (c *mcpConnector) newSet(s *session, o *opened, servers []acp.MCPServer) *mcp.Set {
+// specs returns a session's servers: those of the client, and those of the configuration whose names the client does not use.
+func (m *mcpSession) specs(servers []acp.MCPServer) []mcp.Server {
 	specs := mcpServers(servers)
-	if c.configured != nil {
-		own, err := c.configured(s.out.ctx)
-		if err != nil {
-			s.out.notice(agent.SeverityWarning, "The MCP server configuration has errors; invalid servers are ignored.", err.Error())
-		}
-		for _, spec := range own {
-			if !slices.ContainsFunc(specs, func(c mcp.Server) bool { return strings.EqualFold(c.Name, spec.Name) }) {
-				specs = append(specs, spec)
-			}
+	config := m.opened.tools.config
+	if config == nil {
+		return specs
+	}
+	own, err := config.Servers(m.session.out.ctx)
+	if err != nil {
+		m.session.out.notice(agent.SeverityWarning, "The MCP server configuration has errors; invalid servers are ignored.", err.Error())
+	}
+	for _, spec := range own {
+		if !slices.ContainsFunc(specs, func(c mcp.Server) bool { return strings.EqualFold(c.Name, spec.Name) }) {
+			specs = append(specs, spec)
 		}
 	}
+	return specs
+}
+
+// newSet returns the set of a session's servers, or nil if there are none.
+func (m *mcpSession) newSet(servers []acp.MCPServer) *mcp.Set {
+	specs := m.specs(servers)
 	if len(specs) == 0 {
 		return nil
 	}
+	c, s, o := m.mcpConnector, m.session, m.opened
 	ws := o.Workspace()
 	opts := mcp.Options{
 		Cwd: ws.Cwd, Roots: ws.Additional, Children: c.children, Env: c.environ(s.out.ctx), Version: c.version,

@@ -133,11 +133,26 @@ type MachineOptions struct {
 	Languages func(roots []string) (Languages, error)
 	// Debugging returns the debug adapters of a session with these directories. It does little I/O. Optional.
 	Debugging func(roots []string) (Debugging, error)
-	// MCPServers returns the MCP servers of the user's own configuration, which every session has. It may run commands that
-	// compute values. The error lists the mistakes in the configuration; the other servers are returned. Optional.
-	MCPServers func(ctx context.Context) ([]mcp.Server, error)
+	// MCPServers returns the configuration of the MCP servers of a session with these directories, which is used in addition to the
+	// client's list. It does no I/O. Optional.
+	MCPServers func(roots []string) MCPConfig
 	// MCPAccounts are the user's accounts at MCP servers. If nil, there are none.
 	MCPAccounts *oauth.Accounts
+}
+
+// MCPConfig is the configuration of the MCP servers of one session. It is safe for concurrent use.
+type MCPConfig interface {
+	// Servers returns the servers that may start. It may run commands that compute values. The error lists the mistakes in the
+	// configuration; the other servers are returned.
+	Servers(ctx context.Context) ([]mcp.Server, error)
+	// Stale reports whether the configuration may have changed since the last call of Servers.
+	Stale(ctx context.Context) bool
+	// Questions returns the open questions about files of the workspace.
+	Questions(ctx context.Context) []*trust.Question
+	// Definitions lists all definitions, those that count and the others.
+	Definitions(ctx context.Context) []mcp.Definition
+	// Run runs a command that lists or changes definitions, and returns its output.
+	Run(ctx context.Context, args []string) (string, error)
 }
 
 // Settings are the user's settings for sessions.

@@ -72,7 +72,7 @@ func newServer(ctx context.Context, conn *acp.AgentConn, opts *Options) *server 
 	switches := new(switches)
 	connector := &mcpConnector{
 		accounts: opts.Machine.MCPAccounts,
-		client:   client, tasks: s.tasks, children: s.children, configured: opts.Machine.MCPServers, environ: opts.Machine.Environ,
+		client:   client, tasks: s.tasks, children: s.children, environ: opts.Machine.Environ,
 		version: opts.Version, log: opts.Log,
 	}
 	builder := &builder{

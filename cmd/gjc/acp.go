@@ -15,7 +15,6 @@ import (
 	"github.com/gajae-code/gjc/cmd/gjc/internal/system"
 	"github.com/gajae-code/gjc/internal/bug"
 	"github.com/gajae-code/gjc/internal/trust"
-	"github.com/gajae-code/gjc/mcp"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/offline"
 	"github.com/gajae-code/gjc/providers/registry"
@@ -61,13 +60,14 @@ func serve(ctx context.Context, h *host, opts *options) error {
 // engine serves a client, an editor or one of gjc's own. It has the server's options, and closes what they need.
 type engine struct {
 	options server.Options
+	opts    *options
 	models  *registry.Registry
 	closers []func()
 }
 
 // newEngine returns an engine. It reads no configuration. The caller must close it.
 func newEngine(ctx context.Context, h *host, opts *options) (e *engine, err error) {
-	e = new(engine)
+	e = &engine{opts: opts}
 	defer func() {
 		if err != nil {
 			e.close()
@@ -118,13 +118,7 @@ func newEngine(ctx context.Context, h *host, opts *options) (e *engine, err erro
 			Bridges: h.bridges(local), Environ: local.Environ, Children: h.children,
 			MCPAccounts: mcpAccounts(models, dir, false),
 			Languages:   h.languages(dir, opts, &local), Debugging: h.debugging(dir, opts, &local),
-			MCPServers: func(ctx context.Context) ([]mcp.Server, error) {
-				// Read when a session begins: errors are reported there, and initialize does no I/O.
-				if !config.Read(dir, opts.configs, "").DiscoverMCP {
-					return nil, nil
-				}
-				return h.mcpServers(ctx, dir, true)
-			},
+			MCPServers: mcpConfigs(h, dir, opts, nil),
 		},
 	}
 	return e, nil

@@ -1,27 +1,34 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
+	"io"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
-	"time"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/net/http/httpproxy"
 
+	"github.com/gajae-code/gjc/acp/server"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/permissions"
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/gitconfig"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/mcpfiles"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/mcpverbs"
 	"github.com/gajae-code/gjc/internal/boundary"
+	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/internal/webclient"
 	"github.com/gajae-code/gjc/mcp"
 	"github.com/gajae-code/gjc/providers"
@@ -182,30 +189,84 @@ func (h *host) tools(agentDir string, opts *options, models *registry.Registry, 
 	}
 }
 
-// mcpServers reads the user's MCP servers, sorted by name. It omits a server with a mistake; the error lists the mistakes. If run
-// is false, it runs no command of the file.
-func (h *host) mcpServers(ctx context.Context, agentDir string, run bool) ([]mcp.Server, error) {
-	servers, err := mcpServersIn(ctx, h, filepath.Join(agentDir, config.MCPFileName), run)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return servers, err
-}
-
-// mcpServersIn is like mcpServers for a file, which must exist.
-func mcpServersIn(ctx context.Context, h *host, path string, run bool) ([]mcp.Server, error) {
+// mcpOptions says where the MCP servers of a workspace are defined. Without a directory, only the user's own are.
+func mcpOptions(h *host, agentDir string, roots []string) mcpfiles.Options {
 	home, _ := h.home() // without one, ~ is not expanded
-	o := config.MCPOptions{Getenv: h.getenv, Home: home}
-	if run {
-		o.Run = func(line string) (string, error) {
-			ctx, cancel := context.WithTimeoutCause(ctx, valueTimeout, fmt.Errorf("it did not end within %s", valueTimeout))
-			defer cancel()
-			out, err := h.commandOutput(ctx, line)
+	return mcpfiles.Options{
+		AgentDir: agentDir, Roots: roots, Trust: trust.NewSession(trust.Open(trustFile(agentDir))), Getenv: h.getenv, Home: home,
+		Run: func(ctx context.Context, dir, line string) (string, error) {
+			out, err := mcpOutput(ctx, h, dir, line)
 			return strings.TrimSpace(string(out)), err
-		}
+		},
 	}
-	return config.MCPServers(path, o)
 }
 
-// valueTimeout bounds a command that computes a value.
-const valueTimeout = 10 * time.Second
+// mcpOutput runs a command line that computes a value. Those of a workspace get no keys of providers.
+func mcpOutput(ctx context.Context, h *host, dir, line string) ([]byte, error) {
+	if dir == "" {
+		return h.commandOutput(ctx, line)
+	}
+	shell, args := "/bin/sh", []string{"-c", line}
+	if runtime.GOOS == "windows" {
+		shell, args = cmp.Or(h.getenv("ComSpec"), h.getenv("COMSPEC"), "cmd.exe"), []string{"/d", "/c", line}
+	}
+	return outputOf(ctx, h, &proc.Options{Path: shell, Args: args, Dir: dir, Env: proc.Environ(h.env)})
+}
+
+// mcpSource is the configuration of the MCP servers of one session.
+type mcpSource struct {
+	*mcpfiles.Source
+	host *host
+	opts *options
+	cwd  string
+}
+
+// Run implements [server.MCPConfig].
+func (s *mcpSource) Run(ctx context.Context, args []string) (string, error) {
+	var out bytes.Buffer
+	cmd := mcpverbs.New(mcpEnv(s.host, s.opts, &out, func() (string, error) { return s.cwd, nil }))
+	cmd.SetArgs(args)
+	cmd.SetOut(&out)
+	cmd.SetErr(&out)
+	cmd.SilenceUsage, cmd.SilenceErrors = true, true
+	err := cmd.ExecuteContext(ctx)
+	return out.String(), err
+}
+
+// mcpConfigs returns a function that makes the configuration of a session. more are further files of the user.
+func mcpConfigs(h *host, agentDir string, opts *options, more []string) func(roots []string) server.MCPConfig {
+	return func(roots []string) server.MCPConfig {
+		o := mcpOptions(h, agentDir, roots)
+		o.More = more
+		// Read when a session begins: errors are reported there, and initialize does no I/O.
+		o.Disabled = func() bool { return !config.Read(agentDir, opts.configs, "").DiscoverMCP }
+		return &mcpSource{mcpfiles.NewSource(o), h, opts, roots[0]}
+	}
+}
+
+// mcpEnv returns what the verbs of "gjc mcp" need.
+func mcpEnv(h *host, opts *options, out io.Writer, cwd func() (string, error)) *mcpverbs.Env {
+	return &mcpverbs.Env{
+		Out: out, In: h.stdin,
+		Options: func() (mcpfiles.Options, error) {
+			dir, err := h.agentDir(opts.agentDir)
+			if err != nil {
+				return mcpfiles.Options{}, err
+			}
+			at, err := cwd()
+			if err != nil {
+				return mcpfiles.Options{}, err
+			}
+			return mcpOptions(h, dir, []string{at}), nil
+		},
+		Connect: func(ctx context.Context, cwd string) mcp.Options {
+			local := h.local(ctx)
+			return mcp.Options{Cwd: cwd, Children: h.children, Env: local.Environ(ctx), Version: version()}
+		},
+		Usage: func(err error) error { return fmt.Errorf("%w: %w", errUsage, err) },
+	}
+}
+
+func newMCP(h *host, opts *options) *cobra.Command {
+	return mcpverbs.New(mcpEnv(h, opts, h.stdout, os.Getwd))
+}

@@ -93,8 +93,14 @@ func (h *host) commandOutput(ctx context.Context, commandLine string) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
+	return outputOf(ctx, h, &proc.Options{Path: shell, Args: args, Dir: home, Env: h.env})
+}
+
+// outputOf runs a program of the configuration and returns its output.
+func outputOf(ctx context.Context, h *host, o *proc.Options) ([]byte, error) {
 	out := &capped{most: maxCredentials}
-	p, err := h.children.Start(ctx, &proc.Options{Path: shell, Args: args, Dir: home, Env: h.env, Stdout: out})
+	o.Stdout = out
+	p, err := h.children.Start(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("starting it: %w", err)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/gajae-code/gjc/agent/secrets"
 	"github.com/gajae-code/gjc/agent/userfiles"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/mcpfiles"
 	"github.com/gajae-code/gjc/internal/boundary"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/text"
@@ -189,7 +190,7 @@ func writable(dir string) error {
 func examineFiles(ctx context.Context, h *host, opts *options, dir, cwd string, add func(state, what, format string, args ...any)) {
 	cfg := config.Read(dir, opts.configs, cwd)
 	examineConfig(cfg, add)
-	examineMCP(ctx, h, cfg, dir, add)
+	examineMCP(ctx, h, cfg, dir, []string{cwd}, add)
 	if cfg.Secrets {
 		// Not secrets.Load, which creates a key.
 		for _, path := range []string{filepath.Join(cwd, ".gjc", "secrets.yml"), filepath.Join(dir, "secrets.yml")} {
@@ -250,27 +251,51 @@ func examineConfig(cfg *config.Config, add func(state, what, format string, args
 	}
 }
 
-func examineMCP(ctx context.Context, h *host, cfg *config.Config, dir string, add func(state, what, format string, args ...any)) {
-	servers, err := h.mcpServers(ctx, dir, false)
-	if all, ok := errors.AsType[config.Errors](err); ok {
-		for _, e := range all {
-			add("problem", config.MCPFileName, "%v", e)
+func examineMCP(ctx context.Context, h *host, cfg *config.Config, dir string, roots []string, add func(state, what, format string, args ...any)) {
+	o := mcpOptions(h, dir, roots)
+	o.Run = nil // doctor runs no commands of the configuration
+	source := mcpfiles.NewSource(o)
+	servers, err := source.Servers(ctx)
+	if err != nil {
+		for _, e := range mistakesOf(err) {
+			add("problem", mcpfiles.FileName, "%v", e)
 		}
-	} else if err != nil {
-		add("problem", config.MCPFileName, "%v", err)
 	}
-	path := filepath.Join(dir, config.MCPFileName)
+	path := filepath.Join(dir, mcpfiles.FileName)
+	for _, d := range source.Definitions(ctx) {
+		if d.State == "not trusted" {
+			add("ok", mcpfiles.FileName, "%s: the server %s is not used, because the file is not trusted (%s)", d.File, strconv.Quote(d.Name), d.Detail)
+		}
+	}
 	switch {
-	case !isThere(path):
+	case len(servers) == 0 && !isThere(path):
 	case !cfg.DiscoverMCP:
-		add("ok", config.MCPFileName, "%s: not used; mcp.discover in config.yml turns it on", path)
+		add("ok", mcpfiles.FileName, "%s: not used; mcp.discover in config.yml turns it on", path)
 	default:
 		names := make([]string, len(servers))
 		for i := range servers {
 			names[i] = strconv.Quote(servers[i].Name)
 		}
-		add("ok", config.MCPFileName, "%s: %s %s", path, text.Count(len(servers), "server"), strings.Join(names, ", "))
+		add("ok", mcpfiles.FileName, "%s: %s %s", path, text.Count(len(servers), "server"), strings.Join(names, ", "))
 	}
+}
+
+// mistakesOf returns the mistakes of a configuration one by one.
+func mistakesOf(err error) []error {
+	var all []error
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, one := range joined.Unwrap() {
+			all = append(all, mistakesOf(one)...)
+		}
+		return all
+	}
+	if list, ok := errors.AsType[config.Errors](err); ok {
+		for _, one := range list {
+			all = append(all, one)
+		}
+		return all
+	}
+	return append(all, err)
 }
 
 func isThere(path string) bool {

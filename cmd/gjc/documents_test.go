@@ -143,6 +143,8 @@ func wrongCall(c *cobra.Command, args []string) string {
 	for i := 0; i < len(args); i++ {
 		word := strings.Trim(args[i], ",.:[]")
 		switch {
+		case word == "--":
+			return "" // the words of another program follow
 		case strings.HasPrefix(word, "--"):
 			name, _, valued := strings.Cut(strings.TrimPrefix(word, "--"), "=")
 			f := c.Flag(name)

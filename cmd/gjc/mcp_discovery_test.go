@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The user's own servers on disk are used only if the configuration enables that, and the editor's win on a clash.
+// The user's own servers on disk are used unless the configuration disables that, and the editor's win on a clash.
 func TestMCP_Discovery(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -15,7 +15,7 @@ func TestMCP_Discovery(t *testing.T) {
 		found        bool
 		notice       string
 	}{
-		{name: "without a configuration"},
+		{name: "without a configuration", found: true},
 		{name: "off", config: "mcp: {discover: false}\n"},
 		{name: "on", config: "mcp: {discover: true}\n", found: true},
 		{name: "malformed", config: "mcp: {discover: perhaps}\n", notice: "configuration has errors"},

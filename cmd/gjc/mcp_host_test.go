@@ -89,6 +89,8 @@ func (b *signalBuffer) Write(p []byte) (int, error) {
 type mcpHost struct {
 	*scenario
 	home string
+	// answer answers the questions; nil for yes. Set it before a prompt.
+	answer func(p *acp.RequestPermissionRequest) acp.PermissionOptionID
 }
 
 // startMCPHost starts gjc. Its child processes have env.
@@ -102,6 +104,12 @@ func startMCPHost(t *testing.T, home string, env ...string) *mcpHost {
 	var err error
 	h.Agent, err = acptest.Start(ctx, acptest.ProcessOptions{Path: self(t), Args: []string{"acp"}, Dir: home, Env: environment(home, env...)}, acptest.EditorOptions{
 		Capabilities: capabilities, Trace: h.check.trace,
+		Permission: func(_ context.Context, p *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
+			if h.answer == nil {
+				return acptest.Choose("allow_once"), nil
+			}
+			return acptest.Choose(h.answer(p)), nil
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -20,9 +20,9 @@ import (
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/headless"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/mcpfiles"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/system"
 	"github.com/gajae-code/gjc/internal/trust"
-	"github.com/gajae-code/gjc/mcp"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/offline"
 	"github.com/gajae-code/gjc/sessions"
@@ -317,21 +317,17 @@ func (s *sessionFlags) engine(ctx context.Context, h *host, opts *options, rules
 // adapt changes the server's options for the session.
 func (s *sessionFlags) adapt(ctx context.Context, h *host, e *engine, rules approval.Rules) error {
 	o := &e.options
-	var servers []mcp.Server
-	for _, path := range s.mcp {
-		more, err := mcpServersIn(ctx, h, path, true)
+	if len(s.mcp) > 0 {
+		dir, err := h.agentDir(e.opts.agentDir)
 		if err != nil {
+			return err
+		}
+		files := mcpOptions(h, dir, nil)
+		files.AgentDir, files.More = "", s.mcp
+		if _, err := mcpfiles.NewSource(files).Servers(ctx); err != nil {
 			return fmt.Errorf("%w: --mcp: %w", errUsage, err)
 		}
-		servers = append(servers, more...)
-	}
-	configured := o.Machine.MCPServers
-	o.Machine.MCPServers = func(ctx context.Context) ([]mcp.Server, error) {
-		all, err := configured(ctx)
-		for _, server := range servers {
-			all = append(slices.DeleteFunc(all, func(other mcp.Server) bool { return other.Name == server.Name }), server)
-		}
-		return all, err
+		o.Machine.MCPServers = mcpConfigs(h, dir, e.opts, s.mcp)
 	}
 	policy := o.Sessions.Policy
 	o.Sessions.Policy = func(cwd string) approval.Policy {

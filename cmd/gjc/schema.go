@@ -12,6 +12,7 @@ import (
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/secrets"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/mcpfiles"
 	dapconfig "github.com/gajae-code/gjc/dap/config"
 	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -22,7 +23,7 @@ import (
 // schemas returns functions that return the schemas of configuration files, by name.
 func schemas() map[string]func() configfile.JSONSchema {
 	return map[string]func() configfile.JSONSchema{
-		"config": config.JSONSchema, "models": registry.FileSchema, "mcp": config.MCPSchema, "hooks": hooks.FileSchema,
+		"config": config.JSONSchema, "models": registry.FileSchema, "mcp": mcpfiles.Schema, "hooks": hooks.FileSchema,
 		"secrets": secrets.FileSchema, "lsp": lspconfig.FileSchema, "dap": dapconfig.FileSchema,
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/mcpfiles"
 	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/testenv"
 )
@@ -166,19 +167,19 @@ func fileOf(n *configfile.Node) string {
 // The fields of mcp.json that gjc reads are those of the schema. The field auth is in none, since it has no effect.
 func TestSchemas_MCPFields(t *testing.T) {
 	t.Parallel()
-	s := config.MCPSchema()
+	s := mcpfiles.Schema()
 	servers := s["properties"].(map[string]configfile.JSONSchema)["mcpServers"]
 	fields := sortedKeys(servers["additionalProperties"].(configfile.JSONSchema)["properties"].(map[string]configfile.JSONSchema))
 	for _, name := range fields {
 		path := filepath.Join(t.TempDir(), "mcp.json")
 		writeFile(t, path, `{"mcpServers": {"x": {"`+name+`": {}}}}`)
-		if _, err := config.MCPServers(path, config.MCPOptions{}); err == nil || strings.Contains(err.Error(), "unknown field") {
+		if _, err := mcpfiles.NewSource(mcpfiles.Options{AgentDir: filepath.Dir(path), Getenv: os.Getenv}).Servers(t.Context()); err == nil || strings.Contains(err.Error(), "unknown field") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	path := filepath.Join(t.TempDir(), "mcp.json")
 	writeFile(t, path, `{"mcpServers": {"x": {"?": 1}}}`)
-	_, err := config.MCPServers(path, config.MCPOptions{})
+	_, err := mcpfiles.NewSource(mcpfiles.Options{AgentDir: filepath.Dir(path), Getenv: os.Getenv}).Servers(t.Context())
 	_, list, _ := strings.Cut(err.Error(), "the fields are ")
 	list, _, _ = strings.Cut(list, ";")
 	known := slices.DeleteFunc(strings.Split(list, ", "), func(name string) bool { return name == "auth" })

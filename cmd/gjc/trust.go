@@ -2,11 +2,13 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -15,6 +17,8 @@ import (
 	"github.com/gajae-code/gjc/agent/commands"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/tools/custom"
+	"github.com/gajae-code/gjc/bridges"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/mcpfiles"
 	dapconfig "github.com/gajae-code/gjc/dap/config"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/trust"
@@ -29,7 +33,7 @@ func newTrust(h *host, opts *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust",
 		Short: "List the workspaces that may run commands of their own",
-		Long: "A workspace can name programs in its own files: language servers in lsp.json, debug adapters in dap.json, hooks in .gjc/hooks, tools in .gjc/tools, command lines in command files, programs in node_modules/.bin, code that a language server loads (eslint, TypeScript). gjc runs them after you have allowed it, " +
+		Long: "A workspace can name programs in its own files: language servers in lsp.json, debug adapters in dap.json, hooks in .gjc/hooks, tools in .gjc/tools, MCP servers in .mcp.json and the files of other editors, command lines in command files, programs in node_modules/.bin, code that a language server loads (eslint, TypeScript). gjc runs them after you have allowed it, " +
 			"and asks again when one of the files changes. trust lists your answers.",
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
@@ -103,37 +107,67 @@ func newTrustAdd(h *host, opts *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			home, _ := h.home() // without one there are no files in it
 			local := h.local(cmd.Context())
-			// A catalog without answers asks about everything.
-			servers, err := lspconfig.New(lspconfig.Options{
-				Roots: []string{dir}, Home: home, AgentDir: agentDir, Env: local.Environ,
-			}).Untrusted(cmd.Context())
+			subjects, err := trustedFiles(cmd.Context(), h, agentDir, dir, &local)
 			if err != nil {
 				return err
 			}
-			adapters, err := dapconfig.New(dapconfig.Options{
-				Roots: []string{dir}, Home: home, AgentDir: agentDir, Env: local.Environ,
-			}).Untrusted(cmd.Context())
-			if err != nil {
-				return err
+			for _, sub := range subjects {
+				if err := store.Set(cmd.Context(), sub, trust.Trusted); err != nil {
+					return err
+				}
+				fmt.Fprintf(h.stdout, "%s is trusted:\n  %s\n", trust.Printable(trust.Canonical(sub.Path)), strings.Join(sub.Describe(), "\n  "))
 			}
-			own := hooks.Load(hooks.Options{Roots: []string{dir}}).Subject(dir)
-			for _, sub := range custom.Load(cmd.Context(), custom.Options{Roots: []string{dir}}).Subjects() {
-				own = trust.Merge(own, sub)
-			}
-			files, _ := commands.Load(cmd.Context(), commands.Options{ProjectDirs: []string{dir}, Foreign: true}) // sessions report the problems
-			sub := cmp.Or(trust.Merge(trust.Merge(servers, adapters), trust.Merge(own, files.Subject(dir))), &trust.Subject{Path: dir})
-			if len(sub.Programs) == 0 {
-				sub.Programs = []string{"none now; later ones are trusted too"}
-			}
-			if err := store.Set(cmd.Context(), sub, trust.Trusted); err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(h.stdout, "%s is trusted:\n  %s\n", trust.Printable(trust.Canonical(dir)), strings.Join(sub.Describe(), "\n  "))
-			return err
+			return nil
 		},
 	}
+}
+
+// trustedFiles returns what a workspace's files would run: language servers, debug adapters, hooks and MCP servers. A catalog without
+// answers asks about everything.
+func trustedFiles(ctx context.Context, h *host, agentDir, dir string, local *bridges.Local) ([]*trust.Subject, error) {
+	first, err := workspaceSubject(ctx, h, agentDir, dir, local)
+	if err != nil {
+		return nil, err
+	}
+	all := []*trust.Subject{first}
+	for _, sub := range mcpfiles.Subjects([]string{dir}) {
+		i := slices.IndexFunc(all, func(other *trust.Subject) bool { return trust.Canonical(other.Path) == trust.Canonical(sub.Path) })
+		if i < 0 {
+			all = append(all, sub)
+		} else {
+			all[i] = trust.Merge(all[i], sub)
+		}
+	}
+	return all, nil
+}
+
+// workspaceSubject returns what a directory's own files would run, without MCP servers, which files in the directories above may
+// define, too.
+func workspaceSubject(ctx context.Context, h *host, agentDir, dir string, local *bridges.Local) (*trust.Subject, error) {
+	home, _ := h.home() // without one there are no files in it
+	servers, err := lspconfig.New(lspconfig.Options{
+		Roots: []string{dir}, Home: home, AgentDir: agentDir, Env: local.Environ,
+	}).Untrusted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	adapters, err := dapconfig.New(dapconfig.Options{
+		Roots: []string{dir}, Home: home, AgentDir: agentDir, Env: local.Environ,
+	}).Untrusted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	own := hooks.Load(hooks.Options{Roots: []string{dir}}).Subject(dir)
+	for _, sub := range custom.Load(ctx, custom.Options{Roots: []string{dir}}).Subjects() {
+		own = trust.Merge(own, sub)
+	}
+	files, _ := commands.Load(ctx, commands.Options{ProjectDirs: []string{dir}, Foreign: true}) // sessions report the problems
+	sub := cmp.Or(trust.Merge(trust.Merge(servers, adapters), trust.Merge(own, files.Subject(dir))), &trust.Subject{Path: dir})
+	if len(sub.Programs) == 0 {
+		sub.Programs = []string{"none now; later ones are trusted too"}
+	}
+	return sub, nil
 }
 
 func newTrustRevoke(h *host, opts *options) *cobra.Command {

@@ -69,6 +69,51 @@ func SetJSONC(data []byte, path []string, value *Node) ([]byte, error) {
 	return []byte(edited), nil
 }
 
+// RemoveJSONC returns the text of a file in JSON with comments without the member at a path of names, and whether there was one. It
+// keeps everything else, with the comments before the member.
+func RemoveJSONC(data []byte, path []string) (edited []byte, was bool, err error) {
+	before, err := ParseJSONC(data)
+	if err != nil {
+		return nil, false, err
+	}
+	at := before
+	for _, name := range path {
+		if at = at.Member(name); at == nil {
+			return data, false, nil
+		}
+	}
+	text := string(data)
+	start := flow{json: true}.skipBlank(text, len(data)-len(Bare(data)))
+	if start >= len(text) || text[start] != '{' {
+		return nil, false, errEdit
+	}
+	without, ok := flow{json: true}.remove(text, start, path)
+	if !ok {
+		return nil, false, errEdit
+	}
+	after, err := ParseJSONC([]byte(without))
+	if err != nil || !bytes.Equal(after.JSON(), dropped(before, path).JSON()) {
+		return nil, false, errEdit
+	}
+	return []byte(without), true, nil
+}
+
+// dropped returns a copy of a mapping without the member at a path.
+func dropped(n *Node, path []string) *Node {
+	changed := &Node{Kind: Object}
+	for _, m := range n.Members {
+		switch {
+		case m.Name != path[0]:
+		case len(path) == 1:
+			continue
+		default:
+			m.Value = dropped(m.Value, path[1:])
+		}
+		changed.Members = append(changed.Members, m)
+	}
+	return changed
+}
+
 // with returns a copy of a mapping, or of nil, with a value.
 func with(n *Node, path []string, value *Node) *Node {
 	if len(path) == 0 {
@@ -250,6 +295,53 @@ func (f flow) set(text string, at int, path []string, value string) (string, boo
 		}
 	}
 	return f.insert(text, at, first, last, f.entry(path, value)), true
+}
+
+// remove removes the entry at a path from the mapping at a position of a text, with its line if it has one of its own.
+func (f flow) remove(text string, at int, path []string) (string, bool) {
+	i := at + 1
+	last := -1 // the position after the entry before, without its comma
+	for {
+		i = f.skipBlank(text, i)
+		if i >= len(text) || text[i] == '}' {
+			return "", false
+		}
+		key := f.keyEnd(text, i)
+		if key >= len(text) || text[key] != ':' {
+			return "", false
+		}
+		from := f.skipBlank(text, key+1)
+		to := f.valueEnd(text, from)
+		switch {
+		case to >= len(text):
+			return "", false
+		case unquoted(strings.TrimSpace(text[i:key])) != path[0]:
+			last = f.trimmed(text, from, to)
+			if i = to; text[i] == ',' {
+				i++
+			}
+			continue
+		case len(path) > 1:
+			if text[from] != '{' {
+				return "", false
+			}
+			return f.remove(text, from, path[1:])
+		}
+		end := f.trimmed(text, from, to)
+		if text[to] == ',' {
+			end = to + 1
+		} else if last >= 0 { // the last entry: the comma before it goes, too
+			comma := f.skipBlank(text, last)
+			text = text[:comma] + " " + text[comma+1:]
+		}
+		line := strings.LastIndexByte(text[:i], '\n')
+		lineEnd := f.lineEnd(text, end)
+		own := lineEnd == len(text) || text[lineEnd] == '\n' || text[lineEnd] == '\r'
+		if line >= 0 && own && strings.TrimSpace(text[line:i]) == "" {
+			return strings.TrimRight(text[:line], " \r") + text[lineEnd:], true
+		}
+		return text[:i] + strings.TrimLeft(text[end:], " "), true
+	}
 }
 
 // entry returns the text of an entry with a value at a path.

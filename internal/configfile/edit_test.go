@@ -144,3 +144,29 @@ func FuzzSetJSONC(f *testing.F) {
 		}
 	})
 }
+
+// RemoveJSONC removes one member and nothing else: with its line if it has one of its own, and with the comma that is left over.
+func TestRemoveJSONC(t *testing.T) {
+	for _, tt := range []struct{ name, before, path, after string }{
+		{"alone", `{"s": {"a": 1}}`, "s.a", `{"s": {}}`},
+		{"first", `{"s": {"a": 1, "b": 2}}`, "s.a", `{"s": {"b": 2}}`},
+		{"last", `{"s": {"a": 1, "b": 2}}`, "s.b", `{"s": {"a": 1  }}`},
+		{"lines", "{\n  // s\n  \"s\": {\n    \"a\": {\"x\": [1, \"}\"]}, // a\n    // b\n    \"b\": 2\n  }\n}\n", "s.a", "{\n  // s\n  \"s\": {\n    // b\n    \"b\": 2\n  }\n}\n"},
+		{"the last line", "{\n  \"s\": {\n    \"a\": 1,\n    \"b\": 2\n  }\n}\n", "s.b", "{\n  \"s\": {\n    \"a\": 1\n  }\n}\n"},
+		{"a trailing comma", "{\n  \"s\": {\n    \"a\": 1,\n    \"b\": 2,\n  }\n}\n", "s.b", "{\n  \"s\": {\n    \"a\": 1,\n  }\n}\n"},
+		{"Windows", "{\r\n \"a\": 1,\r\n \"b\": 2\r\n}\r\n", "a", "{\r\n \"b\": 2\r\n}\r\n"},
+	} {
+		got, was, err := RemoveJSONC([]byte(tt.before), strings.Split(tt.path, "."))
+		if d := cmp.Diff(tt.after, string(got)); d != "" || err != nil || !was {
+			t.Errorf("%s: %v, %v (-want +got):\n%s", tt.name, was, err, d)
+		}
+	}
+	for _, path := range []string{"x", "s.x", "s.a.x"} {
+		if got, was, err := RemoveJSONC([]byte(`{"s": {"a": 1}}`), strings.Split(path, ".")); was || err != nil || string(got) != `{"s": {"a": 1}}` {
+			t.Errorf("%s: %s, %v, %v", path, got, was, err)
+		}
+	}
+	if _, _, err := RemoveJSONC([]byte(`{"s"`), []string{"s"}); err == nil {
+		t.Error("a broken file is no error")
+	}
+}

@@ -39,7 +39,7 @@ func builtins() []builtin {
 		{name: "share", description: "Share the conversation without secrets, after a question: in a file, with your own program, or as a secret gist", hint: "[file | gist]", run: share},
 		{name: "dump", description: "Show the conversation as text", run: dump},
 		{name: "todo", description: "Show the plan", run: describePlan},
-		{name: "mcp", description: "Show the MCP servers and their tools, choose tools, or reconnect a server", hint: "[tools [server] | select <all | none | tool…> | reconnect <server>]", run: mcpServers},
+		{name: "mcp", description: "Show the MCP servers and their tools, choose tools, reconnect or change servers", hint: "[tools [server] | select <all | none | tool…> | reconnect <server> | reload | add | get | test | enable | disable | remove | import …]", run: mcpServers},
 		{name: "lsp", description: "Show the language servers, restart them, or show their logs", hint: "[restart [server] | log [server]]", run: languageServers},
 		{name: "debug", description: "Show the debug sessions and adapters, or end one", hint: "[stop [session]]", run: debugSessions},
 		{name: "undo", description: "Undo the last file change by the agent's tools", run: undo},

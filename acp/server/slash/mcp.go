@@ -5,22 +5,52 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gajae-code/gjc/agent/commands"
 	"github.com/gajae-code/gjc/agent/tools/mcptools"
 	"github.com/gajae-code/gjc/mcp"
 )
 
 const noMCPServers = "This session has no MCP servers."
 
+// mcpVerbs are the verbs of "gjc mcp" that /mcp has too. Those that change a definition are followed by a reload.
+var mcpVerbs = [...]struct {
+	name    string
+	changes bool
+}{
+	{"get", false},
+	{"test", false},
+	{"add", true},
+	{"add-json", true},
+	{"enable", true},
+	{"disable", true},
+	{"remove", true},
+	{"import", true},
+	{"login", true},
+	{"logout", true},
+}
+
 // mcpServers runs /mcp.
 func mcpServers(c *call) error {
-	set := c.opts().MCP.Built(c)
+	config := c.opts().MCP
 	verb, name, _ := strings.Cut(c.args, " ")
 	name = strings.TrimSpace(name)
+	config.Reload(c, verb == "reload")
+	set := config.Built(c)
+	for _, v := range mcpVerbs {
+		if v.name != verb {
+			continue
+		}
+		out, err := config.Run(c, commands.Split(c.args))
+		if err == nil && v.changes {
+			config.Reload(c, false)
+		}
+		return c.say(out, err)
+	}
 	switch {
+	case verb == "" || verb == "list" || verb == "reload":
+		return c.say(mcpStatus(set, config.Definitions(c)), nil)
 	case set == nil:
 		return c.say(noMCPServers, nil)
-	case verb == "":
-		return c.say(mcpStatus(set), nil)
 	case verb == "select":
 		return selectMCPTools(c, name)
 	case verb == "tools":
@@ -28,26 +58,50 @@ func mcpServers(c *call) error {
 	case verb == "reconnect" && name != "":
 		return c.say("Connected to "+name+".", set.Reconnect(c, name))
 	default:
-		return c.say("Use /mcp, /mcp tools [server], /mcp select <all | none | tool…> or /mcp reconnect <server>.", nil)
+		return c.say("Use /mcp, /mcp tools [server], /mcp select <all | none | tool…>, /mcp reconnect <server>, /mcp reload, or a verb of gjc mcp: "+
+			"add, add-json, get, test, enable, disable, remove, import.", nil)
 	}
 }
 
-func mcpStatus(set *mcp.Set) string {
+// mcpStatus describes the servers of the session, and the definitions that do not count.
+func mcpStatus(set *mcp.Set, definitions []mcp.Definition) string {
 	var s strings.Builder
-	for _, st := range set.Status() {
-		fmt.Fprintf(&s, "- %s (%s): %s", orNone(st.Name), orNone(st.Transport), st.State)
-		if st.State == mcp.StateConnected {
-			fmt.Fprintf(&s, ", %d tools, %d prompts, %d resources", st.Tools, st.Prompts, st.Resources+st.Templates)
+	if set != nil {
+		for _, st := range set.Status() {
+			serverStatus(&s, &st, definitions)
 		}
-		if st.LastError != "" && st.State != mcp.StateConnected {
-			s.WriteString("\n  " + strings.ReplaceAll(st.LastError, "\n", "\n  "))
+		for _, cut := range set.Cuts() {
+			fmt.Fprintf(&s, "- %s offers more prompts than the limit allows: %d are omitted\n", cut.Server, cut.Prompts)
 		}
-		s.WriteString("\n")
 	}
-	for _, cut := range set.Cuts() {
-		fmt.Fprintf(&s, "- %s offers more prompts than the limit allows: %d are omitted\n", cut.Server, cut.Prompts)
+	for _, d := range definitions {
+		if d.State == "used" {
+			continue
+		}
+		fmt.Fprintf(&s, "- %s: %s", orNone(d.Name), d.State)
+		if d.Detail != "" {
+			s.WriteString(" (" + d.Detail + ")")
+		}
+		s.WriteString("\n  " + d.File + "\n")
+	}
+	if s.Len() == 0 {
+		return noMCPServers
 	}
 	return s.String()
+}
+
+func serverStatus(s *strings.Builder, st *mcp.ServerStatus, definitions []mcp.Definition) {
+	fmt.Fprintf(s, "- %s (%s): %s", orNone(st.Name), orNone(st.Transport), st.State)
+	if st.State == mcp.StateConnected {
+		fmt.Fprintf(s, ", %d tools, %d prompts, %d resources", st.Tools, st.Prompts, st.Resources+st.Templates)
+	}
+	if st.LastError != "" && st.State != mcp.StateConnected {
+		s.WriteString("\n  " + strings.ReplaceAll(st.LastError, "\n", "\n  "))
+	}
+	if i := slices.IndexFunc(definitions, func(d mcp.Definition) bool { return d.Name == st.Name && d.State == "used" }); i >= 0 {
+		s.WriteString("\n  " + definitions[i].File)
+	}
+	s.WriteString("\n")
 }
 
 // mcpTools lists the tools of a server, or of all servers if its name is empty.

@@ -35,6 +35,12 @@ type MCP interface {
 	Current() *mcp.Set
 	// Built waits until the set is built or ctx ends, and returns Current.
 	Built(ctx context.Context) *mcp.Set
+	// Reload applies changes of the configuration, and always reads it again if always is set. It does not wait for servers.
+	Reload(ctx context.Context, always bool)
+	// Definitions lists the definitions of servers in files, those that count and the others.
+	Definitions(ctx context.Context) []mcp.Definition
+	// Run runs a verb of "gjc mcp" and returns its output.
+	Run(ctx context.Context, args []string) (string, error)
 	// Select limits the tools that the model is offered to the named ones. [AllTools] stands for all.
 	Select(names []string)
 }

@@ -24,7 +24,8 @@ import (
 // Later files override earlier ones. docs/configuration.md describes them. The user's file may contain settings of
 // other programs.
 type Config struct {
-	// DiscoverMCP gives every session the servers of the agent directory's mcp.json, in addition to the editor's.
+	// DiscoverMCP gives every session the servers of the agent directory's mcp.json and, where they are trusted, of the workspace's
+	// files, in addition to the editor's.
 	DiscoverMCP bool
 	LSP         LSP
 	Debug       Debug
@@ -94,7 +95,7 @@ func New() *Config {
 		LSP:   LSP{Enabled: true, DiagnosticsOnWrite: true, DiagnosticsOnEdit: true},
 		Debug: Debug{Enabled: true}, Context: agent.DefaultSettings(),
 		Retry:  Retry{Enabled: true, MaxRetries: 3, BaseDelayMs: 2000},
-		Models: registry.Settings{Roles: make(map[string]string)}, GenerateTitles: true,
+		Models: registry.Settings{Roles: make(map[string]string)}, GenerateTitles: true, DiscoverMCP: true,
 		Network: newNetwork(), Boundary: boundary.Settings{Use: boundary.Auto},
 		Tools: tools.Settings{
 			Edit: files.EditSettings{Mode: files.EditAuto}, Web: webclient.Options{Timeout: webclient.DefaultTimeout},
@@ -116,7 +117,7 @@ type section struct {
 func (c *Config) sections() map[string]section {
 	compaction, branch := &c.Context.Compaction, &c.Context.BranchSummary
 	all := map[string]map[string]setting{
-		"mcp": {"discover": about("also give every session the servers of mcp.json", orStrict(boolean(&c.DiscoverMCP), &c.DiscoverMCP, false))},
+		"mcp": {"discover": about("also give every session the servers of mcp.json and of the workspace's trusted files", orStrict(boolean(&c.DiscoverMCP), &c.DiscoverMCP, false))},
 		"lsp": {
 			"enabled":            about("use language servers", boolean(&c.LSP.Enabled)),
 			"formatOnWrite":      about("format the text that the write tool writes", boolean(&c.LSP.FormatOnWrite)),

@@ -37,25 +37,25 @@ func TestReadConfig(t *testing.T) {
 		want               bool
 		fails              string
 	}{
-		{"none", "", "", false, ""},
-		{"on", "mcp:\n  discover: true\n", "", true, ""},
-		{"overlay wins", "mcp: {discover: true}", "mcp: {discover: false}", false, ""},
-		{"overlay says nothing of it", "mcp: {discover: true}", "theme: dark", true, ""},
-		{"others' settings", "theme: dark\nhindsight:\n  apiKey: sk-SECRET\nmcp: {discover: true}\n", "", true, ""},
+		{"none", "", "", true, ""},
+		{"off", "mcp:\n  discover: false\n", "", false, ""},
+		{"overlay wins", "mcp: {discover: false}", "mcp: {discover: true}", true, ""},
+		{"overlay says nothing of it", "mcp: {discover: false}", "theme: dark", false, ""},
+		{"others' settings", "theme: dark\nhindsight:\n  apiKey: sk-SECRET\nmcp: {discover: false}\n", "", false, ""},
 		{"unknown", "mcp: {discovery: true}", "", false, "config.yml:1: mcp.discovery"},
 		{"wrong type", "mcp: {discover: sk-SECRET}", "", false, "mcp.discover: must be true or false"},
 		{"no mapping", "mcp: sk-SECRET", "", false, "mcp: must be a mapping"},
 		{"broken", "a: 1\nb: [sk-SECRET\nc: 2", "", false, "config.yml:"},
 		{"a list", "- sk-SECRET", "", false, "config.yml:"},
-		{"with a mark", "\ufeffmcp: {discover: true}", "", true, ""},
+		{"with a mark", "\ufeffmcp: {discover: false}", "", false, ""},
 		{"UTF-16", "\xff\xfem\x00c\x00p\x00", "", false, "config.yml:1: the file is not UTF-8 text"},
-		{"others' settings with names like ours", "ask: {timeout: 1}\nshellx: {on: true}\nmemory: 1\nmodels: 1\nplugins: 1\nmcp: {discover: true}", "", true, ""},
+		{"others' settings with names like ours", "ask: {timeout: 1}\nshellx: {on: true}\nmemory: 1\nmodels: 1\nplugins: 1\nmcp: {discover: false}", "", false, ""},
 		{"one letter less", "a: 1\nsecret: {enabled: true}", "", false, `config.yml:2: secret: unknown setting; did you mean "secrets"?`},
 		{"a list", "disabledProvider: [x]", "", false, `disabledProvider: unknown setting; did you mean "disabledProviders"?`},
 		{"two letters", "titel: {generate: false}", "", false, `did you mean "title"?`},
 		{"a capital", "Secrets:", "", false, `did you mean "secrets"?`},
 		{"a short one", "lspp: {enabled: false}", "", false, `did you mean "lsp"?`},
-		{"number as a name", "1: x\nmcp: {discover: true}", "", true, ""},
+		{"number as a name", "1: x\nmcp: {discover: false}", "", false, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -1,0 +1,35 @@
+package mcpfiles
+
+import "github.com/gajae-code/gjc/internal/configfile"
+
+func aString() configfile.JSONSchema  { return configfile.OfKind(configfile.Text) }
+func aBoolean() configfile.JSONSchema { return configfile.OfKind(configfile.Boolean) }
+
+// Schema returns the schema of mcp.json.
+func Schema() configfile.JSONSchema {
+	globs := func(about string) configfile.JSONSchema { return configfile.ListOf(aString()).About(about) }
+	server := configfile.Fields(map[string]configfile.JSONSchema{
+		"type":          configfile.OneOf(ownTransports()).About("the transport: by default stdio with command, and http with url"),
+		"command":       aString().About("the program; ~/ is the home directory"),
+		"args":          configfile.ListOf(aString()).About("its arguments"),
+		"cwd":           aString().About("its directory, absolute or with ~/, in a workspace's file also relative to the workspace; by default the session's"),
+		"env":           configfile.MapOf(aString()).About("more variables of its environment; a value that begins with ! is a command whose output is the value"),
+		"url":           aString().About("the server's address"),
+		"headers":       configfile.MapOf(aString()).About("headers of each request; a value that begins with ! is a command whose output is the value"),
+		"headersHelper": aString().About("a command that prints a JSON object of further headers, run for each connection"),
+		"timeout":       configfile.JSONSchema{"type": "number", "exclusiveMinimum": 0, "maximum": maxTimeout}.About("milliseconds to start, and without a message during a call"),
+		"tools": configfile.Fields(map[string]configfile.JSONSchema{
+			"allow": globs("only these tools, by name or glob"), "deny": globs("not these tools, by name or glob"),
+		}).About("the tools that may be offered and called; deny wins"),
+		"enabled":  aBoolean().About("false: do not start the server"),
+		"disabled": aBoolean().About("true: do not start the server"),
+	})
+	server.About("In strings, ${NAME} is a variable of the environment, and ${NAME:-value} has a default.")
+	project := configfile.Fields(map[string]configfile.JSONSchema{
+		"enabled": configfile.ListOf(aString()).About("servers to start although the workspace's file disables them"), "disabled": configfile.ListOf(aString()).About("servers not to start"),
+	})
+	return configfile.Fields(map[string]configfile.JSONSchema{
+		"$schema": aString(), topServers: configfile.MapOf(server).About("the servers, by name"),
+		topProjects: configfile.MapOf(project).About("which servers of workspaces' own files start, by directory; only in the user's file"),
+	})
+}
