@@ -150,6 +150,9 @@ func (r *toolRun) approve(ctx context.Context, effects []undecided) error {
 		return err
 	}
 	if len(open) > 0 {
+		if err := permissionHooks(ctx, r, r.plan.Title); err != nil {
+			return err
+		}
 		// The answer to another question may settle this one too.
 		done, err := s.ask(ctx)
 		if err != nil {

@@ -44,7 +44,7 @@ func (t *compactor) compact(ctx context.Context, how compacting) (contextwindow.
 	if err != nil {
 		return none, err
 	}
-	words, err := t.hooks.compactHooks(ctx, hooks.BeforeCompact, how.reason)
+	words, summary, err := t.hooks.compactHooks(ctx, hooks.BeforeCompact, how.reason)
 	if err != nil {
 		return none, err
 	}
@@ -63,7 +63,10 @@ func (t *compactor) compact(ctx context.Context, how compacting) (contextwindow.
 		t.emit(changed(CompactionRunning))
 	}
 	t.emit(changed(CompactionRunning))
-	done, err := w.Compact(ctx, cut, how.focus, sessions.PrunedOf(branch))
+	done := contextwindow.Compaction{Summary: summary, ShortSummary: contextwindow.ShortSummary(summary)}
+	if summary == "" {
+		done, err = w.Compact(ctx, cut, how.focus, sessions.PrunedOf(branch))
+	}
 	if err == nil {
 		done.Before = before
 		err = t.recordCompaction(ctx, cut, &done, how.reason)
@@ -82,7 +85,7 @@ func (t *compactor) compact(ctx context.Context, how compacting) (contextwindow.
 	if err != nil {
 		return none, err
 	}
-	_, _ = t.hooks.compactHooks(ctx, hooks.AfterCompact, how.reason) // the hooks fail only if the turn ends
+	_, _, _ = t.hooks.compactHooks(ctx, hooks.AfterCompact, how.reason) // the hooks fail only if the turn ends
 	return done, nil
 }
 
@@ -264,7 +267,7 @@ func (t *RunningTurn) Restored(document string) string {
 // conversation is unchanged.
 func (t *compactor) handOver(ctx context.Context, reason contextwindow.Reason) error {
 	s := t.session
-	words, err := t.hooks.compactHooks(ctx, hooks.BeforeCompact, reason)
+	words, document, err := t.hooks.compactHooks(ctx, hooks.BeforeCompact, reason)
 	if err != nil {
 		return err
 	}
@@ -275,7 +278,9 @@ func (t *compactor) handOver(ctx context.Context, reason contextwindow.Reason) e
 	})
 	ev := CompactionChanged{ID: id, Status: CompactionRunning, Reason: reason, Before: before}
 	t.emit(ev)
-	document, err := t.Handoff(ctx, words)
+	if document == "" {
+		document, err = t.Handoff(ctx, words)
+	}
 	if err == nil {
 		t.emit(CompactionDelta{ID: id, Text: document})
 		ev.After, err = t.beginWith(ctx, document, &ev)

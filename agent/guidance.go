@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/instructions"
 	"github.com/gajae-code/gjc/agent/rules"
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -449,6 +450,11 @@ func ruleNames(matches []rules.Match) string {
 
 // inject adds rules to the conversation, as a message from gjc.
 func (t *requester) inject(matches []rules.Match, tag, why string) error {
+	t.hooks.observe(hooks.Rule, func(in *hooks.Input) {
+		for _, m := range matches {
+			in.Rules = append(in.Rules, m.Name)
+		}
+	})
 	return t.do(func(st *state) error {
 		text, err := st.giveMatches(matches, tag, why)
 		if err != nil {

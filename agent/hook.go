@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,9 +11,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
@@ -20,6 +23,9 @@ import (
 
 // errHook is wrapped by the result of a call that a hook has rejected, or that did not run because a blocking hook failed.
 var errHook = errors.New("a hook forbids this call")
+
+// errPromptBlocked is wrapped by the error of a turn whose prompt a hook has rejected.
+var errPromptBlocked = errors.New("a hook rejects this prompt")
 
 // sessionEndHooks is the time limit for all hooks that run when a session ends.
 const sessionEndHooks = 3 * time.Second
@@ -157,8 +163,8 @@ func AskTrust(ctx context.Context, t *RunningTurn, q *trust.Question) (bool, err
 func (t *turnHooks) askTrust(ctx context.Context, q *trust.Question, call string) (bool, error) {
 	s := t.session
 	title := q.Title
-	text := q.Text + "\n\n" + strings.Join(q.Lines(), "\n") + "\n\nAllow only if you trust their source. Otherwise they do not run."
-	content := []Content{TextContent{text}}
+	about := q.Text + "\n\n" + strings.Join(q.Lines(), "\n") + "\n\nAllow only if you trust their source. Otherwise they do not run."
+	content := []Content{TextContent{about}}
 	if call == "" {
 		call = s.opts.NewID()
 		run := &toolRun{turn: t.RunningTurn, call: providers.ToolCall{ID: call, Name: "trust", Input: jsonx.Raw("{}")}, byUser: true}
@@ -189,9 +195,28 @@ func (t *turnHooks) askTrust(ctx context.Context, q *trust.Question, call string
 	return true, nil
 }
 
-// runHooks runs the hooks of a set for an event, in order, and returns their texts for the model. An error says why a
-// call must not run, or why the turn ends.
-func (t *turnHooks) runHooks(ctx context.Context, set *hooks.Set, in hooks.Input, tool string) (words []string, err error) {
+// hooked holds what the hooks of an event have decided.
+type hooked struct {
+	// words are their texts for the model.
+	words []string
+	// blocked is why a step must not be taken, with the name of the hook; nil if none rejects it.
+	blocked *blockedError
+	// input replaces that of the call, result that result, and summary that of a model; each is the zero value if none does.
+	input   jsonx.Raw
+	result  *hooks.ResultInput
+	summary string
+	// messages replace those of the request; nil if none does.
+	messages []hooks.MessageInput
+}
+
+// blockedError is a rejection by a hook.
+type blockedError struct{ hook, reason string }
+
+func (b *blockedError) Error() string { return b.hook + ": " + cmp.Or(b.reason, "it gave no reason") }
+
+// runHooks runs the hooks of a set for an event, in order. Each sees what those before it have replaced, and the first that rejects the
+// step is the last to run. An error says why a call must not run, or why the turn ends.
+func (t *turnHooks) runHooks(ctx context.Context, set *hooks.Set, in hooks.Input, tool string) (out hooked, err error) {
 	_ = t.do(func(st *state) error { in.Mode = string(st.mode); return nil }) // a turn that is over runs none
 	for _, h := range set.Hooks {
 		if !h.For(in.Event, tool) {
@@ -200,22 +225,42 @@ func (t *turnHooks) runHooks(ctx context.Context, set *hooks.Set, in hooks.Input
 		a, err := h.Run(ctx, hookRunner{t.session.opts.Programs}, in)
 		switch {
 		case ctx.Err() != nil:
-			return nil, context.Cause(ctx)
+			return hooked{}, context.Cause(ctx)
 		case err != nil && h.Blocking && in.Event == hooks.ToolCall:
-			return nil, fmt.Errorf("%w: the hook %s (%s) must approve the call, and it failed: %w. Do not work around it; tell the user", errHook, h.Name, h.At, err)
+			return hooked{}, fmt.Errorf("%w: the hook %s (%s) must approve the call, and it failed: %w. Do not work around it; tell the user", errHook, h.Name, h.At, err)
 		case err != nil:
 			t.tellOnce("The hook "+h.Name+" failed.", h.At+": "+err.Error())
-		case a.Block && in.Event == hooks.ToolCall:
-			why := a.Reason
-			if why == "" {
-				why = "it gave no reason"
-			}
-			return nil, fmt.Errorf("%w: %s: %s", errHook, h.Name, why)
-		case a.Context != "":
-			words = append(words, hookWords(h, in.Event, a.Context))
+			continue
 		}
+		if a.Notice != "" {
+			t.emit(Noticed{Severity: SeverityInfo, Title: "The hook " + h.Name + " says: " + t.session.opts.Secrets.Hide(a.Notice)})
+		}
+		if a.Context != "" {
+			out.words = append(out.words, hookWords(h, in.Event, a.Context))
+		}
+		if a.Block {
+			out.blocked = &blockedError{h.Name, a.Reason}
+			return out, nil
+		}
+		out.replace(&in, &a)
 	}
-	return words, nil
+	return out, nil
+}
+
+// replace takes over what a hook replaces, also for the hooks after it.
+func (out *hooked) replace(in *hooks.Input, a *hooks.Answer) {
+	switch {
+	case in.Event == hooks.ToolCall && a.Input != nil:
+		tool := *in.Tool
+		tool.Input = a.Input
+		in.Tool, out.input = &tool, a.Input
+	case in.Event == hooks.ToolResult && a.Result != nil:
+		in.Result, out.result = a.Result, a.Result
+	case in.Event == hooks.Context && a.Messages != nil:
+		in.Messages, out.messages = a.Messages, a.Messages
+	case a.Summary != "":
+		out.summary = a.Summary
+	}
 }
 
 // hookWords returns the output of a hook in the form that a model receives.
@@ -223,12 +268,11 @@ func hookWords(h *hooks.Hook, ev hooks.Event, text string) string {
 	return "<hook name=" + quoted(h.Name) + " event=" + quoted(string(ev)) + ">\n" + strings.ReplaceAll(text, "</hook>", "<\\/hook>") + "\n</hook>"
 }
 
-// around runs the hooks for an event without a call. It returns their texts for the model. It fails only if the turn
-// ends.
-func (t *turnHooks) around(ctx context.Context, ev hooks.Event, fill func(*hooks.Input)) (words []string, err error) {
+// around runs the hooks for an event without a call. It fails only if the turn ends.
+func (t *turnHooks) around(ctx context.Context, ev hooks.Event, fill func(*hooks.Input)) (out hooked, err error) {
 	set, err := t.hookSet(ctx, ev, "", "")
-	if err != nil {
-		return nil, err
+	if err != nil || !slices.ContainsFunc(set.Hooks, func(h *hooks.Hook) bool { return h.For(ev, "") }) {
+		return hooked{}, err
 	}
 	in := t.session.hookInput(ev)
 	if fill != nil {
@@ -250,17 +294,28 @@ func (t *turnHooks) promptHooks() error {
 	s.hooked.begun = true
 	s.hooked.mu.Unlock()
 	if first {
-		said, err := t.around(t.ctx, hooks.SessionStart, nil)
+		out, err := t.around(t.ctx, hooks.SessionStart, func(in *hooks.Input) {
+			if in.Reason = "new"; len(s.opts.History) > 0 {
+				in.Reason = "open"
+			}
+		})
 		if err != nil {
 			return err
 		}
-		words = said
+		words = out.words
 	}
-	said, err := t.around(t.ctx, hooks.Prompt, func(in *hooks.Input) { in.Prompt = (&providers.Message{Parts: t.parts}).Text() })
+	out, err := t.around(t.ctx, hooks.Prompt, func(in *hooks.Input) { in.Prompt = (&providers.Message{Parts: t.parts}).Text() })
 	if err != nil {
 		return err
 	}
-	if words = append(words, said...); len(words) == 0 {
+	if out.blocked != nil {
+		return fmt.Errorf("%w: %w", errPromptBlocked, out.blocked)
+	}
+	began, err := t.around(t.ctx, hooks.TurnStart, nil)
+	if err != nil {
+		return err
+	}
+	if words = slices.Concat(words, out.words, began.words); len(words) == 0 {
 		return nil
 	}
 	return t.do(func(st *state) error {
@@ -270,17 +325,31 @@ func (t *turnHooks) promptHooks() error {
 	})
 }
 
-// endHooks runs the hooks for the end of a turn that was not cancelled.
-func (t *turnHooks) endHooks(r *TurnResult) {
+// maxStops bounds how often hooks can make one turn go on.
+const maxStops = 5
+
+// endHooks runs the hooks for the end of a turn that was not cancelled. It reports whether a hook makes the turn go on; the model receives
+// the reason.
+func (t *turnHooks) endHooks(r *TurnResult) (again bool) {
+	t.ended = true
 	if t.session.opts.Hooks == nil || t.session.child || t.idle || t.ctx.Err() != nil {
-		return
+		return false
 	}
-	_, _ = t.around(t.ctx, hooks.TurnEnd, func(in *hooks.Input) { // around reports failures; the turn reports a cancellation
-		in.Reason = string(r.Stop)
+	out, err := t.around(t.ctx, hooks.TurnEnd, func(in *hooks.Input) { // around reports failures; the turn reports a cancellation
+		in.Reason, in.Attempt = string(r.Stop), t.stops
 		if r.Err != nil {
 			in.Reason = "error"
 		}
 	})
+	if err != nil || out.blocked == nil || r.Err != nil || r.Stop != StopEndTurn {
+		return false
+	}
+	if t.stops++; t.stops > maxStops {
+		t.tellOnce("The turn ends although a hook wants it to go on.", fmt.Sprintf("%v (%d times)", out.blocked, maxStops))
+		return false
+	}
+	t.ended = t.do(func(st *state) error { return st.remind("hook", "A hook asks you to go on: "+out.blocked.Error()) }) != nil
+	return !t.ended
 }
 
 // sessionEnd runs the hooks for the end of the session. The session emits no more events then.
@@ -301,10 +370,36 @@ func (s *Session) sessionEnd(ctx context.Context) {
 	}
 }
 
-// compactHooks runs the hooks around a compaction. The summary must preserve the output of the hooks before it.
-func (t *turnHooks) compactHooks(ctx context.Context, ev hooks.Event, reason contextwindow.Reason) (string, error) {
-	words, err := t.around(ctx, ev, func(in *hooks.Input) { in.Reason = string(reason) })
-	return strings.Join(words, "\n"), err
+// errCompactionCancelled is wrapped by the error of a compaction that a hook has cancelled.
+var errCompactionCancelled = errors.New("a hook cancels the compaction")
+
+// compactHooks runs the hooks around a compaction. The summary must preserve the words that it returns; with a summary, no model writes
+// one.
+func (t *turnHooks) compactHooks(ctx context.Context, ev hooks.Event, reason contextwindow.Reason) (words, summary string, err error) {
+	out, err := t.around(ctx, ev, func(in *hooks.Input) { in.Reason = string(reason) })
+	if err == nil && out.blocked != nil && ev == hooks.BeforeCompact {
+		err = fmt.Errorf("%w: %w", errCompactionCancelled, out.blocked)
+	}
+	return strings.Join(out.words, "\n"), out.summary, err
+}
+
+// observe runs the hooks for an event that they cannot influence. It is for what has happened already.
+func (t *turnHooks) observe(ev hooks.Event, fill func(*hooks.Input)) {
+	if t.session.opts.Hooks != nil {
+		_, _ = t.around(t.ctx, ev, fill) // it fails only if the turn ends
+	}
+}
+
+// treeHooks runs the hooks before a move in the conversation. With a summary, no model writes one.
+func (t *turnHooks) treeHooks(ctx context.Context, target string) (summary string, err error) {
+	if t.session.opts.Hooks == nil {
+		return "", nil
+	}
+	out, err := t.around(ctx, hooks.BeforeTree, func(in *hooks.Input) { in.Target = target })
+	if err == nil && out.blocked != nil {
+		err = fmt.Errorf("a hook cancels the move: %w", out.blocked)
+	}
+	return out.summary, err
 }
 
 // toolInput returns the call for the input of hooks.
@@ -325,20 +420,51 @@ func (r *toolRun) toolInput(call *Call) *hooks.ToolInput {
 	return in
 }
 
-// callHooks runs the hooks before a call, which may forbid it. The call is already allowed, so the hooks see the call
-// that will run. Afterwards the mode is checked again, because hooks take time.
-func (r *toolRun) callHooks(ctx context.Context, call *Call) (words []string, err error) {
+// callHooks runs the hooks before a call, which may forbid it or replace its input. The call is already allowed, so the hooks see the
+// call that will run; with another input it is planned and judged again. Afterwards the mode is checked again, because hooks take time.
+func (r *toolRun) callHooks(ctx context.Context, call *Call) (run *Call, words []string, err error) {
 	t := r.turn
 	set, err := t.hooks.hookSet(ctx, hooks.ToolCall, call.Name, call.ID)
 	if err != nil || !slices.ContainsFunc(set.Hooks, func(h *hooks.Hook) bool { return h.For(hooks.ToolCall, call.Name) }) {
-		return nil, err
+		return call, nil, err
 	}
 	in := t.session.hookInput(hooks.ToolCall)
 	in.Tool = r.toolInput(call)
-	if words, err = t.hooks.runHooks(ctx, set, in, call.Name); err != nil {
-		return nil, err
+	out, err := t.hooks.runHooks(ctx, set, in, call.Name)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case out.blocked != nil:
+		return nil, nil, fmt.Errorf("%w: %w", errHook, out.blocked)
+	case out.input == nil:
+		return call, out.words, r.refused()
 	}
-	return words, r.refused()
+	if jsonx.Raw(out.input).Kind() != '{' {
+		return nil, nil, fmt.Errorf("%w: a hook replaced the input by something that is no object", errHook)
+	}
+	again := r.newCall(out.input)
+	r.permit, r.known = approval.Permit{}, nil
+	note := "<hook event=\"tool_call\">\nA hook has replaced the input of this call; it ran with:\n" + text.TruncateBytes(string(out.input), 4<<10) + "\n</hook>"
+	return again, append(out.words, note), r.plans(ctx, again)
+}
+
+// permissionHooks asks the hooks about a question to the user. A hook can answer it with no; the error says why.
+func permissionHooks(ctx context.Context, r *toolRun, title string) error {
+	t := r.turn
+	if t.session.opts.Hooks == nil || r.plan == nil {
+		return nil
+	}
+	set, err := t.hooks.hookSet(ctx, hooks.Permission, r.call.Name, r.call.ID)
+	if err != nil || !slices.ContainsFunc(set.Hooks, func(h *hooks.Hook) bool { return h.For(hooks.Permission, r.call.Name) }) {
+		return err
+	}
+	in := t.session.hookInput(hooks.Permission)
+	in.Tool, in.Question = r.toolInput(r.newCall(r.call.Input)), title
+	out, err := t.hooks.runHooks(ctx, set, in, r.call.Name)
+	if err == nil && out.blocked != nil {
+		err = fmt.Errorf("%w: %w", errHook, out.blocked)
+	}
+	return err
 }
 
 // resultHooks runs the hooks that follow a call, and returns the text that they add to its result for the model.
@@ -350,6 +476,111 @@ func (r *toolRun) resultHooks(ctx context.Context, call *Call, res *Result) []st
 	}
 	in := t.session.hookInput(hooks.ToolResult)
 	in.Tool, in.Result = r.toolInput(call), &hooks.ResultInput{Text: res.Text, IsError: res.IsError}
-	words, _ := t.hooks.runHooks(ctx, set, in, call.Name) // an error is that the turn ends
-	return words
+	out, _ := t.hooks.runHooks(ctx, set, in, call.Name) // an error is that the turn ends
+	if out.result != nil {
+		res.Text, res.IsError, res.Images = out.result.Text, out.result.IsError, nil
+		res.Content = append(res.Content, TextContent{"A hook has replaced the result for the model:\n\n" + out.result.Text})
+	}
+	if out.blocked != nil {
+		out.words = append(out.words, out.blocked.Error())
+	}
+	return out.words
+}
+
+// contextHooks lets hooks rewrite the messages of a request. If what they return cannot be sent, the request stays as it is, and the user
+// is notified.
+func (t *turnHooks) contextHooks(ctx context.Context, req *providers.Request) error {
+	if t.session.opts.Hooks == nil {
+		return nil
+	}
+	out, err := t.around(ctx, hooks.Context, func(in *hooks.Input) { in.Messages = hookMessages(req.Messages) })
+	if err != nil || out.messages == nil {
+		return err
+	}
+	messages, err := rewritten(req.Messages, out.messages)
+	if err != nil {
+		t.tellOnce("What a hook made of the messages cannot be sent, so the request stays as it is.", err.Error())
+		return nil
+	}
+	req.Messages = messages
+	return nil
+}
+
+// hookMessages returns messages in the form that hooks read.
+func hookMessages(messages []providers.Message) []hooks.MessageInput {
+	all := make([]hooks.MessageInput, len(messages))
+	for i := range messages {
+		m := &messages[i]
+		all[i] = hooks.MessageInput{Index: i, Role: string(m.Role), Text: m.Text(), CallID: m.ToolCallID}
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case providers.ToolCall:
+				all[i].Calls = append(all[i].Calls, hooks.CallInput{ID: p.ID, Name: p.Name, Input: p.Input})
+			case providers.Image:
+				all[i].Images++
+			default:
+			}
+		}
+	}
+	return all
+}
+
+// rewritten returns the messages that a hook's answer describes. Each call must keep its result and the other way round, because model
+// APIs refuse anything else.
+func rewritten(messages []providers.Message, answer []hooks.MessageInput) ([]providers.Message, error) {
+	var all []providers.Message
+	last := -1
+	for _, a := range answer {
+		switch {
+		case a.Index < 0:
+			role := providers.Role(a.Role)
+			if role != providers.RoleUser && role != providers.RoleAssistant || a.Text == "" {
+				return nil, errors.New("an added message needs the role user or assistant, and a text")
+			}
+			all = append(all, providers.Message{Role: role, Parts: []providers.Part{providers.Text{Text: a.Text}}})
+			continue
+		case a.Index >= len(messages):
+			return nil, fmt.Errorf("there is no message %d", a.Index)
+		case a.Index <= last:
+			return nil, fmt.Errorf("the message %d is not after %d", a.Index, last)
+		}
+		last = a.Index
+		m := messages[a.Index]
+		if a.Text != "" && a.Text != m.Text() {
+			m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p providers.Part) bool { _, is := p.(providers.Text); return is })
+			m.Parts = append([]providers.Part{providers.Text{Text: a.Text}}, m.Parts...)
+		}
+		all = append(all, m)
+	}
+	if len(all) == 0 {
+		return nil, errors.New("no message is left")
+	}
+	return all, paired(all)
+}
+
+// paired reports a call without its result, or a result without its call.
+func paired(messages []providers.Message) error {
+	open := make(map[string]bool)
+	for i := range messages {
+		m := &messages[i]
+		if m.Role == providers.RoleTool {
+			if !open[m.ToolCallID] {
+				return fmt.Errorf("the result of the call %s has no call", m.ToolCallID)
+			}
+			delete(open, m.ToolCallID)
+			continue
+		}
+		for id := range open {
+			return fmt.Errorf("the call %s has no result", id)
+		}
+		for _, p := range m.Parts {
+			if call, ok := p.(providers.ToolCall); ok {
+				open[call.ID] = true
+			}
+		}
+	}
+	for id := range open {
+		return fmt.Errorf("the call %s has no result", id)
+	}
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/contextwindow"
+	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -60,14 +61,24 @@ func (t *RunningTurn) Navigate(ctx context.Context, id string, opts NavigateOpti
 	left := sessions.Abandoned(branch, path)
 	done.Left = len(left)
 	var summary sessions.BranchSummary
-	if opts.Summarize && len(left) > 0 {
+	written, err := t.hooks.treeHooks(ctx, id)
+	if err != nil {
+		return Navigation{}, err
+	}
+	if written != "" && len(left) > 0 {
+		summary.Summary, done.Summary = written, written
+	} else if opts.Summarize && len(left) > 0 {
 		summary, err = t.SummarizeBranch(ctx, left, opts.Instructions)
 		if err != nil && !errors.Is(err, contextwindow.ErrNothingToSummarize) {
 			return Navigation{}, err
 		}
 		done.Summary = summary.Summary
 	}
-	return done, t.do(func(st *state) error { return st.goTo(branch, path, &done, summary) })
+	if err := t.do(func(st *state) error { return st.goTo(branch, path, &done, summary) }); err != nil {
+		return done, err
+	}
+	t.hooks.observe(hooks.Tree, func(in *hooks.Input) { in.Target = done.Leaf })
+	return done, nil
 }
 
 // goTo moves the leaf of the log from the end of branch to the end of path.

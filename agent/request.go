@@ -10,6 +10,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/gajae-code/gjc/agent/contextwindow"
+	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/faults"
 	"github.com/gajae-code/gjc/internal/bug"
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -144,6 +145,7 @@ func (t *requester) again(ctx context.Context, failed int, err error) error {
 		}
 		return err
 	}
+	t.hooks.observe(hooks.Retry, func(in *hooks.Input) { in.Attempt, in.Reason = failed, t.session.opts.Secrets.Hide(err.Error()) })
 	t.emit(Noticed{
 		Severity: SeverityWarning,
 		Title: fmt.Sprintf("The model call failed; trying again in %s (attempt %d of %d).",
@@ -187,6 +189,9 @@ func (t *requester) request(ctx context.Context) (providers.Model, *providers.Re
 	}
 	req := s.assemble(ctx, &view, t.tools)
 	req.Output = output
+	if err := t.hooks.contextHooks(ctx, req); err != nil {
+		return nil, nil, err
+	}
 	overhead := contextwindow.RequestOverhead(req)
 	err = t.do(func(st *state) error {
 		st.window.SetOverhead(overhead)

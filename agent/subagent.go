@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/memorylog"
 	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
@@ -71,7 +72,17 @@ func (r *toolRun) task() func(context.Context, Task) (TaskResult, error) {
 	if r.turn.session.opts.Subagent == nil {
 		return nil
 	}
-	return r.runTask
+	return func(ctx context.Context, task Task) (TaskResult, error) {
+		about := &hooks.SubagentInput{Name: cmp.Or(task.Helper, task.Name), Title: task.Title}
+		r.turn.hooks.observe(hooks.SubagentStart, func(in *hooks.Input) { in.Subagent, in.Prompt = about, task.Prompt })
+		result, err := r.runTask(ctx, task)
+		done := *about
+		if done.Result = result.Text; err != nil {
+			done.Result = err.Error()
+		}
+		r.turn.hooks.observe(hooks.SubagentEnd, func(in *hooks.Input) { in.Subagent = &done })
+		return result, err
+	}
 }
 
 // helpers returns the function for [Call.Helpers].

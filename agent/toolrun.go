@@ -12,6 +12,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/contextwindow"
+	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/internal/boundary"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/permit"
@@ -127,7 +128,15 @@ type toolRun struct {
 func (r *toolRun) do(ctx context.Context) (*Result, error) {
 	res, words := r.run(ctx)
 	r.result = res
-	return res, r.end(res, words)
+	err := r.end(res, words)
+	if changed := r.changed; err == nil && changed != nil && !res.IsError {
+		r.turn.hooks.observe(hooks.Todo, func(in *hooks.Input) {
+			for _, e := range changed.Entries {
+				in.Todo = append(in.Todo, hooks.TodoInput{Content: e.Content, Status: string(e.Status)})
+			}
+		})
+	}
+	return res, err
 }
 
 // run runs the call. It returns its result, which is never nil, and the text that hooks add to it for the model.
@@ -149,7 +158,7 @@ func (r *toolRun) run(ctx context.Context) (res *Result, words []string) {
 	if err != nil {
 		return r.failure(err), nil
 	}
-	words, err = r.callHooks(ctx, call)
+	call, words, err = r.callHooks(ctx, call)
 	if err != nil {
 		return r.failure(err), nil
 	}
@@ -191,32 +200,42 @@ func (r *toolRun) prepare(ctx context.Context) (*Call, error) {
 		r.announce(nil)
 		return nil, err
 	}
-	r.permit.Uses = r.tool.Spec().Uses
 	call := r.newCall(t.session.opts.Secrets.RestoreInput(input))
+	return call, r.plans(ctx, call)
+}
+
+// plans plans the call, announces it unless that was done before, and decides whether it may run.
+func (r *toolRun) plans(ctx context.Context, call *Call) error {
+	r.permit.Uses = r.tool.Spec().Uses
 	preparing := permit.With(ctx, permit.Preparation(r.permit.Uses.Starts))
 	plan, err := r.tool.Plan(preparing, call)
-	r.announce(plan)
+	if r.plan == nil {
+		r.announce(plan)
+	} else if plan != nil {
+		r.plan = plan
+		r.completed()
+	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if plan != nil && plan.Complete != nil {
 		if err := r.refused(); err != nil {
-			return nil, err
+			return err
 		}
 		if err := r.approveReads(ctx, plan.AskLater); err != nil {
-			return nil, err
+			return err
 		}
 		if err := plan.Complete(preparing); err != nil {
 			if plan.AskLater && ctx.Err() == nil { // the error describes the files
 				if err := r.approveReads(ctx, false); err != nil {
-					return nil, err
+					return err
 				}
 			}
-			return nil, r.explain(ctx, err)
+			return r.explain(ctx, err)
 		}
 		r.completed()
 	}
-	return call, r.start(ctx)
+	return r.start(ctx)
 }
 
 // explain rewords a tool's error: a cancelled call should not look like a broken one.

@@ -95,11 +95,16 @@ type compactor struct{ *RunningTurn }
 type requester struct{ *RunningTurn }
 
 // turnHooks runs the hooks of a turn.
-type turnHooks struct{ *RunningTurn }
+type turnHooks struct {
+	*RunningTurn
+	// ended says that the hooks for the turn's end have run, stops how often they have made it go on.
+	ended bool
+	stops int
+}
 
 func newRunningTurn(t *Turn) *RunningTurn {
 	run := &RunningTurn{Turn: t, parts: t.prompt.Parts, tools: new(toolset)}
-	run.compactor, run.requester, run.hooks = &compactor{run}, &requester{run}, &turnHooks{run}
+	run.compactor, run.requester, run.hooks = &compactor{run}, &requester{run}, &turnHooks{RunningTurn: run}
 	return run
 }
 
@@ -394,7 +399,11 @@ func (t *RunningTurn) run() (r TurnResult) {
 		return t.ended(err)
 	}
 	t.prompted = true
-	defer func() { t.hooks.endHooks(&r) }()
+	defer func() {
+		if !t.hooks.ended {
+			_ = t.hooks.endHooks(&r) // the turn cannot go on
+		}
+	}()
 	if err := t.hooks.trustQuestions(); err != nil {
 		return t.ended(err)
 	}
@@ -409,7 +418,7 @@ func (t *RunningTurn) run() (r TurnResult) {
 	t.awaitTools()
 	for left := t.session.opts.MaxRequests; left > 0; left-- {
 		t.last = left == 1
-		if r, over := t.step(); over {
+		if r, over := t.step(); over && !t.hooks.endHooks(&r) {
 			return r
 		}
 	}

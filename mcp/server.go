@@ -31,13 +31,9 @@ type server struct {
 	set *Set
 	// index identifies the server's tools among those of the set.
 	index int
-	// entry is the configuration, and spec is what the current connection uses: with the headers of a helper.
-	entry, spec Server
-	// invalid is why the entry cannot be used; nil if it can.
-	invalid error
+	definition
 	lifetime
 	secrets *redactor
-	account *oauth.Account // nil for none
 	// channel is the connection over the editor's channel, for notifications.
 	channel atomic.Pointer[channelConn]
 	// reportedUnasked is set when the user was notified of a question that belongs to no call.
@@ -57,6 +53,16 @@ type server struct {
 	rate   noticeRate
 }
 
+// definition is how a server is reached.
+type definition struct {
+	// entry is the configuration, and spec is what the current connection uses: with the headers of a helper.
+	entry, spec Server
+	// invalid is why the entry cannot be used; nil if it can.
+	invalid error
+	// account is the user's account at the server; nil for none.
+	account *oauth.Account
+}
+
 // lifetime has the signals to and from the owner of a server.
 type lifetime struct {
 	// ctx ends when the set is closed, and when the server is removed from it.
@@ -70,7 +76,7 @@ type lifetime struct {
 
 func newServer(set *Set, index int, spec Server, invalid error) *server {
 	s := &server{
-		set: set, index: index, entry: spec, spec: spec, invalid: invalid, secrets: newRedactor(&spec), account: newAccount(&spec, &set.opts),
+		set: set, index: index, definition: definition{entry: spec, spec: spec, invalid: invalid, account: newAccount(&spec, &set.opts)}, secrets: newRedactor(&spec),
 		lifetime: lifetime{attempted: make(chan struct{}), wake: make(chan struct{}, 1)}, stateChanged: make(chan struct{}), state: StateWaiting,
 	}
 	s.ctx, s.stop = context.WithCancelCause(set.ctx)

@@ -28,19 +28,41 @@ type Event string
 // The events.
 const (
 	// SessionStart precedes the first prompt after a session was created or opened.
-	SessionStart  Event = "session_start"
-	Prompt        Event = "prompt"
-	ToolCall      Event = "tool_call"
-	ToolResult    Event = "tool_result"
-	TurnEnd       Event = "turn_end"
+	SessionStart Event = "session_start"
+	Prompt       Event = "prompt"
+	TurnStart    Event = "turn_start"
+	// Context precedes each request to the model. A hook may rewrite its messages.
+	Context Event = "context"
+	// ToolCall precedes a call that may run. A hook may reject it or replace its input.
+	ToolCall Event = "tool_call"
+	// ToolResult follows a call. A hook may replace its result.
+	ToolResult Event = "tool_result"
+	// Permission precedes a question to the user about a call. A hook may answer it with no.
+	Permission Event = "permission"
+	// BeforeCompact precedes a compaction. A hook may cancel it or supply the summary.
 	BeforeCompact Event = "before_compact"
 	AfterCompact  Event = "after_compact"
+	// BeforeTree precedes a move to another place of the conversation. A hook may cancel it or supply the summary of what is left.
+	BeforeTree Event = "before_tree"
+	Tree       Event = "tree"
+	// Retry follows a failed request that is repeated.
+	Retry Event = "retry"
+	// Rule follows an answer that violates rules.
+	Rule Event = "rule"
+	// Todo follows a change of the plan.
+	Todo          Event = "todo"
+	SubagentStart Event = "subagent_start"
+	SubagentEnd   Event = "subagent_end"
+	TurnEnd       Event = "turn_end"
 	SessionEnd    Event = "session_end"
 )
 
 // Events lists all events.
 func Events() []Event {
-	return []Event{SessionStart, Prompt, ToolCall, ToolResult, TurnEnd, BeforeCompact, AfterCompact, SessionEnd}
+	return []Event{
+		SessionStart, Prompt, TurnStart, Context, ToolCall, ToolResult, Permission, BeforeCompact, AfterCompact, BeforeTree, Tree, Retry, Rule,
+		Todo, SubagentStart, SubagentEnd, TurnEnd, SessionEnd,
+	}
 }
 
 // Hook is a configured hook.
@@ -58,6 +80,8 @@ type Hook struct {
 	At, Dir string
 	// Project reports whether the hook belongs to a workspace.
 	Project bool
+
+	claude *claudeHook // nil for a hook in gjc's own form
 }
 
 // For reports whether the hook runs at an event. tool is the tool's name; it is empty for events without a call.
@@ -65,6 +89,9 @@ func (h *Hook) For(ev Event, tool string) bool {
 	is := false
 	for _, e := range h.Events {
 		is = is || e == ev
+	}
+	if is && h.claude != nil {
+		return h.claude.matches(ev, tool)
 	}
 	if !is || len(h.Tools) == 0 || tool == "" {
 		return is
@@ -89,10 +116,57 @@ type Input struct {
 	Tool *ToolInput `json:"tool,omitzero"`
 	// Result is the call's result, for [ToolResult].
 	Result *ResultInput `json:"result,omitzero"`
-	// Prompt is the text of a prompt.
+	// Prompt is the text of a prompt, or the task of a helper.
 	Prompt string `json:"prompt,omitzero"`
-	// Reason is the reason why a turn ended or a conversation is compacted.
+	// Reason is the reason why a turn ended, a conversation is compacted, a request is repeated, or a session began: "new" or "open".
 	Reason string `json:"reason,omitzero"`
+	// Messages are those of the next request, for [Context].
+	Messages []MessageInput `json:"messages,omitzero"`
+	// Question is the title of a question, for [Permission].
+	Question string `json:"question,omitzero"`
+	// Target is the entry that a conversation moves to, for [BeforeTree] and [Tree].
+	Target string `json:"target,omitzero"`
+	// Attempt counts the failed requests, for [Retry].
+	Attempt int `json:"attempt,omitzero"`
+	// Rules are the names of the violated rules, for [Rule].
+	Rules []string `json:"rules,omitzero"`
+	// Todo is the plan.
+	Todo []TodoInput `json:"todo,omitzero"`
+	// Subagent names a helper, for [SubagentStart] and [SubagentEnd].
+	Subagent *SubagentInput `json:"subagent,omitzero"`
+}
+
+// MessageInput is a message of a request. In an answer, only Index keeps the message as it is, Index with Text replaces its text, and
+// Role with Text adds a message.
+type MessageInput struct {
+	// Index counts from 0. It is -1 for an added message.
+	Index int    `json:"index"`
+	Role  string `json:"role,omitzero"`
+	Text  string `json:"text,omitzero"`
+	// Calls are the calls of an answer, and CallID is the call that a result belongs to.
+	Calls  []CallInput `json:"calls,omitzero"`
+	CallID string      `json:"callId,omitzero"`
+	Images int         `json:"images,omitzero"`
+}
+
+// CallInput is a call in a message.
+type CallInput struct {
+	ID    string    `json:"id"`
+	Name  string    `json:"name"`
+	Input jsonx.Raw `json:"input"`
+}
+
+// TodoInput is a step of a plan.
+type TodoInput struct {
+	Content string `json:"content"`
+	Status  string `json:"status"`
+}
+
+// SubagentInput is a helper. Result is its report.
+type SubagentInput struct {
+	Name   string `json:"name"`
+	Title  string `json:"title,omitzero"`
+	Result string `json:"result,omitzero"`
 }
 
 // ToolInput is a tool call.
@@ -111,28 +185,41 @@ type ResultInput struct {
 	IsError bool   `json:"isError"`
 }
 
-// Answer is the output of a hook.
+// Answer is the output of a hook. Fields that are not for its event have no effect.
 type Answer struct {
-	// Block rejects the call, for [ToolCall] only. The model receives Reason.
+	// Block rejects a call ([ToolCall]), a prompt ([Prompt]), a question ([Permission]), or cancels a compaction or a move
+	// ([BeforeCompact], [BeforeTree]). The model or the user receives Reason. For [TurnEnd] it makes the model go on.
 	Block  bool   `json:"block"`
 	Reason string `json:"reason"`
 	// Context is added to what the model receives.
 	Context string `json:"context"`
+	// Input replaces the input of a call, an object, for [ToolCall]. The call with it is judged anew.
+	Input jsonx.Raw `json:"input"`
+	// Result replaces the result of a call, for [ToolResult].
+	Result *ResultInput `json:"result"`
+	// Messages replace those of a request, for [Context].
+	Messages []MessageInput `json:"messages"`
+	// Summary takes the place of a model's, for [BeforeCompact] and [BeforeTree].
+	Summary string `json:"summary"`
+	// Notice is shown to the user.
+	Notice string `json:"notice"`
 }
 
 const (
 	// maxOutput is the maximum output of a hook, in bytes, and maxWords the maximum length of a text in its answer.
 	maxOutput = 64 << 10
 	maxWords  = 16 << 10
+	// maxMessages is the maximum output of a hook for [Context], [ToolCall] and [ToolResult], in bytes.
+	maxMessages = 16 << 20
 	// blockCode is the exit code that rejects a call.
 	blockCode = 2
 )
 
 // ParseAnswer parses a hook's output and exit code. A hook without output and with exit code 0 has no opinion. Exit
 // code 2 rejects the call, with standard error as the reason. Anything else that is not a valid answer is an error.
-func ParseAnswer(stdout []byte, code int, stderr string) (Answer, error) {
-	if len(stdout) > maxOutput {
-		return Answer{}, fmt.Errorf("its output exceeds %d KiB", maxOutput>>10)
+func ParseAnswer(ev Event, stdout []byte, code int, stderr string) (Answer, error) {
+	if limit := limitOf(ev); len(stdout) > limit {
+		return Answer{}, fmt.Errorf("its output exceeds %d KiB", limit>>10)
 	}
 	var a Answer
 	text := strings.TrimSpace(strings.TrimPrefix(string(stdout), "\ufeff"))
@@ -155,8 +242,26 @@ func ParseAnswer(stdout []byte, code int, stderr string) (Answer, error) {
 	case code != 0 && !a.Block:
 		return Answer{}, fmt.Errorf("it ended with exit code %d%s", code, detail(stderr))
 	}
-	a.Reason, a.Context = words(a.Reason), words(a.Context)
+	a.tidy()
 	return a, nil
+}
+
+// tidy bounds the texts of the answer.
+func (a *Answer) tidy() {
+	a.Reason, a.Context, a.Notice = words(a.Reason), words(a.Context), words(a.Notice)
+	if jsonx.IsNull(a.Input) {
+		a.Input = nil
+	}
+}
+
+// limitOf returns the maximum output of a hook for an event, in bytes.
+func limitOf(ev Event) int {
+	switch ev {
+	case Context, ToolCall, ToolResult:
+		return maxMessages
+	default:
+		return maxOutput
+	}
 }
 
 func detail(stderr string) string {
@@ -182,7 +287,7 @@ type Runner interface {
 // Run runs the hook. On an error the hook's decision is unknown.
 func (h *Hook) Run(ctx context.Context, r Runner, in Input) (Answer, error) {
 	in.Hook = h.Name
-	stdin, err := jsonx.Marshal(in)
+	stdin, err := h.stdin(&in)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -196,7 +301,7 @@ func (h *Hook) Run(ctx context.Context, r Runner, in Input) (Answer, error) {
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, h.Timeout, errTimeout)
 	defer cancel()
-	stdout, code, stderr, err := r.Run(limited, path, h.Command[1:], dir, append(stdin, '\n'), maxOutput+1)
+	stdout, code, stderr, err := r.Run(limited, path, h.Command[1:], dir, append(stdin, '\n'), limitOf(in.Event)+1)
 	switch {
 	case ctx.Err() != nil:
 		return Answer{}, context.Cause(ctx)
@@ -205,7 +310,18 @@ func (h *Hook) Run(ctx context.Context, r Runner, in Input) (Answer, error) {
 	case err != nil:
 		return Answer{}, err
 	}
-	return ParseAnswer(stdout, code, stderr)
+	if h.claude != nil {
+		return h.claude.answer(in.Event, stdout, code, stderr)
+	}
+	return ParseAnswer(in.Event, stdout, code, stderr)
+}
+
+// stdin returns what the program of the hook reads.
+func (h *Hook) stdin(in *Input) ([]byte, error) {
+	if h.claude != nil {
+		return h.claude.input(in)
+	}
+	return jsonx.Marshal(in)
 }
 
 var errTimeout = errors.New("the hook took too long")

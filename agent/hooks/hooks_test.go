@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -167,10 +168,10 @@ func TestParseAnswer(t *testing.T) {
 		{`{"block":"yes"}`, "", 0, hooks.Answer{}, "not a valid answer"},
 		{`{"block":true`, "", 2, hooks.Answer{}, "not a valid answer"},
 		{`{} {}`, "", 0, hooks.Answer{}, "not a valid answer"},
-		{strings.Repeat(" ", 65<<10), "", 0, hooks.Answer{}, "exceeds 64 KiB"},
+		{strings.Repeat(" ", 17<<20), "", 0, hooks.Answer{}, "exceeds 16384 KiB"},
 	} {
-		got, err := hooks.ParseAnswer([]byte(tt.stdout), tt.code, tt.stderr)
-		if (err != nil) != (tt.fails != "") || err != nil && !strings.Contains(err.Error(), tt.fails) || got != tt.want {
+		got, err := hooks.ParseAnswer(hooks.ToolCall, []byte(tt.stdout), tt.code, tt.stderr)
+		if (err != nil) != (tt.fails != "") || err != nil && !strings.Contains(err.Error(), tt.fails) || !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%.40q with %d: %+v, %v", tt.stdout, tt.code, got, err)
 		}
 	}
@@ -182,11 +183,11 @@ func FuzzParseAnswer(f *testing.F) {
 	f.Add([]byte(`{"block":null}`), 2, "x")
 	f.Add([]byte("\xff"), 1, "\xff")
 	f.Fuzz(func(t *testing.T, stdout []byte, code int, stderr string) {
-		a, err := hooks.ParseAnswer(stdout, code, stderr)
+		a, err := hooks.ParseAnswer(hooks.ToolCall, stdout, code, stderr)
 		if code != 0 && err == nil && !a.Block {
 			t.Errorf("%q with %d agrees", stdout, code)
 		}
-		if err != nil && a != (hooks.Answer{}) {
+		if err != nil && !reflect.DeepEqual(a, hooks.Answer{}) {
 			t.Errorf("an answer with an error: %+v", a)
 		}
 	})

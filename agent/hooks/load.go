@@ -29,6 +29,9 @@ type Options struct {
 	UserDir string
 	// Roots are the workspace's roots, starting with the working directory.
 	Roots []string
+	// Home is the user's home directory, for the hooks of Claude Code. They too run only after a question: the user has written them
+	// for another program.
+	Home string
 	// Trust stores the user's decisions. If nil, nothing is trusted.
 	Trust *trust.Session
 }
@@ -62,23 +65,49 @@ func Load(opts Options) *Set {
 			own = append(own, hooks...)
 			if len(hooks) > 0 {
 				for _, h := range hooks {
-					f.Runs = append(f.Runs, h.Name+": "+shownCommand(h.Command))
+					f.Runs = append(f.Runs, h.Name+": "+h.shown())
 				}
 				sub.Files = append(sub.Files, f.TrustFile())
 			}
 		}
-		own = s.scripts(sub, own)
-		if len(own) == 0 {
-			continue
+		s.use(sub, own)
+		for _, f := range claudePlaces(root, claudeFiles[:], seen) {
+			s.useClaude(f, root, "")
 		}
-		s.subjects = append(s.subjects, sub)
-		if s.trusts(sub) {
-			s.Hooks = append(s.Hooks, own...)
-		} else {
-			s.Untrusted = append(s.Untrusted, own...)
+	}
+	if opts.Home != "" {
+		for _, f := range claudePlaces(opts.Home, claudeFiles[:1], seen) {
+			s.useClaude(f, opts.Home, "")
 		}
 	}
 	return s
+}
+
+// useClaude adds the hooks of one file of Claude Code.
+func (s *Set) useClaude(f *configfile.File, dir, plugin string) {
+	hooks := s.readClaude(f, dir, plugin)
+	if len(hooks) == 0 {
+		return
+	}
+	for _, h := range hooks {
+		h.Project = true
+		f.Runs = append(f.Runs, h.claude.event+": "+h.shown())
+	}
+	s.use(&trust.Subject{Path: dir, Files: []trust.File{f.TrustFile()}}, hooks)
+}
+
+// use adds the hooks of a subject, as far as the user trusts it.
+func (s *Set) use(sub *trust.Subject, own []*Hook) {
+	own = s.scripts(sub, own)
+	if len(own) == 0 {
+		return
+	}
+	s.subjects = append(s.subjects, sub)
+	if s.trusts(sub) {
+		s.Hooks = append(s.Hooks, own...)
+	} else {
+		s.Untrusted = append(s.Untrusted, own...)
+	}
 }
 
 func (s *Set) trusts(sub *trust.Subject) bool {
@@ -94,12 +123,13 @@ func (s *Set) trusts(sub *trust.Subject) bool {
 
 // Subject returns what the user must trust for a workspace's hooks to run, whether trusted or not; nil for none.
 func (s *Set) Subject(root string) *trust.Subject {
+	var all *trust.Subject
 	for _, sub := range s.subjects {
 		if sub.Path == root {
-			return sub
+			all = trust.Merge(all, sub)
 		}
 	}
-	return nil
+	return all
 }
 
 // Question returns the next question; nil if there is none.
@@ -122,7 +152,7 @@ var fileNames = [...]string{"hooks.yml", "hooks.yaml", "hooks.json"}
 
 // Files returns the patterns of the files in a workspace that hooks are read from, with a slash at the end of directories.
 func Files() []string {
-	all := []string{".gjc/hooks/"}
+	all := append([]string{".gjc/hooks/"}, claudeFiles[:]...)
 	for _, name := range fileNames {
 		all = append(all, ".gjc/"+name)
 	}

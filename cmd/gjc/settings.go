@@ -181,12 +181,12 @@ func (h *host) debugging(agentDir string, opts *options, local *bridges.Local) f
 }
 
 // hooksOf returns a function that makes a session's reader of hooks.
-func hooksOf(agentDir string) func(roots []string) func() *hooks.Set {
+func hooksOf(agentDir, home string) func(roots []string) func() *hooks.Set {
 	store := trust.Open(trustFile(agentDir))
 	return func(roots []string) func() *hooks.Set {
 		answers := trust.NewSession(store)
 		return func() *hooks.Set {
-			return hooks.Load(hooks.Options{UserDir: agentDir, Roots: roots, Trust: answers})
+			return hooks.Load(hooks.Options{UserDir: agentDir, Roots: roots, Home: home, Trust: answers})
 		}
 	}
 }

@@ -177,9 +177,14 @@ type Verdict struct {
 func (e *Entry) judge(s *Subject) Verdict {
 	var changed []string
 	var states []State
+	unasked := false
 	for _, f := range s.Files {
-		i := slices.IndexFunc(e.Files, func(old Sum) bool { return old.Name == f.Name && old.SHA256 == f.Sum })
+		i := slices.IndexFunc(e.Files, func(old Sum) bool { return old.Name == f.Name })
 		if i < 0 {
+			unasked = true
+			continue
+		}
+		if e.Files[i].SHA256 != f.Sum {
 			changed = append(changed, f.Name)
 			continue
 		}
@@ -192,7 +197,7 @@ func (e *Entry) judge(s *Subject) Verdict {
 		states = append(states, cmp.Or(e.ProgramsState, e.State))
 	}
 	switch {
-	case len(changed) > 0:
+	case unasked || len(changed) > 0:
 		return Verdict{Changed: changed}
 	case len(states) == 0:
 		return Verdict{State: e.State}

@@ -72,7 +72,7 @@ func TestStore(t *testing.T) {
 			{subject(dir, false, "a=1"), state, ""},
 			{subject(dir, false), state, ""},
 			{subject(dir, false, "a=2", ".gjc/b=2"), trust.Unknown, "a"},
-			{subject(dir, false, "a=1", "c=2"), trust.Unknown, "c"},
+			{subject(dir, false, "a=1", "c=2"), trust.Unknown, ""}, // the user was not asked about c
 			{subject(dir, true, "a=1"), trust.Unknown, "programs"},
 			{subject(filepath.Join(dir, "sub"), false, "a=1"), trust.Unknown, ""},
 		} {
