@@ -5,6 +5,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
 )
 
 // Event is one step of a session, for display. A [Session] emits its events in order, and [Replay] returns those of a stored
@@ -75,6 +76,8 @@ type UsageChanged struct {
 	Used, Size int
 	// CostUSD is the cost of the session so far; zero if the price of a part of it is unknown.
 	CostUSD float64
+	// Quotas are the limits of the account that has answered; nil if they are unknown.
+	Quotas []providers.Quota
 }
 
 // InfoChanged reports the session's title and the time of its last use.

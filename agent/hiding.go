@@ -106,6 +106,30 @@ func (h hidingModels) Fallback(
 	return providers.ModelInfo{}, "", false
 }
 
+// Quotas implements [quotaReporter].
+func (h hidingModels) Quotas(provider string) []providers.Quota {
+	if q, ok := h.models.(quotaReporter); ok {
+		return q.Quotas(provider)
+	}
+	return nil
+}
+
+// QuotaWarnings implements [quotaReporter].
+func (h hidingModels) QuotaWarnings(provider string) []providers.Quota {
+	if q, ok := h.models.(quotaReporter); ok {
+		return q.QuotaWarnings(provider)
+	}
+	return nil
+}
+
+// RefreshQuotas implements [quotaReporter].
+func (h hidingModels) RefreshQuotas(ctx context.Context, provider string) error {
+	if q, ok := h.models.(quotaReporter); ok {
+		return q.RefreshQuotas(ctx, provider)
+	}
+	return nil
+}
+
 // hideSecrets sets the session's secrets. A child's models hide them already.
 func (o *Options) hideSecrets() {
 	if o.Secrets == nil {

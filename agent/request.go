@@ -116,6 +116,7 @@ func (t *requester) attempt(ctx context.Context) (*providers.Message, error) {
 		if err == nil || ctx.Err() != nil || len(t.rules.broke) > 0 {
 			return msg, err
 		}
+		warnOfQuotas(t.RunningTurn)
 		if err := t.again(ctx, failed, err); err != nil {
 			fell, ferr := t.fallBack(ctx, err)
 			if ferr != nil {

@@ -1,7 +1,11 @@
 package agent
 
 import (
+	"context"
+	"fmt"
+	"math"
 	"slices"
+	"time"
 
 	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/providers"
@@ -136,10 +140,51 @@ func (t *RunningTurn) emitUsage(msg *providers.Message) {
 		if used := msg.Usage.Context(); used > 0 {
 			ev := st.used(used)
 			ev.Size = t.model.ContextWindow
+			if q, ok := t.session.opts.Models.(quotaReporter); ok {
+				ev.Quotas = q.Quotas(t.model.Provider)
+			}
 			st.emit(ev)
 		}
 		return nil
 	})
+	warnOfQuotas(t)
+}
+
+// quotaReporter is a [Models] that knows the limits of the providers' accounts.
+type quotaReporter interface {
+	// Quotas returns what the account of a provider has used of its limits, as far as it is known. It does not use the network.
+	Quotas(provider string) []providers.Quota
+	// QuotaWarnings returns the limits of which the user must be warned, each once for each level.
+	QuotaWarnings(provider string) []providers.Quota
+	// RefreshQuotas asks a provider for the limits that it does not report with each response.
+	RefreshQuotas(ctx context.Context, provider string) error
+}
+
+// Quotas asks a provider for the limits of its account, and returns what is known of them. The error is about the request; the quotas
+// are those known before it.
+func Quotas(ctx context.Context, s *Session, provider string) ([]providers.Quota, error) {
+	q, ok := s.opts.Models.(quotaReporter)
+	if !ok {
+		return nil, nil
+	}
+	err := q.RefreshQuotas(ctx, provider)
+	return q.Quotas(provider), err
+}
+
+// warnOfQuotas notifies the user of limits that are nearly used up.
+func warnOfQuotas(t *RunningTurn) {
+	q, ok := t.session.opts.Models.(quotaReporter)
+	if !ok {
+		return
+	}
+	now := t.session.opts.Clock()
+	for _, quota := range q.QuotaWarnings(t.model.Provider) {
+		title := fmt.Sprintf("The account at %s has used %.0f %% of its limit %q", t.model.Provider, math.Floor(100*quota.Used), quota.Name)
+		if left := quota.ResetAt.Sub(now); !quota.ResetAt.IsZero() && left > 0 {
+			title += fmt.Sprintf("; it resets at %s, in %s", quota.ResetAt.In(now.Location()).Format("2006-01-02 15:04 MST"), left.Round(time.Minute))
+		}
+		t.emit(Noticed{Severity: SeverityWarning, Title: title + "."})
+	}
 }
 
 // emitCost emits the session's cost if it has changed since the last event. The use of the window is unchanged.

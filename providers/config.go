@@ -29,6 +29,8 @@ type Config struct {
 	NoStrictTools bool
 	// CacheRetention sets how long the provider keeps the cache. If empty, the API's client chooses.
 	CacheRetention CacheRetention
+	// Received, if not nil, receives the status and header of each response.
+	Received func(status int, header http.Header)
 	// HTTPClient sends the requests. If nil, the model makes one with [NewHTTPClient].
 	HTTPClient *http.Client
 	// FirstByteTimeout bounds the time until a response begins. If zero, [DefaultFirstByteTimeout].

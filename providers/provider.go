@@ -1,6 +1,9 @@
 package providers
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 // Errors of redirecting and disabling a provider.
 var (
@@ -44,4 +47,17 @@ type Account struct {
 	// Active reports that requests use the credential. It is false if another credential of the provider takes precedence, or
 	// if the provider is disabled.
 	Active bool
+}
+
+// Quota is how much of one limit an account has used, as its provider reports it.
+type Quota struct {
+	// Name names the limit, such as "5h" or "input tokens".
+	Name string
+	// Used is the part that is used, from 0 to 1.
+	Used float64
+	// Limit and Remaining are in the unit of the limit; Limit is zero if the provider reports only a part.
+	Limit, Remaining float64
+	// ResetAt is the time from which the limit is whole again, and Window the length of the window; both are zero if unknown.
+	ResetAt time.Time
+	Window  time.Duration
 }

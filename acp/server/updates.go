@@ -82,6 +82,9 @@ func (m *mapper) updates(ev agent.Event) []acp.SessionUpdate {
 		if ev.CostUSD > 0 {
 			u.Cost = &acp.Cost{Amount: ev.CostUSD, Currency: "USD"}
 		}
+		if len(ev.Quotas) > 0 {
+			_ = u.Meta.Set(content.QuotasMeta, content.Quotas(ev.Quotas)) // cannot fail: it has only strings and finite numbers
+		}
 		return []acp.SessionUpdate{u}
 	case agent.InfoChanged:
 		return []acp.SessionUpdate{infoUpdate(ev.Title, ev.UpdatedAt)}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/quota"
 )
 
 // Open returns the model that info names. If the registry does not have the model, info describes it. Without a key, Open fails
@@ -86,13 +87,21 @@ func (r *Router) openLocked(s *state, info providers.ModelInfo) (providers.Model
 		if len(source.keys) == 1 {
 			cfg.APIKey = source.keys[0]
 		}
+		r.observe(&cfg)
 		return factory(cfg)
 	}
 	return &rotating{info: info, ring: r.keys.ring(info.Provider, source.keys), open: func(key string) (providers.Model, error) {
 		cfg := cfg
 		cfg.APIKey = key
+		r.observe(&cfg)
 		return factory(cfg)
 	}}, nil
+}
+
+// observe lets the model of a configuration record the limits of its account.
+func (r *Router) observe(cfg *providers.Config) {
+	provider, account := cfg.Info.Provider, quota.Account(cmp.Or(cfg.APIKey, cfg.BaseURL))
+	cfg.Received = func(status int, h http.Header) { r.quotas.Observe(provider, account, status, h) }
 }
 
 // config returns the configuration of a model without its key.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/quota"
 )
 
 // Options configures a [Registry]. Settings, Notice, Ambient and Getenv are called while locks are held and must not call the
@@ -50,8 +51,8 @@ type Options struct {
 	Notice func(string)
 }
 
-// A Registry joins a catalogue, keys and a router that share [Options]. Only Discover, TestKey, Probe and Preconnect use the
-// network. It is safe for concurrent use.
+// A Registry joins a catalogue, keys and a router that share [Options]. Only Discover, TestKey, Probe, Preconnect and RefreshQuotas
+// use the network. It is safe for concurrent use.
 type Registry struct {
 	*Catalogue
 	*Keys
@@ -71,7 +72,7 @@ func New(opts Options) *Registry {
 	}
 	catalogue := &Catalogue{opts: &opts}
 	keys := &Keys{opts: &opts}
-	return &Registry{Catalogue: catalogue, Keys: keys, Router: &Router{opts: &opts, catalogue: catalogue, keys: keys}}
+	return &Registry{Catalogue: catalogue, Keys: keys, Router: &Router{opts: &opts, catalogue: catalogue, keys: keys, quotas: quota.New(opts.Now)}}
 }
 
 // Load reads models.yml and auth.json unless they have been read. Its errors are of type [*ConfigError] or come from the file

@@ -77,7 +77,12 @@ func (w *world) open(r *registry.Registry, ref string) providers.Config {
 	if _, err := r.Open(w.Context(), info); err != nil {
 		w.Fatal(err)
 	}
-	return w.opened[len(w.opened)-1]
+	cfg := w.opened[len(w.opened)-1]
+	if cfg.Received == nil {
+		w.Errorf("the model %s records no limits", ref)
+	}
+	cfg.Received = nil // TestRegistry_Quotas calls it
+	return cfg
 }
 
 func TestNewRegistry_DoesNothing(t *testing.T) {

@@ -1,12 +1,18 @@
 package registry
 
 import (
+	"context"
+	"fmt"
 	"net/http"
+	"net/url"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/quota"
 )
 
 // A Router finds models by name or role, opens them, and redirects or disables providers for the lifetime of the process. It is
@@ -15,6 +21,7 @@ type Router struct {
 	opts      *Options
 	catalogue *Catalogue
 	keys      *Keys
+	quotas    *quota.Book
 
 	// mu guards the fields below. Methods of catalogue and keys may be called while it is held.
 	mu sync.Mutex
@@ -133,6 +140,52 @@ func (r *Router) clientLocked(s *state) (*http.Client, error) {
 	client, err := s.settings.HTTP.Client()
 	r.client = client
 	return client, err
+}
+
+// Quotas returns what the account of a provider that was used last has used of its limits, as far as the provider has reported it.
+func (r *Router) Quotas(provider string) []providers.Quota { return r.quotas.Quotas(provider) }
+
+// QuotaWarnings returns the limits of a provider's account of which the user must be warned, each once for 80 % and for 95 % of it.
+func (r *Router) QuotaWarnings(provider string) []providers.Quota { return r.quotas.Warnings(provider) }
+
+// quotaTimeout bounds [Router.RefreshQuotas].
+const quotaTimeout = 5 * time.Second
+
+// RefreshQuotas asks a provider for the limits of its account, if it reports them at an address of its own and not with each response:
+// OpenRouter does. It takes at most five seconds.
+func (r *Router) RefreshQuotas(ctx context.Context, provider string) error {
+	base, keys, client, err := r.quotaServer(provider)
+	if err != nil || len(keys) == 0 {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, quotaTimeout, fmt.Errorf("%s did not answer within %v", provider, quotaTimeout))
+	defer cancel()
+	found, err := quota.OpenRouter(ctx, client, base, keys[0])
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return err
+	}
+	r.quotas.Put(provider, quota.Account(keys[0]), found)
+	return nil
+}
+
+// quotaServer returns the address of a provider that reports limits at an address of its own, and the keys for it; none for others.
+func (r *Router) quotaServer(provider string) (base string, keys []string, client *http.Client, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.stateLocked()
+	if to := s.redirects[provider]; s.disabled[provider] || to != nil && !to.ownKeys {
+		return "", nil, nil, nil
+	}
+	base = strings.TrimRight(s.baseURL(provider, typeOfAPI("openai-completions")), "/")
+	u, err := url.Parse(base)
+	if err != nil || u.Scheme != "https" || u.Hostname() != quota.OpenRouterHost {
+		return "", nil, nil, nil //nolint:nilerr // the requests of models report a bad address
+	}
+	client, err = r.clientLocked(s)
+	return base, s.source(provider).keys, client, err
 }
 
 // Close closes idle connections. The router can still be used.

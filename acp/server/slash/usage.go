@@ -2,7 +2,11 @@ package slash
 
 import (
 	"fmt"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/internal/text"
@@ -17,7 +21,7 @@ func describeUsage(c *call) error {
 		return err
 	}
 	if len(spending.Models) == 0 {
-		return c.say("No model has been called in this session.", nil)
+		return c.say("No model has been called in this session.\n"+quotaTables(c, nil), nil)
 	}
 	var s strings.Builder
 	s.WriteString("This session, all branches:\n" + usageLines(spending.Models))
@@ -53,8 +57,76 @@ func describeUsage(c *call) error {
 	if n := spending.Repriced; n > 0 {
 		fmt.Fprintf(&s, "\nNo price is stored for %s; the cost is computed with current prices.\n", text.Count(n, "older answer"))
 	}
+	s.WriteString(quotaTables(c, spending.Models))
 	return c.say(s.String(), nil)
 }
+
+// quotaTables lists the limits of the accounts at the providers of the session's model and of uses.
+func quotaTables(c *call, uses []sessions.Use) string {
+	snap, err := c.session.Snapshot()
+	if err != nil {
+		return ""
+	}
+	asked := []string{snap.Model.Provider}
+	for i := range uses {
+		if !slices.Contains(asked, uses[i].Provider) {
+			asked = append(asked, uses[i].Provider)
+		}
+	}
+	var s strings.Builder
+	for _, provider := range asked {
+		quotas, err := agent.Quotas(c, c.session, provider)
+		if len(quotas) > 0 {
+			s.WriteString("\nLimits of the account at " + provider + ":\n\n| Limit | Used | Left | Resets |\n|---|---|---|---|\n")
+		}
+		now := time.Now()
+		for i := range quotas {
+			s.WriteString(quotaRow(&quotas[i], now))
+		}
+		if err != nil {
+			s.WriteString("\nThe limits of the account at " + provider + " are unknown: " + err.Error() + ".\n")
+		}
+	}
+	return s.String()
+}
+
+func quotaRow(q *providers.Quota, now time.Time) string {
+	left, resets := "", ""
+	if q.Limit > 0 {
+		left = fmt.Sprintf("%s of %s", amountText(q.Remaining), amountText(q.Limit))
+	}
+	if wait := q.ResetAt.Sub(now); !q.ResetAt.IsZero() && wait > 0 {
+		unit := time.Second
+		if wait > time.Hour {
+			unit = time.Minute
+		}
+		resets = q.ResetAt.In(now.Location()).Format("2006-01-02 15:04 MST") + ", in " + wait.Round(unit).String()
+	}
+	name := q.Name
+	if length := windowText(q.Window); length != "" && !strings.Contains(name, length) {
+		name += " (" + length + ")"
+	}
+	return fmt.Sprintf("| %s | %.0f %% | %s | %s |\n", name, math.Floor(100*q.Used), left, resets)
+}
+
+// windowText formats the length of a window; it returns nothing for an odd one.
+func windowText(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d <= 0:
+		return ""
+	case d%day == 0:
+		return strconv.Itoa(int(d/day)) + "d"
+	case d%time.Hour == 0:
+		return strconv.Itoa(int(d/time.Hour)) + "h"
+	case d%time.Minute == 0:
+		return strconv.Itoa(int(d/time.Minute)) + "m"
+	}
+	return ""
+}
+
+// amountText formats a number of tokens, requests or credits.
+func amountText(n float64) string { return strconv.FormatFloat(math.Round(n*100)/100, 'f', -1, 64) }
 
 // usageLines lists requests, tokens, cache and cost.
 func usageLines(uses []sessions.Use) string {

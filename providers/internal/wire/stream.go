@@ -93,6 +93,9 @@ func Open(ctx context.Context, cfg *providers.Config, post func(ctx context.Cont
 	if late.Load() {
 		return fail(Errorf(cfg, providers.KindTimeout, "the model did not begin to answer within %s", first))
 	}
+	if res != nil && cfg.Received != nil {
+		cfg.Received(res.StatusCode, res.Header)
+	}
 	if res != nil && res.StatusCode >= 400 {
 		// The body says more than an SDK's error, which requires JSON. A partial body is enough.
 		stop := time.AfterFunc(min(errorBodyTimeout, limit), cancel)
