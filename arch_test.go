@@ -100,7 +100,7 @@ var layers = map[string][]string{
 	"agent/toolkit":              {"agent", "agent/approval", "agent/toolkit/hashline", "agent/toolkit/walk", "internal/jsonx", "internal/picture", "internal/text", "internal/trust", "internal/webclient", "lsp", "providers"},
 	"agent/toolkit/edits":        {"agent", "agent/approval", "agent/toolkit", "agent/toolkit/hashline", "agent/toolkit/lines", "internal/permit", "internal/text", "lsp"},
 	"agent/tools/code":           {"agent", "agent/approval", "agent/toolkit", "agent/toolkit/edits", "agent/toolkit/walk", "internal/jsonx", "internal/lazyregexp", "internal/text", "lsp"},
-	"agent/tools/custom":         {"agent", "agent/approval", "agent/toolkit", "agent/userfiles", "internal/configfile", "internal/jsonx", "internal/text", "internal/trust", "providers"},
+	"agent/tools/custom":         {"agent", "agent/approval", "agent/discovery", "agent/toolkit", "agent/userfiles", "internal/configfile", "internal/jsonx", "internal/text", "internal/trust", "providers"},
 	"agent/tools/debug":          {"agent", "agent/approval", "agent/secrets", "agent/toolkit", "dap", "dap/config", "internal/jsonx", "internal/lazyregexp", "internal/text", "internal/trust"},
 	"agent/tools/files":          {"agent", "agent/approval", "agent/toolkit", "agent/toolkit/edits", "agent/toolkit/hashline", "agent/toolkit/lines", "agent/toolkit/patch", "internal/archive", "internal/ipynb", "internal/json5", "internal/jsonx", "internal/lazyregexp", "internal/picture", "internal/sqlitefile", "internal/text", "internal/webclient", "lsp", "providers"},
 	"agent/tools/mcptools":       {"agent", "agent/approval", "agent/toolkit", "mcp", "providers", "agent/discovery"},

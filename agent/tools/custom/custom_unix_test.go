@@ -242,6 +242,9 @@ func TestLoad_Bad(t *testing.T) {
 				t.Fatal(err)
 			}
 			set := custom.Load(t.Context(), custom.Options{UserDir: dir, Roots: []string{w.Dir}, Reserved: []string{"read"}})
+			if len(set.Tools) == 1 && set.Tools[0].Spec().Origin.Server == "" {
+				t.Error("the tool counts as gjc's own and is never held back")
+			}
 			if len(set.Tools) != 1 || set.Tools[0].Spec().Name != "good" {
 				t.Errorf("tools: %+v", set.Files)
 			}

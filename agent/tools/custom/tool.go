@@ -8,6 +8,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/discovery"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/text"
 )
@@ -18,6 +19,9 @@ type tool struct {
 	spec agent.ToolSpec
 }
 
+// source is the name for models of where the tools come from.
+const source = "tools of the user and the workspace"
+
 func newTool(d *definition) *tool {
 	kind := agent.KindExecute
 	if d.effects != nil && len(d.effects.write) == 0 {
@@ -25,6 +29,7 @@ func newTool(d *definition) *tool {
 	}
 	return &tool{def: d, spec: agent.ToolSpec{
 		Name: d.name, Description: d.description, Kind: kind, Schema: d.schema, Exclusive: !d.parallel,
+		Origin: discovery.Origin{Server: source},
 	}}
 }
 

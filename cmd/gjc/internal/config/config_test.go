@@ -178,12 +178,12 @@ modelRoles: {default: "anthropic/a:high", smol: openai/b, mine: x/y/z}
 			ThresholdPercent: 62.5, ThresholdTokens: 3, IdleEnabled: true, IdleThresholdTokens: 4, IdleTimeoutSeconds: 5,
 			HandoffSaveToDisk: true,
 		},
-		BranchSummary:    contextwindow.BranchSummarySettings{Enabled: true, ReserveTokens: 6},
-		Rules:            agent.RuleSettings{Discard: true, Repeat: agent.RepeatAfterGap, RepeatGap: 7},
-		ContextPromotion: true,
-		Discovery:        discovery.MCP,
-		Tasks:            agent.TaskSettings{MaxConcurrency: 3, MaxDepth: 1, MaxTokens: 7, Disabled: []string{"critic"}},
-		Discovery:        discovery.Auto,
+		BranchSummary:     contextwindow.BranchSummarySettings{Enabled: true, ReserveTokens: 6},
+		Rules:             agent.RuleSettings{Discard: true, Repeat: agent.RepeatAfterGap, RepeatGap: 7},
+		ContextPromotion:  true,
+		Discovery:         discovery.MCP,
+		Tasks:             agent.TaskSettings{MaxConcurrency: 3, MaxDepth: 1, MaxTokens: 7, Disabled: []string{"critic"}},
+		InstructionLimits: agent.DefaultSettings().InstructionLimits,
 	}
 	if d := cmp.Diff(want, c.Context); d != "" {
 		t.Errorf("settings (-want +got):\n%s", d)

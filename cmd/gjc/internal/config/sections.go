@@ -291,7 +291,7 @@ func toolSettings(s *tools.Settings, held *discovery.Mode, b *boundary.Settings)
 			"patterns": about("additional rules, each {pattern, tool, message}; they come first", interceptRules(&s.Bash.Rules)),
 		},
 		"tools": {
-			"discovery":  about("which tools the model must search for; auto: those of MCP servers if there are more than 40 tools; mcp: those; all: all but the essential ones; off: none", oneOf(held, discovery.Modes())),
+			"discovery":  about("which tools the model must search for; auto: those of MCP servers and of files if there are more than 40 tools; mcp: those; all: all but the essential ones; off: none", oneOf(held, discovery.Modes())),
 			"maxTimeout": about("maximum seconds for a command; 0: 3600", number(&s.Bash.MaxTimeout, 0, 3600)),
 		},
 		"web": {
