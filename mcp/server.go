@@ -31,9 +31,12 @@ type server struct {
 	set *Set
 	// index identifies the server's tools among those of the set.
 	index int
-	definition
+	// entry is the configuration, and spec is what the current connection uses: with the headers of a helper.
+	entry, spec Server
+	// invalid is why the entry cannot be used; nil if it can.
+	invalid error
 	lifetime
-	secrets *redactor
+	private
 	// channel is the connection over the editor's channel, for notifications.
 	channel atomic.Pointer[channelConn]
 	// reportedUnasked is set when the user was notified of a question that belongs to no call.
@@ -53,14 +56,10 @@ type server struct {
 	rate   noticeRate
 }
 
-// definition is how a server is reached.
-type definition struct {
-	// entry is the configuration, and spec is what the current connection uses: with the headers of a helper.
-	entry, spec Server
-	// invalid is why the entry cannot be used; nil if it can.
-	invalid error
-	// account is the user's account at the server; nil for none.
-	account *oauth.Account
+// private has what must not become known.
+type private struct {
+	secrets *redactor
+	account *oauth.Account // nil for none
 }
 
 // lifetime has the signals to and from the owner of a server.
@@ -76,7 +75,7 @@ type lifetime struct {
 
 func newServer(set *Set, index int, spec Server, invalid error) *server {
 	s := &server{
-		set: set, index: index, definition: definition{entry: spec, spec: spec, invalid: invalid, account: newAccount(&spec, &set.opts)}, secrets: newRedactor(&spec),
+		set: set, index: index, entry: spec, spec: spec, invalid: invalid, private: private{newRedactor(&spec), newAccount(&spec, &set.opts)},
 		lifetime: lifetime{attempted: make(chan struct{}), wake: make(chan struct{}, 1)}, stateChanged: make(chan struct{}), state: StateWaiting,
 	}
 	s.ctx, s.stop = context.WithCancelCause(set.ctx)
