@@ -33,6 +33,7 @@ type activeCall struct {
 	limit    time.Duration // the maximum time without a message about the call
 	silence  *time.Timer
 	asking   int // open questions to the user, which stop the timer
+	asked    int // all questions to the user
 	// posted is set when an HTTP request was made for the call.
 	posted atomic.Bool
 	// unauthorized is why the user's sign-in does not cover the call; the error of the SDK does not contain it.

@@ -18,6 +18,8 @@ import (
 const (
 	// maxQuestions bounds the questions of one connection that are open at once.
 	maxQuestions = 8
+	// maxAsked bounds the questions during one call: a server may ask without end.
+	maxAsked = 20
 	// maxURLs bounds the URLs of one connection that the server has not completed.
 	maxURLs = 100
 	// maxQuestionText and maxURL bound the texts of a question, in bytes.
@@ -142,9 +144,14 @@ func (c *connection) askUser(ctx context.Context, call *activeCall, req ElicitRe
 		}
 	}
 	owners, busy := len(q.calls), len(c.elicit.questions) >= maxQuestions
-	if owners > 0 && !busy {
+	endless := false
+	for open := range q.calls {
+		endless = endless || open.asked >= maxAsked
+	}
+	if owners > 0 && !busy && !endless {
 		c.elicit.questions[q] = true
 		for open := range q.calls {
+			open.asked++
 			open.pause()
 		}
 	}
@@ -155,6 +162,11 @@ func (c *connection) askUser(ctx context.Context, call *activeCall, req ElicitRe
 			c.server.notice("asks questions while no call is under way; they are not shown", nil)
 		}
 		return ElicitResult{Action: "cancel"}, nil
+	case endless:
+		c.server.notice(fmt.Sprintf("asked %d questions during one call; the others are refused", maxAsked), nil)
+		return ElicitResult{}, &jsonrpc.Error{
+			Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("too many questions during one call (limit %d)", maxAsked),
+		}
 	case busy:
 		return ElicitResult{}, &jsonrpc.Error{
 			Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("too many open questions (limit %d)", maxQuestions),

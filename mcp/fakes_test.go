@@ -41,6 +41,20 @@ var fakes = map[string]func(){
 	"kit-stateless": func() { _ = newKit("kit", stateless).server.Run(context.Background(), &sdk.StdioTransport{}) },
 	"kit-handshake": func() { _ = newKit("kit", handshake).server.Run(context.Background(), &sdk.StdioTransport{}) },
 
+	// nags asks questions in a call until one is refused, and returns why.
+	"nags": func() {
+		s := sdk.NewServer(&sdk.Implementation{Name: "nags"}, &sdk.ServerOptions{SupportedProtocolVersions: []string{handshake}})
+		s.AddTool(&sdk.Tool{Name: "nag", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			for {
+				_, err := r.Session.Elicit(ctx, &sdk.ElicitParams{Mode: "form", Message: "Again?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`)})
+				if err != nil {
+					return text(err.Error()), nil
+				}
+			}
+		})
+		_ = s.Run(context.Background(), &sdk.StdioTransport{})
+	},
+
 	// strict hangs up when the first message is not initialize, as some SDKs do.
 	"strict": func() {
 		(&rawServer{before: func(method string) bool {

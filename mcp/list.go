@@ -61,7 +61,7 @@ func (c *connection) list(ctx context.Context, kinds listKind) error {
 			l.resources, l.templates = nil, nil
 		}
 	})
-	var errs [4]error
+	var errs [5]error
 	var wg sync.WaitGroup
 	read := func(i int, wanted bool, fn func(context.Context) error) {
 		if wanted {
@@ -75,6 +75,7 @@ func (c *connection) list(ctx context.Context, kinds listKind) error {
 	read(1, kinds&listPrompts != 0 && caps.Prompts != nil, c.listPrompts)
 	read(2, kinds&listResources != 0 && caps.Resources != nil, c.listResources)
 	read(3, kinds&listResources != 0 && caps.Resources != nil, c.listTemplates)
+	read(4, kinds == listAll, func(ctx context.Context) error { return askForLogs(ctx, c) })
 	wg.Wait()
 	for i, err := range errs {
 		if wire, ok := errors.AsType[*jsonrpc.Error](err); ok && wire.Code == jsonrpc.CodeMethodNotFound {
@@ -112,6 +113,9 @@ func (c *connection) listTools(ctx context.Context) error {
 	}
 	tools := c.server.newTools(found)
 	c.updateLists(func(l *lists) { l.tools = tools })
+	if err == nil {
+		c.server.storeTools(c.info, found)
+	}
 	return nil
 }
 

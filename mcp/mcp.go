@@ -119,6 +119,8 @@ type Options struct {
 	Changed func()
 	// Notice receives texts for the user: failures, recoveries, changed names. Optional.
 	Notice func(Notice)
+	// Cache keeps the tools of servers for later sets. Optional.
+	Cache Cache
 	// Log is for developers. The zero value logs nothing.
 	Log zerolog.Logger
 

@@ -2,11 +2,15 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // receive is the middleware for all requests and notifications of the server. It rejects requests without required params, answers
@@ -28,6 +32,11 @@ func (c *connection) receive(next sdk.MethodHandler) sdk.MethodHandler {
 		case *sdk.ElicitationCompleteNotificationRequest:
 			if r.Params != nil {
 				c.elicitationComplete(r.Params.ElicitationID)
+			}
+			return nil, nil
+		case *sdk.LoggingMessageRequest:
+			if r.Params != nil {
+				c.server.logged(r.Params)
 			}
 			return nil, nil
 		case *sdk.ProgressNotificationClientRequest:
@@ -68,4 +77,37 @@ func (c *connection) rescue(what string, err *error) {
 	if c.panicked.CompareAndSwap(false, true) {
 		c.server.notice("sent a message that gjc cannot process; it is ignored", *err)
 	}
+}
+
+// maxLogged bounds one log message of a server, in bytes.
+const maxLogged = 4 << 10
+
+// logged writes a log message of the server to the log, and notifies the user of an error.
+func (s *server) logged(p *sdk.LoggingMessageParams) {
+	message, ok := p.Data.(string)
+	if !ok {
+		raw, err := jsonx.Marshal(p.Data)
+		if err != nil {
+			return
+		}
+		message = string(raw)
+	}
+	message = text.TruncateBytes(s.secrets.text(message), maxLogged)
+	level := string(p.Level)
+	switch level {
+	case "error", "critical", "alert", "emergency":
+		s.notice("reports an error", errors.New(message))
+	default:
+		s.set.opts.Log.Debug().Str("server", s.spec.Name).Str("level", text.TruncateBytes(level, 20)).Msg("mcp: " + message)
+	}
+}
+
+// askForLogs asks the server for its log messages from warnings on. A server that does not know levels sends what it likes.
+func askForLogs(ctx context.Context, c *connection) error {
+	init := c.session.InitializeResult()
+	if c.stateless || init == nil || init.Capabilities == nil || init.Capabilities.Logging == nil {
+		return nil
+	}
+	_ = c.session.SetLoggingLevel(ctx, &sdk.SetLoggingLevelParams{Level: "warning"}) // it only saves messages
+	return nil
 }

@@ -60,6 +60,9 @@ type server struct {
 type private struct {
 	secrets *redactor
 	account *oauth.Account // nil for none
+	// cached is the data in the cache, and stores counts how often it was stored. Only the owner uses them.
+	cached []byte
+	stores int
 }
 
 // lifetime has the signals to and from the owner of a server.
@@ -67,16 +70,17 @@ type lifetime struct {
 	// ctx ends when the set is closed, and when the server is removed from it.
 	ctx  context.Context //nolint:containedctx // bounds the owner
 	stop context.CancelCauseFunc
-	// attempted is closed when the server has connected or failed for the first time.
-	attempted chan struct{}
+	// attempted is closed when the server has connected or failed for the first time; offered is closed then or earlier, when its
+	// former tools can be offered.
+	attempted, offered chan struct{}
 	// wake makes the owner reconnect immediately.
 	wake chan struct{}
 }
 
 func newServer(set *Set, index int, spec Server, invalid error) *server {
 	s := &server{
-		set: set, index: index, entry: spec, spec: spec, invalid: invalid, private: private{newRedactor(&spec), newAccount(&spec, &set.opts)},
-		lifetime: lifetime{attempted: make(chan struct{}), wake: make(chan struct{}, 1)}, stateChanged: make(chan struct{}), state: StateWaiting,
+		set: set, index: index, entry: spec, spec: spec, invalid: invalid, private: private{secrets: newRedactor(&spec), account: newAccount(&spec, &set.opts)},
+		lifetime: lifetime{attempted: make(chan struct{}), offered: make(chan struct{}), wake: make(chan struct{}, 1)}, stateChanged: make(chan struct{}), state: StateWaiting,
 	}
 	s.ctx, s.stop = context.WithCancelCause(set.ctx)
 	if invalid != nil {
@@ -133,6 +137,7 @@ func (s *server) run() {
 		return
 	}
 	defer s.setState(StateClosed, nil, nil)
+	s.loadTools()
 	failures := 0
 	for ctx.Err() == nil {
 		s.setState(StateConnecting, nil, nil)
@@ -246,6 +251,15 @@ func (s *server) markAttempted() {
 	default:
 		close(s.attempted)
 	}
+	s.markOffered()
+}
+
+func (s *server) markOffered() {
+	select {
+	case <-s.offered:
+	default:
+		close(s.offered)
+	}
 }
 
 // notice notifies the user, at a limited rate, because the server can cause any number of notices.
@@ -289,9 +303,18 @@ func (s *server) label() string {
 
 // connected returns the server's connection. If one is being established, it waits for a bounded time.
 func (s *server) connected(ctx context.Context) (*connection, error) {
-	patience := time.NewTimer(maxWaitForServer)
+	wait := maxWaitForServer
+	select {
+	case <-s.attempted:
+	default: // a tool of the cache: the server has all the time of its start
+		wait = max(wait, s.initTimeout())
+	}
+	patience := time.NewTimer(wait)
 	defer patience.Stop()
 	for {
+		if s.ctx.Err() != nil {
+			return nil, s.closedError()
+		}
 		s.mu.Lock()
 		state, conn, stateChanged, lastErr := s.state, s.conn, s.stateChanged, s.lastErr
 		s.mu.Unlock()

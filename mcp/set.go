@@ -133,9 +133,13 @@ func (s *Set) Start() {
 
 // Ready waits until every server has either connected or failed once. If ctx ends first, it returns ctx's cause.
 func (s *Set) Ready(ctx context.Context) error {
+	return s.await(ctx, func(srv *server) <-chan struct{} { return srv.attempted })
+}
+
+func (s *Set) await(ctx context.Context, of func(*server) <-chan struct{}) error {
 	for _, srv := range s.list() {
 		select {
-		case <-srv.attempted:
+		case <-of(srv):
 		case <-srv.ctx.Done():
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -145,6 +149,12 @@ func (s *Set) Ready(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Offering waits like [Set.Ready], but not for a server whose tools are in the cache: they are offered while it starts, and a call
+// waits for it.
+func (s *Set) Offering(ctx context.Context) error {
+	return s.await(ctx, func(srv *server) <-chan struct{} { return srv.offered })
 }
 
 // Close ends all servers concurrently. For a process it closes stdin and then sends SIGTERM and SIGKILL; for an HTTP session it

@@ -66,7 +66,7 @@ func (b *toolbox) AwaitLoading(ctx context.Context) {
 	b.Reload(ctx, false)
 	if set := b.Built(ctx); set != nil {
 		set.Resume(ctx)
-		_ = set.Ready(ctx) // a server that is not ready in time joins later
+		_ = set.Offering(ctx) // a server that is not ready in time joins later
 	}
 }
 
@@ -222,6 +222,7 @@ type mcpConnector struct {
 	children *proc.Group
 	environ  func(context.Context) []string
 	accounts *oauth.Accounts
+	cache    mcp.Cache
 	version  string
 	log      zerolog.Logger
 }
@@ -307,7 +308,7 @@ func (m *mcpSession) newSet(servers []acp.MCPServer) *mcp.Set {
 	ws := o.Workspace()
 	opts := mcp.Options{
 		Cwd: ws.Cwd, Roots: ws.Additional, Children: c.children, Env: c.environ(s.out.ctx), Version: c.version,
-		Accounts: c.accounts, Channel: mcpChannel{c.client.conn}, Log: c.log,
+		Accounts: c.accounts, Channel: mcpChannel{c.client.conn}, Cache: c.cache, Log: c.log,
 		Changed: func() { s.advertise(o) },
 		Notice:  func(n mcp.Notice) { s.out.notice(agent.SeverityWarning, n.Text, n.Detail) },
 	}

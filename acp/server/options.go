@@ -138,6 +138,8 @@ type MachineOptions struct {
 	MCPServers func(roots []string) MCPConfig
 	// MCPAccounts are the user's accounts at MCP servers. If nil, there are none.
 	MCPAccounts *oauth.Accounts
+	// MCPCache keeps the tools of MCP servers between sessions. Optional.
+	MCPCache mcp.Cache
 }
 
 // MCPConfig is the configuration of the MCP servers of one session. It is safe for concurrent use.

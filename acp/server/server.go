@@ -71,8 +71,8 @@ func newServer(ctx context.Context, conn *acp.AgentConn, opts *Options) *server 
 	}
 	switches := new(switches)
 	connector := &mcpConnector{
-		accounts: opts.Machine.MCPAccounts,
-		client:   client, tasks: s.tasks, children: s.children, environ: opts.Machine.Environ,
+		accounts: opts.Machine.MCPAccounts, cache: opts.Machine.MCPCache,
+		client: client, tasks: s.tasks, children: s.children, environ: opts.Machine.Environ,
 		version: opts.Version, log: opts.Log,
 	}
 	builder := &builder{

@@ -123,5 +123,7 @@ func TestGuidance_Home(t *testing.T) {
 			t.Errorf("no %q in %s", want, prompt)
 		}
 	}
-	e.await(id, acptest.Update(func(n *acp.Notice) bool { return strings.Contains(n.Description, "outside.md: it is outside the workspace") }))
+	e.await(id, acptest.Update(func(n *acp.Notice) bool {
+		return strings.Contains(n.Description, "outside.md: it is outside the workspace")
+	}))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp/server"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/mcpfiles"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/system"
 	"github.com/gajae-code/gjc/internal/bug"
 	"github.com/gajae-code/gjc/internal/trust"
@@ -118,7 +120,7 @@ func newEngine(ctx context.Context, h *host, opts *options) (e *engine, err erro
 			Bridges: h.bridges(local), Environ: local.Environ, Children: h.children,
 			MCPAccounts: mcpAccounts(models, dir, false),
 			Languages:   h.languages(dir, opts, &local), Debugging: h.debugging(dir, opts, &local),
-			MCPServers: mcpConfigs(h, dir, opts, nil),
+			MCPServers: mcpConfigs(h, dir, opts, nil), MCPCache: mcpfiles.NewCache(filepath.Join(dir, "cache", "mcp")),
 		},
 	}
 	return e, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/mcp"
 )
 
-// types are the values of the field type, and what they mean. Without one, the other fields determine the transport.
+// transports returns the values of the field type, and what they mean. Without one, the other fields determine the transport.
 func transports() []field {
 	return []field{{"stdio", "stdio"}, {"local", "stdio"}, {"http", "http"}, {"streamable-http", "http"}, {"streamableHttp", "http"}, {"sse", "sse"}}
 }
