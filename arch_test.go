@@ -119,7 +119,7 @@ var layers = map[string][]string{
 	"cmd/gjc/bench":              {},
 	"cmd/gjc/internal/chat":      {"acp", "acp/content", "cmd/gjc/internal/headless", "cmd/gjc/internal/lineedit", "internal/jsonx", "internal/text"},
 	"cmd/gjc/internal/config":    {"agent", "agent/approval", "agent/contextwindow", "agent/tools", "agent/tools/files", "agent/tools/shell", "internal/boundary", "internal/configfile", "internal/egress", "internal/jsonx", "internal/text", "internal/trust", "internal/webclient", "lsp", "providers", "providers/registry", "agent/discovery", "agent/commands"},
-	"cmd/gjc/internal/mcpverbs":  {"cmd/gjc/internal/mcpfiles", "internal/jsonx", "internal/trust", "mcp"},
+	"cmd/gjc/internal/mcpverbs":  {"cmd/gjc/internal/mcpfiles", "internal/jsonx", "internal/trust", "mcp", "mcp/oauth"},
 	"cmd/gjc/internal/mcpfiles":  {"cmd/gjc/internal/config", "internal/configfile", "internal/jsonx", "internal/lockedfile", "internal/trust", "mcp"},
 	"cmd/gjc/internal/demo":      {"acp", "acp/acptest", "internal/proc"},
 	"cmd/gjc/internal/gitconfig": {},
@@ -139,7 +139,7 @@ var layers = map[string][]string{
 	"cmd/pack":                   {"internal/jsonx"},
 	"cmd/sample":                 {"internal/prose"},
 	"acp/content":                {"acp", "agent", "providers"},
-	"acp/server/slash":           {"acp", "acp/content", "agent", "agent/approval", "agent/commands", "agent/contextwindow", "agent/tools/debug", "agent/tools/mcptools", "agent/tools/shell", "agent/transcript", "dap", "internal/jsonx", "internal/text", "lsp", "mcp", "providers", "sessions", "internal/trust"},
+	"acp/server/slash":           {"acp", "acp/content", "agent", "agent/approval", "agent/commands", "agent/contextwindow", "agent/tools/debug", "agent/tools/mcptools", "agent/tools/shell", "agent/transcript", "dap", "internal/jsonx", "internal/text", "lsp", "mcp", "mcp/oauth", "providers", "sessions", "internal/trust"},
 }
 
 type listed struct {

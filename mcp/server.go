@@ -79,7 +79,7 @@ type lifetime struct {
 
 func newServer(set *Set, index int, spec Server, invalid error) *server {
 	s := &server{
-		set: set, index: index, entry: spec, spec: spec, invalid: invalid, private: private{secrets: newRedactor(&spec), account: newAccount(&spec, &set.opts)},
+		set: set, index: index, entry: spec, spec: spec, invalid: invalid, private: private{secrets: newRedactor(&spec), account: Account(&spec, set.opts.Accounts)},
 		lifetime: lifetime{attempted: make(chan struct{}), offered: make(chan struct{}), wake: make(chan struct{}, 1)}, stateChanged: make(chan struct{}), state: StateWaiting,
 	}
 	s.ctx, s.stop = context.WithCancelCause(set.ctx)

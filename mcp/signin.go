@@ -11,9 +11,10 @@ import (
 	"github.com/gajae-code/gjc/mcp/oauth"
 )
 
-// newAccount returns the user's account at a server; nil for one that has no sign-in, or that the configuration authorizes.
-func newAccount(spec *Server, o *Options) *oauth.Account {
-	if spec.HTTP == nil || spec.HTTP.Helper != nil || o.Accounts == nil {
+// Account returns the user's account at a server; nil for one that has no sign-in, or that the configuration authorizes. accounts may be
+// nil.
+func Account(spec *Server, accounts *oauth.Accounts) *oauth.Account {
+	if spec.HTTP == nil || spec.HTTP.Helper != nil || accounts == nil {
 		return nil
 	}
 	config := spec.HTTP.OAuth
@@ -24,7 +25,7 @@ func newAccount(spec *Server, o *Options) *oauth.Account {
 		}
 		config.Header.Add(h.Name, h.Value)
 	}
-	return o.Accounts.Account(config)
+	return accounts.Account(config)
 }
 
 // authorized makes a request with the user's token. If the server refuses it, the request is repeated once with a new token. The user

@@ -31,6 +31,7 @@ import (
 	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/internal/webclient"
 	"github.com/gajae-code/gjc/mcp"
+	"github.com/gajae-code/gjc/mcp/oauth"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/registry"
 )
@@ -262,6 +263,13 @@ func mcpEnv(h *host, opts *options, out io.Writer, cwd func() (string, error)) *
 		Connect: func(ctx context.Context, cwd string) mcp.Options {
 			local := h.local(ctx)
 			return mcp.Options{Cwd: cwd, Children: h.children, Env: local.Environ(ctx), Version: version()}
+		},
+		Accounts: func(keyring bool) (*oauth.Accounts, error) {
+			dir, err := h.agentDir(opts.agentDir)
+			if err != nil {
+				return nil, err
+			}
+			return mcpAccounts(h.registry(dir, opts, func(string) {}), dir, keyring), nil
 		},
 		Usage: func(err error) error { return fmt.Errorf("%w: %w", errUsage, err) },
 	}

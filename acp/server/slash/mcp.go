@@ -1,13 +1,17 @@
 package slash
 
 import (
+	"context"
+	"crypto/rand"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/commands"
 	"github.com/gajae-code/gjc/agent/tools/mcptools"
 	"github.com/gajae-code/gjc/mcp"
+	"github.com/gajae-code/gjc/mcp/oauth"
 )
 
 const noMCPServers = "This session has no MCP servers."
@@ -25,8 +29,6 @@ var mcpVerbs = [...]struct {
 	{"disable", true},
 	{"remove", true},
 	{"import", true},
-	{"login", true},
-	{"logout", true},
 }
 
 // mcpServers runs /mcp.
@@ -55,12 +57,41 @@ func mcpServers(c *call) error {
 		return selectMCPTools(c, name)
 	case verb == "tools":
 		return c.say(mcpTools(set, name), nil)
+	case verb == "login" && name != "":
+		return c.say("You are signed in to "+name+".", signIn(c, set, name))
+	case verb == "logout" && name != "":
+		was, err := set.SignOut(c, name)
+		if err == nil && !was {
+			err = fmt.Errorf("you are not signed in to %s", name)
+		}
+		return c.say("You are signed out of "+name+".", err)
 	case verb == "reconnect" && name != "":
 		return c.say("Connected to "+name+".", set.Reconnect(c, name))
 	default:
 		return c.say("Use /mcp, /mcp tools [server], /mcp select <all | none | tool…>, /mcp reconnect <server>, /mcp reload, or a verb of gjc mcp: "+
-			"add, add-json, get, test, enable, disable, remove, import.", nil)
+			"add, add-json, get, test, enable, disable, remove, import, login, logout.", nil)
 	}
+}
+
+// signIn leads the user through signing in to a server: by a question of the editor, or if it has none for addresses, by a message.
+func signIn(c *call, set *mcp.Set, name string) error {
+	id := rand.Text()
+	asker := c.session.Elicitor()
+	err := set.SignIn(c, name, func(ctx context.Context, address string) error {
+		if asker == nil || !asker.URLs() {
+			c.turn.Say("Open this address in a browser to sign in to " + name + ":\n\n<" + address + ">\n\n")
+			return nil
+		}
+		action, err := asker.URL(ctx, agent.URLRequest{ID: id, Message: "Sign in to the MCP server " + name + ".", URL: address})
+		if err == nil && action != agent.ElicitAccept {
+			err = oauth.ErrDeclined
+		}
+		return err
+	})
+	if asker != nil && asker.URLs() {
+		_ = asker.Completed(context.WithoutCancel(c), id) // it fails only if the client is gone
+	}
+	return err
 }
 
 // mcpStatus describes the servers of the session, and the definitions that do not count.

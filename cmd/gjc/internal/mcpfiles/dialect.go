@@ -62,7 +62,9 @@ const (
 	aTools        meaning = "tools" // {"allow": [], "deny": []}, or in other programs' files a list of those that are allowed
 	anAllow       meaning = "allow"
 	aDeny         meaning = "deny"
-	aSignIn       meaning = "auth"
+	aSignIn       meaning = "oauth"
+	aScopes       meaning = "scopes"
+	anotherWay    meaning = "another" // a way to sign in that gjc does not have
 	aSandbox      meaning = "sandbox" // a boundary that gjc would not enforce
 	unused        meaning = ""        // the other program has it, and it changes nothing for gjc
 )
@@ -79,7 +81,7 @@ func same(names ...meaning) []field {
 func own() *dialect {
 	return &dialect{
 		Name: "gjc", File: ".gjc/" + FileName, top: topServers, others: []string{"$schema", topProjects}, style: braces,
-		fields: same(aSignIn, aArgs, aCommand, aDir, aDisabled, aEnabled, aEnv, aHeaders, aHelper, aTimeout, aTools, aType, aURL),
+		fields: append(same(aSignIn, aArgs, aCommand, aDir, aDisabled, aEnabled, aEnv, aHeaders, aHelper, aTimeout, aTools, aType, aURL), field{"auth", anotherWay}),
 	}
 }
 
@@ -112,7 +114,7 @@ func vscode() *dialect {
 func cursor() *dialect {
 	return &dialect{
 		Name: "cursor", File: ".cursor/mcp.json", top: topServers, others: []string{"$schema"}, style: editor,
-		fields: same(aType, aCommand, aArgs, aDir, aEnv, aEnvFile, aURL, aHeaders, aEnabled, aDisabled, aSignIn),
+		fields: append(same(aType, aCommand, aArgs, aDir, aEnv, aEnvFile, aURL, aHeaders, aEnabled, aDisabled), field{"auth", aSignIn}),
 	}
 }
 
@@ -120,8 +122,8 @@ func gemini() *dialect {
 	return &dialect{
 		Name: "gemini", File: ".gemini/settings.json", top: topServers, style: dollar, sse: true,
 		fields: append(same(aType, aCommand, aArgs, aDir, aEnv, aURL, aStreamURL, aHeaders, aTimeout),
-			field{"includeTools", anAllow}, field{"excludeTools", aDeny}, field{"oauth", aSignIn}, field{"authProviderType", aSignIn},
-			field{"targetAudience", aSignIn}, field{"targetServiceAccount", aSignIn},
+			field{"includeTools", anAllow}, field{"excludeTools", aDeny}, field{"oauth", aSignIn}, field{"authProviderType", anotherWay},
+			field{"targetAudience", anotherWay}, field{"targetServiceAccount", anotherWay},
 			field{"trust", unused}, field{"description", unused}, field{"extensionName", unused}),
 	}
 }
@@ -133,7 +135,7 @@ func codex() *dialect {
 			field{"env_vars", aVariables}, field{"bearer_token_env_var", aBearer}, field{"http_headers", aHeaders},
 			field{"env_http_headers", aHeaderVars}, field{"enabled_tools", anAllow}, field{"disabled_tools", aDeny},
 			field{"startup_timeout_sec", aStartSeconds}, field{"startup_timeout_ms", aStartTimeout}, field{"tool_timeout_sec", aCallSeconds},
-			field{"oauth", aSignIn}, field{"scopes", aSignIn}, field{"oauth_resource", aSignIn},
+			field{"oauth", aSignIn}, field{"scopes", aScopes}, field{"oauth_resource", anotherWay},
 			field{"required", unused}, field{"supports_parallel_tool_calls", unused}, field{"default_tools_approval_mode", unused}, field{"tools", unused}),
 	}
 }

@@ -181,8 +181,8 @@ func (r *reader) fields(s *entry, n *configfile.Node) map[meaning]*configfile.No
 		case !known:
 			r.Notes = append(r.Notes, fmt.Sprintf("%s:%d: %s: unknown field, ignored%s", r.Path, f.Line, at, configfile.Suggestion(f.Name, r.Dialect.names())))
 		case f.Value.Kind == configfile.Null || as == unused:
-		case as == aSignIn:
-			r.signIn(f, at)
+		case as == anotherWay:
+			r.Notes = append(r.Notes, fmt.Sprintf("%s:%d: %s: ignored; gjc signs in with OAuth when the server wants it (/mcp login), by oauth if the client is registered", r.Path, f.Line, at))
 		case as == aSandbox:
 			if f.Value.True() {
 				r.mistake(f.Line, at, "gjc does not run MCP servers inside a sandbox; define the server without it, for example with gjc mcp add, if you trust it")
@@ -198,13 +198,6 @@ func (r *reader) fields(s *entry, n *configfile.Node) map[meaning]*configfile.No
 		}
 	}
 	return fields
-}
-
-// signIn reads how to sign in to a server.
-func (r *reader) signIn(f configfile.Member, at string) {
-	if r.Dialect.Name == own().Name {
-		r.mistake(f.Line, at, "gjc does not sign in to MCP servers; put a token into headers or env")
-	}
 }
 
 // kind returns the server's transport, or "" after a mistake.
@@ -234,7 +227,7 @@ func (r *reader) kind(line int, fields map[meaning]*configfile.Node) string {
 		r.mistake(fields[aType].Line, r.name(aType), "does not fit: stdio needs command, and the others need url")
 		return ""
 	}
-	others, with := []meaning{aHeaders, aHelper, aBearer, aHeaderVars}, "url"
+	others, with := []meaning{aHeaders, aHelper, aBearer, aHeaderVars, aSignIn}, "url"
 	if address {
 		others, with = []meaning{aArgs, aDir, aEnv, aEnvFile}, "command"
 	}
@@ -384,6 +377,7 @@ func (r *reader) http(s *entry, fields map[meaning]*configfile.Node, kind string
 			}
 		}
 	}
+	r.signIn(s, fields)
 	if n := fields[aHelper]; n != nil {
 		if n.Kind != configfile.Text || strings.TrimSpace(n.Text) == "" {
 			r.mistake(n.Line, r.name(aHelper), "must be a command line that prints a JSON object of headers")

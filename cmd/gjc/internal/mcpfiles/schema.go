@@ -17,7 +17,13 @@ func Schema() configfile.JSONSchema {
 		"url":           aString().About("the server's address"),
 		"headers":       configfile.MapOf(aString()).About("headers of each request; a value that begins with ! is a command whose output is the value"),
 		"headersHelper": aString().About("a command that prints a JSON object of further headers, run for each connection"),
-		"timeout":       configfile.JSONSchema{"type": "number", "exclusiveMinimum": 0, "maximum": maxTimeout}.About("milliseconds to start, and without a message during a call"),
+		"oauth": configfile.Fields(map[string]configfile.JSONSchema{
+			"clientId": aString().About("a client that is registered at the authorization server; otherwise gjc registers itself"), "clientSecret": aString().About("its secret, as ${NAME}"),
+			"clientMetadataUrl": aString().About("the address of a client ID metadata document"),
+			"scopes":            configfile.AnyOf(aString(), configfile.ListOf(aString())).About("instead of those that the server names"),
+			"callbackPort":      configfile.OfNumbers(true, 1, 65535).About("the port of 127.0.0.1 that the browser returns to; otherwise any"),
+		}).About("how to sign in to a server that wants it, with gjc mcp login or /mcp login"),
+		"timeout": configfile.JSONSchema{"type": "number", "exclusiveMinimum": 0, "maximum": maxTimeout}.About("milliseconds to start, and without a message during a call"),
 		"tools": configfile.Fields(map[string]configfile.JSONSchema{
 			"allow": globs("only these tools, by name or glob"), "deny": globs("not these tools, by name or glob"),
 		}).About("the tools that may be offered and called; deny wins"),

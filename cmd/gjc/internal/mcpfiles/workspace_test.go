@@ -13,6 +13,7 @@ import (
 
 	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/mcp"
+	"github.com/gajae-code/gjc/mcp/oauth"
 )
 
 // place is a workspace with a repository, and an agent directory.
@@ -86,7 +87,7 @@ func TestWorkspace_Dialects(t *testing.T) {
   "b": {"type": "sse", "url": "https://example.com/sse", "oauth": {"clientId": "x"}}}}`, func(dir string) []mcp.Server {
 			a := stdio("a", "node", dir+"/x.js", "d")
 			a.Tools.Allow = []string{"*"}
-			return []mcp.Server{a, {Name: "b", HTTP: &mcp.HTTP{URL: "https://example.com/sse", SSE: true}}}
+			return []mcp.Server{a, {Name: "b", HTTP: &mcp.HTTP{URL: "https://example.com/sse", SSE: true, OAuth: oauth.Config{ClientID: "x"}}}}
 		}},
 		{".vscode/mcp.json", "{ // comment\n" + `"inputs": [], "servers": {
   "a": {"type": "stdio", "command": "${env:BIN}/x", "args": ["${workspaceFolder}", "${workspaceFolderBasename}", "$HOME"], "envFile": "${workspaceFolder}/.env", "dev": {}},

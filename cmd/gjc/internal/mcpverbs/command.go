@@ -20,6 +20,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/mcp"
+	"github.com/gajae-code/gjc/mcp/oauth"
 )
 
 // Env holds the surroundings of the verbs.
@@ -30,6 +31,8 @@ type Env struct {
 	Options func() (mcpfiles.Options, error)
 	// Connect returns the options of the connections to servers from a directory.
 	Connect func(ctx context.Context, cwd string) mcp.Options
+	// Accounts returns the user's accounts at servers. New sign-ins are kept in the system's keyring if keyring is set.
+	Accounts func(keyring bool) (*oauth.Accounts, error)
 	// Usage marks an error as a mistake in the command line.
 	Usage func(error) error
 }
@@ -45,7 +48,7 @@ func New(env *Env) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(env.list(), env.get(), env.add(), env.addJSON(), env.test(), env.enable("enable", "Let a server start", true),
-		env.enable("disable", "Keep a server from starting", false), env.remove(), env.importServers())
+		env.enable("disable", "Keep a server from starting", false), env.remove(), env.importServers(), env.login(), env.logout())
 	return cmd
 }
 
@@ -395,7 +398,11 @@ func (e *Env) test() *cobra.Command {
 // try connects to a server, once, and describes it.
 func (e *Env) try(ctx context.Context, cwd string, server mcp.Server, asJSON bool) error {
 	opts := e.Connect(ctx, cmp.Or(cwd, os.TempDir()))
-	opts.Backoff = []time.Duration{}
+	accounts, err := e.Accounts(false)
+	if err != nil {
+		return err
+	}
+	opts.Backoff, opts.Accounts = []time.Duration{}, accounts
 	set := mcp.NewSet(opts, []mcp.Server{server})
 	defer func() { _ = set.Close(context.WithoutCancel(ctx)) }() // the process ends anyway
 	set.Start()
@@ -421,7 +428,79 @@ func (e *Env) try(ctx context.Context, cwd string, server mcp.Server, asJSON boo
 			Resources int      `json:"resources"`
 		}{server.Name, st.Transport, st.Protocol, st.Info, tools, st.Prompts, st.Resources + st.Templates})
 	}
-	_, err := fmt.Fprintf(e.Out, "%s is connected: %s, %s, protocol %s\n%d tools: %s\n%d prompts, %d resources\n", trust.Printable(server.Name), st.Transport, trust.Printable(st.Info),
+	_, err = fmt.Fprintf(e.Out, "%s is connected: %s, %s, protocol %s\n%d tools: %s\n%d prompts, %d resources\n", trust.Printable(server.Name), st.Transport, trust.Printable(st.Info),
 		trust.Printable(st.Protocol), len(tools), trust.Printable(strings.Join(tools, ", ")), st.Prompts, st.Resources+st.Templates)
 	return err
+}
+
+// account returns the user's account at a server.
+func (e *Env) account(ctx context.Context, name string, keyring bool) (*oauth.Account, error) {
+	o, err := e.Options()
+	if err != nil {
+		return nil, err
+	}
+	server, err := mcpfiles.Resolve(ctx, o, name)
+	if err != nil {
+		return nil, err
+	}
+	accounts, err := e.Accounts(keyring)
+	if err != nil {
+		return nil, err
+	}
+	account := mcp.Account(server, accounts)
+	if account == nil {
+		return nil, fmt.Errorf("%s has no sign-in: it is no HTTP server, or its definition has a header Authorization", name)
+	}
+	return account, nil
+}
+
+func (e *Env) login() *cobra.Command {
+	keyring := false
+	cmd := &cobra.Command{
+		Use:   "login NAME",
+		Short: "Sign in to a server with a browser",
+		Long: "login asks an HTTP server for its authorization server and prints the address to open in a browser, which returns to a port of this machine. " +
+			"gjc keeps the tokens in auth.json, readable only by you, and refreshes them. Open sessions connect with their next prompt.",
+		Args: e.args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			account, err := e.account(cmd.Context(), args[0], keyring)
+			if err != nil {
+				return err
+			}
+			err = account.SignIn(cmd.Context(), func(_ context.Context, address string) error {
+				_, err := fmt.Fprintf(e.Out, "Open this address in a browser to sign in to %s:\n\n%s\n\n", args[0], trust.Printable(address))
+				return err
+			})
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			_, err = fmt.Fprintf(e.Out, "You are signed in to %s.\n", args[0])
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&keyring, "keyring", false, "keep the tokens in the system's keyring")
+	return cmd
+}
+
+func (e *Env) logout() *cobra.Command {
+	return &cobra.Command{
+		Use:   "logout NAME",
+		Short: "Forget and revoke the sign-in at a server",
+		Args:  e.args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			account, err := e.account(cmd.Context(), args[0], false)
+			if err != nil {
+				return err
+			}
+			was, err := account.SignOut(cmd.Context())
+			switch {
+			case err != nil:
+				return fmt.Errorf("%s: %w", args[0], err)
+			case !was:
+				return fmt.Errorf("you are not signed in to %s", args[0])
+			}
+			_, err = fmt.Fprintf(e.Out, "You are signed out of %s.\n", args[0])
+			return err
+		},
+	}
 }
