@@ -12,6 +12,7 @@ import (
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/instructions"
 	"github.com/gajae-code/gjc/agent/rules"
+	"github.com/gajae-code/gjc/agent/userfiles"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
@@ -51,8 +52,9 @@ const (
 	maxListedText = 16 << 10
 )
 
-// prompt returns the section of the system prompt with the rules and skills, without rules that are among the instructions.
-func (g *Guidance) prompt(told *instructions.Set) string {
+// prompt returns the section of the system prompt with the rules and skills, without rules that are among the instructions. left has the
+// rules for every prompt that exceed the limit; the model only receives their names.
+func (g *Guidance) prompt(told *instructions.Set) (section string, left []userfiles.Problem) {
 	var always, listed strings.Builder
 	for _, r := range g.Rules.All() {
 		switch {
@@ -65,6 +67,9 @@ func (g *Guidance) prompt(told *instructions.Set) string {
 				about = " (files: " + strings.Join(r.Globs, ", ") + ")"
 			} else if r.Always {
 				about = " (for all work)"
+			}
+			if r.Always {
+				left = append(left, userfiles.Problem{Path: r.Path, Reason: fmt.Sprintf("the rules for every prompt exceed %d KiB; the prompt has only the name of this one", maxRulesText>>10)})
 			}
 			listLine(&listed, r.Name+about, r.Description)
 		}
@@ -83,7 +88,7 @@ func (g *Guidance) prompt(told *instructions.Set) string {
 	if skills.Len() > 0 {
 		b.WriteString("\n# Skills\n\nThese describe how to do certain work here. Before such work, read the skill with the read tool at skill://NAME, and the files that it names at skill://NAME/PATH.\n\n" + skills.String())
 	}
-	return b.String()
+	return b.String(), left
 }
 
 // listLine adds a line to a list, as long as there is room.

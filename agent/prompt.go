@@ -51,6 +51,8 @@ func (s prompter) systemPrompt(ctx context.Context, current approval.Mode, tools
 	}
 	files := s.promptFiles(guidance)
 	told := s.instructions(ctx, files)
+	rules, left := guidance.prompt(told)
+	s.warnOnce("Some rules are not in the prompt.", left)
 	prompt := strings.TrimSpace(strings.NewReplacer(
 		"{{cwd}}", ws.Cwd,
 		"{{roots}}", roots,
@@ -58,7 +60,7 @@ func (s prompter) systemPrompt(ctx context.Context, current approval.Mode, tools
 		"{{date}}", s.opts.Clock().Format(time.DateOnly),
 		"{{tools}}", strings.Join(names(tools), ", "),
 		"{{mode}}", mode,
-		"{{instructions}}", told.Prompt()+guidance.prompt(told),
+		"{{instructions}}", told.Prompt()+rules,
 	).Replace(promptTemplate))
 	prompt = strings.TrimSpace(cmp.Or(s.systemFile(ctx, files, userfiles.SystemFile), rolePrompt)) + "\n\n" + prompt
 	if more := s.systemFile(ctx, files, userfiles.AppendFile); more != "" {

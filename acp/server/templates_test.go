@@ -127,3 +127,38 @@ func TestGuidance_Home(t *testing.T) {
 		return strings.Contains(n.Description, "outside.md: it is outside the workspace")
 	}))
 }
+
+// The instructions of a subdirectory come with the first file there, once, unless they are a copy. Rules that exceed the limit are named.
+func TestGuidance_Nested(t *testing.T) {
+	var prompt string
+	var results []string
+	keep := providertest.Check(func(req *providers.Request) {
+		prompt, results = req.System, nil
+		for i := range req.Messages {
+			results = append(results, req.Messages[i].Text())
+		}
+	})
+	e := start(t, scripted(
+		providertest.Step{providertest.Call("1", "read", `{"path":"sub/a.txt"}`), providertest.Call("2", "read", `{"path":"sub/in/b.txt"}`), providertest.Call("3", "read", `{"path":"copy/c.txt"}`)},
+		providertest.Step{providertest.Call("4", "read", `{"path":"sub/a.txt"}`)},
+		providertest.Step{keep, providertest.Text("ok")},
+	))
+	for name, text := range map[string]string{
+		"AGENTS.md": "Of the top.", "sub/AGENTS.md": "Of sub.", "sub/in/CLAUDE.md": "Of in.", "copy/GEMINI.md": "Of the top.", "sub/a.txt": "a", "sub/in/b.txt": "b", "copy/c.txt": "c",
+		".claude/rules/long.md": "# Long\n" + strings.Repeat("long ", 5_000), ".claude/rules/more.md": "# More\n" + strings.Repeat("more ", 5_000),
+	} {
+		put(t, filepath.Join(e.dir, filepath.FromSlash(name)), text)
+	}
+	id := e.session()
+	e.say(id, "go", acp.StopReasonEndTurn)
+	all := prompt + strings.Join(results, "\n")
+	for want, n := range map[string]int{"Of the top.": 1, "Of sub.": 1, "Of in.": 1, "long long": 2500, "more more": 0, "- more (for all work): More": 1} {
+		if got := strings.Count(all, want); got != n {
+			t.Errorf("%q is there %d times, want %d", want, got, n)
+		}
+	}
+	if strings.Contains(prompt, "Of sub.") {
+		t.Error("the prompt has the instructions of a subdirectory")
+	}
+	e.await(id, acptest.Update(func(n *acp.Notice) bool { return strings.Contains(n.Description, "more.md: the rules for every prompt exceed 32 KiB") }))
+}
