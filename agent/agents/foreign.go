@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"errors"
 	"path"
 	"slices"
@@ -103,7 +104,7 @@ func translate(h *agent.Helper, base string) {
 		}, text.Truncate(h.Name, maxName)), "-")
 	}
 	if h.Description == "" {
-		h.Description = text.OneLine(strings.TrimLeft(text.FirstLine(h.Prompt), "# "))
+		h.Description = cmp.Or(text.OneLine(strings.TrimLeft(text.FirstLine(h.Prompt), "# ")), h.Name)
 	}
 	h.Models = foreignModels(h.Models)
 	if slices.Contains(h.Tools, "*") {

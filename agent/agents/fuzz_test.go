@@ -20,3 +20,18 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// The same holds for the TOML files of Codex.
+func FuzzParseTOML(f *testing.F) {
+	f.Add("name = 'x'\ndescription = 'd'\ndeveloper_instructions = 'do'\nmodel = 'a-mini'")
+	f.Add("name = 3\n[a.b]\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		d, problems := parseTOML(text, "base")
+		if d == nil && len(problems) == 0 {
+			t.Error("left out without a word")
+		}
+		if d != nil && (!validName(d.helper.Name) || d.helper.Description == "" || d.helper.Prompt == "") {
+			t.Errorf("%+v", d)
+		}
+	})
+}

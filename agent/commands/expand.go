@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -360,7 +361,7 @@ func (x *expansion) assign() {
 	var plain []string
 	for _, w := range x.words {
 		name, value, ok := strings.Cut(w, "=")
-		if ok && (x.named && upper(name) || contains(names, name)) {
+		if ok && (x.named && upper(name) || slices.Contains(names, name)) {
 			x.values[name] = value
 			continue
 		}
@@ -371,7 +372,7 @@ func (x *expansion) assign() {
 	}
 	var open []string
 	for _, name := range names {
-		if _, given := x.values[name]; !given && !contains(open, name) {
+		if _, given := x.values[name]; !given && !slices.Contains(open, name) {
 			open = append(open, name)
 		}
 	}
@@ -387,15 +388,6 @@ func (x *expansion) assign() {
 			x.values[name] = plain[i]
 		}
 	}
-}
-
-func contains(list []string, s string) bool {
-	for _, one := range list {
-		if one == s {
-			return true
-		}
-	}
-	return false
 }
 
 // upper reports whether s is a name in capitals.

@@ -24,6 +24,7 @@ import (
 
 // Files reads a workspace, as the user's editor has it.
 type Files interface {
+	// ReadFile returns a whole file.
 	ReadFile(ctx context.Context, path string) ([]byte, error)
 	// Stat follows symbolic links.
 	Stat(ctx context.Context, path string) (os.FileInfo, error)
