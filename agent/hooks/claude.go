@@ -18,7 +18,7 @@ import (
 // https://code.claude.com/docs/en/hooks.
 var claudeFiles = [...]string{".claude/settings.json", ".claude/settings.local.json"}
 
-// claudeHook is what a hook of Claude Code has in addition.
+// claudeHook holds the part of a hook of Claude Code that others do not have.
 type claudeHook struct {
 	// event is Claude Code's name of the event, and matcher selects tools, or reasons for events without a tool; nil for all.
 	event   string
@@ -184,7 +184,7 @@ func claudeTool(name string) string {
 	return name
 }
 
-// claudeInput is what the programs of Claude Code's hooks read.
+// claudeInput holds the data that the programs of Claude Code's hooks read.
 type claudeInput struct {
 	SessionID      string    `json:"session_id"`
 	TranscriptPath string    `json:"transcript_path"`
@@ -269,7 +269,7 @@ func renamed(raw jsonx.Raw, from, to string) jsonx.Raw {
 	return out
 }
 
-// claudeAnswer is what these programs may print.
+// claudeAnswer holds the output of these programs.
 type claudeAnswer struct {
 	Continue      *bool  `json:"continue"`
 	StopReason    string `json:"stopReason"`

@@ -193,7 +193,7 @@ type Answer struct {
 	Reason string `json:"reason"`
 	// Context is added to what the model receives.
 	Context string `json:"context"`
-	// Input replaces the input of a call, an object, for [ToolCall]. The call with it is judged anew.
+	// Input replaces the input of a call, an object, for [ToolCall]. The call with it is judged again.
 	Input jsonx.Raw `json:"input"`
 	// Result replaces the result of a call, for [ToolResult].
 	Result *ResultInput `json:"result"`

@@ -21,7 +21,7 @@ func TestMCP_Definitions(t *testing.T) {
 		},
 		"off":    object{"enabled": false, "command": "/bin/sh", "args": []string{"-c", "touch " + marker}},
 		"fails":  object{"command": self(t), "env": object{asMCP: "plain", "X": "!exit 3"}},
-		"signed": object{"command": self(t), "auth": object{"type": "oauth"}},
+		"signed": object{"command": self(t), "oauth": object{"clientId": "x"}},
 	}}, "", " ")
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestMCP_Definitions(t *testing.T) {
 		t.Errorf("environment: %+v", call)
 	}
 	h.awaitNotice(id, "mcpServers.fails.env.X: the command for the value failed: ")
-	h.awaitNotice(id, "mcpServers.signed.auth: gjc does not sign in to MCP servers")
+	h.awaitNotice(id, "mcpServers.signed.oauth: is for a server with url")
 	for _, name := range []string{"off", "fails", "signed"} {
 		if o := h.prompt(id, "!mcp mcp__"+name+"_who {}"); len(o.calls) == 1 && strings.Contains(o.calls[0].Text, "who") && strings.Contains(o.calls[0].Text, "pid") {
 			t.Errorf("the server %s runs: %+v", name, o)

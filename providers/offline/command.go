@@ -129,14 +129,21 @@ func (a *answer) mcp(id, args string) {
 	switch {
 	case name == "":
 		a.text("!mcp: " + errUsage.Error() + ". Use: !mcp TOOL JSON\n")
+	case tool == "" && a.findTool("search_tools") != "":
+		a.call(id, name, objectOf(input)) // it may be held back until a model finds it
 	case tool == "":
 		a.text("This session offers no tool called " + name + ".\n")
 	default:
-		if input == "" {
-			input = "{}"
-		}
-		a.call(id, tool, []byte(input))
+		a.call(id, tool, objectOf(input))
 	}
+}
+
+// objectOf returns the input of a call, which is an empty object if none is given.
+func objectOf(input string) []byte {
+	if input == "" {
+		return []byte("{}")
+	}
+	return []byte(input)
 }
 
 func (a *answer) sayCommand(args string) {
