@@ -15,7 +15,9 @@ func TestMCP_RealServers(t *testing.T) {
 	t.Parallel()
 	program, everything := mcpServer(t, "server-everything")
 	_, files := mcpServer(t, "server-filesystem")
-	h := startMCPHost(t, tempDir(t))
+	home := tempDir(t)
+	writeFile(t, filepath.Join(home, ".gjc", "agent", "config.yml"), "tools: {discovery: \"off\"}\n") // they are more than 40 tools
+	h := startMCPHost(t, home)
 	shared := tempDir(t)
 	writeFile(t, filepath.Join(shared, "a.txt"), "of the server's own directory")
 	id := h.open(

@@ -129,7 +129,7 @@ func (a *answer) mcp(id, args string) {
 	switch {
 	case name == "":
 		a.text("!mcp: " + errUsage.Error() + ". Use: !mcp TOOL JSON\n")
-	case tool == "" && a.findTool("search_tools") != "":
+	case tool == "" && strings.HasPrefix(name, "mcp__") && a.findTool("search_tools") != "":
 		a.call(id, name, objectOf(input)) // it may be held back until a model finds it
 	case tool == "":
 		a.text("This session offers no tool called " + name + ".\n")
