@@ -439,7 +439,7 @@ func (r *toolRun) callHooks(ctx context.Context, call *Call) (run *Call, words [
 	case out.input == nil:
 		return call, out.words, r.refused()
 	}
-	if jsonx.Raw(out.input).Kind() != '{' {
+	if out.input.Kind() != '{' {
 		return nil, nil, fmt.Errorf("%w: a hook replaced the input by something that is no object", errHook)
 	}
 	again := r.newCall(out.input)

@@ -268,10 +268,12 @@ func TestHooks_Tree(t *testing.T) {
 				t.Errorf("cancelled %v: %+v, %v", cancel, done, err)
 			}
 		}, providertest.Step{providertest.Text("two")}, providertest.Step{providertest.Text("four")})
-		if want := 2; cancel {
-			want = 1
-		} else if len(events) != want {
-			t.Errorf("events %q", events)
+		want := []hooks.Event{hooks.BeforeTree, hooks.Tree}
+		if cancel {
+			want = want[:1]
+		}
+		if diff := cmp.Diff(want, events); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
 		}
 	}
 }

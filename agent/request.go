@@ -10,8 +10,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/gajae-code/gjc/agent/contextwindow"
-	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/faults"
+	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/internal/bug"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"

@@ -160,5 +160,7 @@ func TestGuidance_Nested(t *testing.T) {
 	if strings.Contains(prompt, "Of sub.") {
 		t.Error("the prompt has the instructions of a subdirectory")
 	}
-	e.await(id, acptest.Update(func(n *acp.Notice) bool { return strings.Contains(n.Description, "more.md: the rules for every prompt exceed 32 KiB") }))
+	e.await(id, acptest.Update(func(n *acp.Notice) bool {
+		return strings.Contains(n.Description, "more.md: the rules for every prompt exceed 32 KiB")
+	}))
 }

@@ -246,6 +246,7 @@ func (c *claudeHook) input(in *Input) ([]byte, error) {
 		if in.Subagent != nil {
 			out.AgentType = in.Subagent.Name
 		}
+	default:
 	}
 	return jsonx.Marshal(out)
 }

@@ -86,8 +86,13 @@ func TestLoad_Claude(t *testing.T) {
 		tool string
 		want bool
 	}{
-		{0, hooks.ToolCall, "edit", true}, {0, hooks.ToolCall, "bash", false}, {0, hooks.ToolResult, "edit", false}, {1, hooks.ToolCall, "bash", true},
-		{1, hooks.ToolCall, "mcp__a_bash", false}, {2, hooks.Prompt, "", true}, {3, hooks.TurnEnd, "", true},
+		{0, hooks.ToolCall, "edit", true},
+		{0, hooks.ToolCall, "bash", false},
+		{0, hooks.ToolResult, "edit", false},
+		{1, hooks.ToolCall, "bash", true},
+		{1, hooks.ToolCall, "mcp__a_bash", false},
+		{2, hooks.Prompt, "", true},
+		{3, hooks.TurnEnd, "", true},
 	} {
 		if got := set.Hooks[c.hook].For(c.ev, c.tool); got != c.want {
 			t.Errorf("hook %d for %s of %q: %v", c.hook, c.ev, c.tool, got)
