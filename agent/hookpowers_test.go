@@ -283,11 +283,12 @@ func TestHooks_Observe(t *testing.T) {
 	busy := &providers.Error{Kind: providers.KindOverloaded, Provider: "test", Message: "busy"}
 	var saw []string
 	p := &hookPrograms{play: func(in *hooks.Input) (string, int, error) {
-		line := fmt.Sprint(in.Event, " ", in.Attempt)
+		var line strings.Builder
+		line.WriteString(fmt.Sprint(in.Event, " ", in.Attempt))
 		for _, step := range in.Todo {
-			line += " " + step.Content + "=" + step.Status
+			line.WriteString(" " + step.Content + "=" + step.Status)
 		}
-		saw = append(saw, line)
+		saw = append(saw, line.String())
 		return `{"block":true,"notice":"noted"}`, 0, nil
 	}}
 	h := &hooks.Hook{Name: "h", Events: []hooks.Event{hooks.Retry, hooks.Todo}}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -122,9 +123,7 @@ func returning(t *testing.T, params url.Values) oauth.Visit {
 			return err
 		}
 		query := url.Values{"state": {u.Query().Get("state")}}
-		for name, values := range params {
-			query[name] = values
-		}
+		maps.Copy(query, params)
 		get(t, u.Query().Get("redirect_uri")+"?"+query.Encode())
 		return nil
 	}
@@ -220,9 +219,7 @@ func TestSignIn_Refused(t *testing.T) {
 				w.handle(c.path, func(rw http.ResponseWriter, r *http.Request) {
 					rec := httptest.NewRecorder()
 					inner(rec, r)
-					for name, values := range rec.Header() {
-						rw.Header()[name] = values
-					}
+					maps.Copy(rw.Header(), rec.Header())
 					rw.WriteHeader(rec.Code)
 					_, _ = io.WriteString(rw, strings.ReplaceAll(rec.Body.String(), "ISSUER", w.URL))
 				})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -88,9 +89,7 @@ func (a *Account) probe(ctx context.Context) (*http.Request, *refusal, error) {
 	if err != nil {
 		return nil, nil, errors.New("the address of the server is invalid")
 	}
-	for name, values := range a.config.Header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, a.config.Header)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	client, err := a.client(ctx)
