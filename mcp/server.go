@@ -137,6 +137,7 @@ func (s *server) run() {
 		return
 	}
 	defer s.setState(StateClosed, nil, nil)
+	s.setState(StateConnecting, nil, nil) // before the tools of the cache are offered
 	s.loadTools()
 	failures := 0
 	for ctx.Err() == nil {
