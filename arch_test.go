@@ -62,6 +62,7 @@ var layers = map[string][]string{
 	"lsp":                        {"internal/frame", "internal/jsonrpc", "internal/jsonx", "internal/proc", "internal/text", "internal/permit"},
 	"internal/configfile":        {"internal/jsonx", "internal/lazyregexp", "internal/text", "internal/trust"},
 	"internal/workspace":         {"internal/configfile", "internal/proc", "internal/trust"},
+	"extension":                  {},
 	"lsp/config":                 {"internal/configfile", "internal/jsonx", "internal/proc", "internal/text", "internal/trust", "internal/workspace", "lsp"},
 	"dap":                        {"internal/frame", "internal/jsonx", "internal/proc", "internal/text", "internal/permit"},
 	"dap/config":                 {"dap", "internal/configfile", "internal/jsonx", "internal/proc", "internal/text", "internal/trust", "internal/workspace"},
@@ -100,7 +101,8 @@ var layers = map[string][]string{
 	"agent/toolkit":              {"agent", "agent/approval", "agent/toolkit/hashline", "agent/toolkit/walk", "internal/jsonx", "internal/picture", "internal/text", "internal/trust", "internal/webclient", "lsp", "providers"},
 	"agent/toolkit/edits":        {"agent", "agent/approval", "agent/toolkit", "agent/toolkit/hashline", "agent/toolkit/lines", "internal/permit", "internal/text", "lsp"},
 	"agent/tools/code":           {"agent", "agent/approval", "agent/toolkit", "agent/toolkit/edits", "agent/toolkit/walk", "internal/jsonx", "internal/lazyregexp", "internal/text", "lsp"},
-	"agent/tools/custom":         {"agent", "agent/approval", "agent/discovery", "agent/toolkit", "agent/userfiles", "internal/configfile", "internal/jsonx", "internal/text", "internal/trust", "providers"},
+	"agent/extensions":           {"agent", "agent/approval", "agent/discovery", "agent/hooks", "agent/toolkit", "agent/userfiles", "internal/configfile", "internal/frame", "internal/jsonrpc", "internal/jsonx", "internal/permit", "internal/text", "internal/trust", "sessions"},
+	"agent/tools/custom":         {"agent", "agent/approval", "agent/discovery", "agent/toolkit", "agent/userfiles", "internal/configfile", "internal/jsonx", "internal/text", "internal/trust"},
 	"agent/tools/debug":          {"agent", "agent/approval", "agent/secrets", "agent/toolkit", "dap", "dap/config", "internal/jsonx", "internal/lazyregexp", "internal/text", "internal/trust"},
 	"agent/tools/files":          {"agent", "agent/approval", "agent/toolkit", "agent/toolkit/edits", "agent/toolkit/hashline", "agent/toolkit/lines", "agent/toolkit/patch", "internal/archive", "internal/ipynb", "internal/json5", "internal/jsonx", "internal/lazyregexp", "internal/picture", "internal/sqlitefile", "internal/text", "internal/webclient", "lsp", "providers"},
 	"agent/tools/mcptools":       {"agent", "agent/approval", "agent/toolkit", "mcp", "providers", "agent/discovery"},
@@ -112,7 +114,7 @@ var layers = map[string][]string{
 	"agent/tools/toolstest":      {"agent", "agent/approval", "internal/permit", "internal/places", "agent/toolkit", "agent/tools", "agent/tools/debug", "agent/tools/files", "agent/tools/shell", "internal/jsonx", "internal/proc", "internal/testenv", "internal/webclient", "lsp", "providers"},
 	"agent/transcript":           {"agent", "internal/jsonx", "internal/text", "providers", "sessions"},
 	"bridges":                    {"acp", "acp/content", "agent", "agent/approval", "agent/secrets", "internal/egress", "internal/jsonx", "internal/proc", "internal/sandbox", "internal/text", "internal/permit", "internal/boundary"},
-	"acp/server":                 {"acp", "acp/content", "acp/server/slash", "agent", "agent/agents", "agent/approval", "agent/commands", "agent/contextwindow", "agent/hooks", "agent/rules", "agent/toolkit", "agent/tools/custom", "agent/tools/debug", "agent/tools/mcptools", "agent/userfiles", "dap", "internal/bug", "internal/jsonx", "internal/proc", "internal/trust", "lsp", "mcp", "mcp/oauth", "providers", "sessions", "internal/permit", "internal/boundary"},
+	"acp/server":                 {"acp", "acp/content", "acp/server/slash", "agent", "agent/agents", "agent/approval", "agent/commands", "agent/contextwindow", "agent/extensions", "agent/hooks", "agent/rules", "agent/toolkit", "agent/tools/custom", "agent/tools/debug", "agent/tools/mcptools", "agent/userfiles", "dap", "internal/bug", "internal/jsonx", "internal/proc", "internal/trust", "lsp", "mcp", "mcp/oauth", "providers", "sessions", "internal/permit", "internal/boundary"},
 	"acp/acptest":                {"acp", "internal/jsonx", "internal/proc"},
 	"conformance":                {"internal/jsonx", "internal/proc"},
 	"cmd/gjc":                    {"*"},
@@ -132,14 +134,14 @@ var layers = map[string][]string{
 	"cmd/gjc/internal/search":    {"providers", "sessions"},
 	"cmd/gjc/internal/setup":     {"internal/configfile", "internal/jsonx", "internal/text"},
 	"cmd/gjc/internal/stats":     {"providers", "sessions"},
-	"cmd/gjc/internal/survey":    {"agent/agents", "agent/commands", "agent/instructions", "agent/rules", "agent/tools/custom", "agent/userfiles", "internal/jsonx", "internal/trust"},
+	"cmd/gjc/internal/survey":    {"agent/agents", "agent/commands", "agent/extensions", "agent/instructions", "agent/rules", "agent/tools/custom", "agent/userfiles", "internal/jsonx", "internal/trust"},
 	"cmd/gjc/internal/system":    {},
 	"cmd/gjc-conformance":        {"*"},
 	"cmd/checksize":              {},
 	"cmd/pack":                   {"internal/jsonx"},
 	"cmd/sample":                 {"internal/prose"},
 	"acp/content":                {"acp", "agent", "providers"},
-	"acp/server/slash":           {"acp", "acp/content", "agent", "agent/approval", "agent/commands", "agent/contextwindow", "agent/tools/debug", "agent/tools/mcptools", "agent/tools/shell", "agent/transcript", "dap", "internal/jsonx", "internal/text", "lsp", "mcp", "mcp/oauth", "providers", "sessions", "internal/trust"},
+	"acp/server/slash":           {"acp", "acp/content", "agent", "agent/approval", "agent/commands", "agent/contextwindow", "agent/extensions", "agent/tools/debug", "agent/tools/mcptools", "agent/tools/shell", "agent/transcript", "dap", "internal/jsonx", "internal/text", "lsp", "mcp", "mcp/oauth", "providers", "sessions", "internal/trust"},
 }
 
 type listed struct {
@@ -234,7 +236,7 @@ var forbidden = []struct {
 	{"testing", []string{"internal/testenv", "providers/providertest", "agent/tools/toolstest", "dap/daptest"}, "the product does not link the test framework"},
 	{"log", nil, "logs are zerolog"},
 	{"log/slog", nil, "logs are zerolog"},
-	{"encoding/json", []string{"acp", "acp/generate", "providers/anthropic"}, "JSON goes through internal/jsonx; the SDK's types want the other"},
+	{"encoding/json", []string{"acp", "acp/generate", "providers/anthropic", "extension"}, "JSON goes through internal/jsonx; the SDK's types want the other, and the package for users has only types that users know"},
 }
 
 func TestForbiddenImports(t *testing.T) {

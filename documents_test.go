@@ -76,7 +76,7 @@ func mayImport(name string) string {
 
 // rooms are the folders with a node of their own in the diagram of docs/architecture.md; other folders belong to the nearest one
 // above them.
-var rooms = []string{"acp", "acp/content", "acp/server", "agent", "agent/approval", "agent/toolkit", "agent/tools", "bridges", "cmd", "conformance", "dap", "internal", "lsp", "mcp", "providers", "sessions"}
+var rooms = []string{"acp", "acp/content", "acp/server", "agent", "agent/approval", "agent/extensions", "agent/toolkit", "agent/tools", "bridges", "cmd", "conformance", "dap", "internal", "lsp", "mcp", "providers", "sessions"}
 
 // roomOf returns the room of a package; empty for packages that only tests and generators use.
 func roomOf(pkg string) string {

@@ -35,6 +35,7 @@ type hookState struct {
 	mu       sync.Mutex      // guards the fields below
 	reported map[string]bool // the notices that the user has received
 	begun    bool            // whether the hooks for the session's start have run
+	messages []extensionMessage
 }
 
 // once reports whether a notice is new, and records it.
@@ -218,28 +219,29 @@ func (b *blockedError) Error() string { return b.hook + ": " + cmp.Or(b.reason, 
 // step is the last to run. An error says why a call must not run, or why the turn ends.
 func (t *turnHooks) runHooks(ctx context.Context, set *hooks.Set, in hooks.Input, tool string) (out hooked, err error) {
 	_ = t.do(func(st *state) error { in.Mode = string(st.mode); return nil }) // a turn that is over runs none
-	for _, h := range set.Hooks {
+	for _, h := range set.Handlers() {
 		if !h.For(in.Event, tool) {
 			continue
 		}
+		about := h.About()
 		a, err := h.Run(ctx, hookRunner{t.session.opts.Programs}, in)
 		switch {
 		case ctx.Err() != nil:
 			return hooked{}, context.Cause(ctx)
-		case err != nil && h.Blocking && in.Event == hooks.ToolCall:
-			return hooked{}, fmt.Errorf("%w: the hook %s (%s) must approve the call, and it failed: %w. Do not work around it; tell the user", errHook, h.Name, h.At, err)
+		case err != nil && about.Blocking && in.Event == hooks.ToolCall:
+			return hooked{}, fmt.Errorf("%w: the %s %s (%s) must approve the call, and it failed: %w. Do not work around it; tell the user", errHook, about.Kind, about.Name, about.At, err)
 		case err != nil:
-			t.tellOnce("The hook "+h.Name+" failed.", h.At+": "+err.Error())
+			t.tellOnce("The "+about.Kind+" "+about.Name+" failed.", about.At+": "+err.Error())
 			continue
 		}
 		if a.Notice != "" {
-			t.emit(Noticed{Severity: SeverityInfo, Title: "The hook " + h.Name + " says: " + t.session.opts.Secrets.Hide(a.Notice)})
+			t.emit(Noticed{Severity: SeverityInfo, Title: "The " + about.Kind + " " + about.Name + " says: " + t.session.opts.Secrets.Hide(a.Notice)})
 		}
 		if a.Context != "" {
-			out.words = append(out.words, hookWords(h, in.Event, a.Context))
+			out.words = append(out.words, hookWords(&about, in.Event, a.Context))
 		}
 		if a.Block {
-			out.blocked = &blockedError{h.Name, a.Reason}
+			out.blocked = &blockedError{about.Name, a.Reason}
 			return out, nil
 		}
 		out.replace(&in, &a)
@@ -264,14 +266,14 @@ func (out *hooked) replace(in *hooks.Input, a *hooks.Answer) {
 }
 
 // hookWords returns the output of a hook in the form that a model receives.
-func hookWords(h *hooks.Hook, ev hooks.Event, text string) string {
-	return "<hook name=" + quoted(h.Name) + " event=" + quoted(string(ev)) + ">\n" + strings.ReplaceAll(text, "</hook>", "<\\/hook>") + "\n</hook>"
+func hookWords(by *hooks.About, ev hooks.Event, text string) string {
+	return "<" + by.Kind + " name=" + quoted(by.Name) + " event=" + quoted(string(ev)) + ">\n" + strings.ReplaceAll(text, "</"+by.Kind+">", "<\\/"+by.Kind+">") + "\n</" + by.Kind + ">"
 }
 
 // around runs the hooks for an event without a call. It fails only if the turn ends.
 func (t *turnHooks) around(ctx context.Context, ev hooks.Event, fill func(*hooks.Input)) (out hooked, err error) {
 	set, err := t.hookSet(ctx, ev, "", "")
-	if err != nil || !slices.ContainsFunc(set.Hooks, func(h *hooks.Hook) bool { return h.For(ev, "") }) {
+	if err != nil || !set.For(ev, "") {
 		return hooked{}, err
 	}
 	in := t.session.hookInput(ev)
@@ -287,6 +289,12 @@ func (t *turnHooks) promptHooks() error {
 	s := t.session
 	if s.opts.Hooks == nil || s.child {
 		return nil
+	}
+	if s.opts.StartExtensions != nil {
+		s.opts.StartExtensions(t.ctx)
+	}
+	if _, err := t.deliver(DeliverSteer, DeliverFollowUp, DeliverNextTurn); err != nil {
+		return err
 	}
 	var words []string
 	s.hooked.mu.Lock()
@@ -341,6 +349,10 @@ func (t *turnHooks) endHooks(r *TurnResult) (again bool) {
 			in.Reason = "error"
 		}
 	})
+	if err == nil && t.followUp(r) {
+		t.ended = false
+		return true
+	}
 	if err != nil || out.blocked == nil || r.Err != nil || r.Stop != StopEndTurn {
 		return false
 	}
@@ -363,7 +375,7 @@ func (s *Session) sessionEnd(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, sessionEndHooks)
 	defer cancel()
-	for _, h := range s.opts.Hooks().Hooks {
+	for _, h := range s.opts.Hooks().Handlers() {
 		if h.For(hooks.SessionEnd, "") && ctx.Err() == nil {
 			_, _ = h.Run(ctx, hookRunner{s.opts.Programs}, s.hookInput(hooks.SessionEnd)) // no client is left to receive the result
 		}
@@ -425,7 +437,7 @@ func (r *toolRun) toolInput(call *Call) *hooks.ToolInput {
 func (r *toolRun) callHooks(ctx context.Context, call *Call) (run *Call, words []string, err error) {
 	t := r.turn
 	set, err := t.hooks.hookSet(ctx, hooks.ToolCall, call.Name, call.ID)
-	if err != nil || !slices.ContainsFunc(set.Hooks, func(h *hooks.Hook) bool { return h.For(hooks.ToolCall, call.Name) }) {
+	if err != nil || !set.For(hooks.ToolCall, call.Name) {
 		return call, nil, err
 	}
 	in := t.session.hookInput(hooks.ToolCall)
@@ -455,7 +467,7 @@ func permissionHooks(ctx context.Context, r *toolRun, title string) error {
 		return nil
 	}
 	set, err := t.hooks.hookSet(ctx, hooks.Permission, r.call.Name, r.call.ID)
-	if err != nil || !slices.ContainsFunc(set.Hooks, func(h *hooks.Hook) bool { return h.For(hooks.Permission, r.call.Name) }) {
+	if err != nil || !set.For(hooks.Permission, r.call.Name) {
 		return err
 	}
 	in := t.session.hookInput(hooks.Permission)
@@ -471,7 +483,7 @@ func permissionHooks(ctx context.Context, r *toolRun, title string) error {
 func (r *toolRun) resultHooks(ctx context.Context, call *Call, res *Result) []string {
 	t := r.turn
 	set, err := t.hooks.hookSet(ctx, hooks.ToolResult, call.Name, call.ID)
-	if err != nil || !slices.ContainsFunc(set.Hooks, func(h *hooks.Hook) bool { return h.For(hooks.ToolResult, call.Name) }) {
+	if err != nil || !set.For(hooks.ToolResult, call.Name) {
 		return nil
 	}
 	in := t.session.hookInput(hooks.ToolResult)
@@ -583,4 +595,113 @@ func paired(messages []providers.Message) error {
 		return fmt.Errorf("the call %s has no result", id)
 	}
 	return nil
+}
+
+// Delivery is the time at which the model receives a message of an extension. Between turns every message waits for the next prompt.
+type Delivery string
+
+// The deliveries.
+const (
+	// DeliverSteer adds the message to the next request of the running turn.
+	DeliverSteer Delivery = "steer"
+	// DeliverFollowUp makes the running turn go on with the message when it would end.
+	DeliverFollowUp Delivery = "followUp"
+	// DeliverNextTurn adds the message to the next prompt.
+	DeliverNextTurn Delivery = "nextTurn"
+)
+
+const (
+	// maxExtensionMessage bounds a message of an extension, in bytes, and maxExtensionMessages how many wait.
+	maxExtensionMessage  = 16 << 10
+	maxExtensionMessages = 50
+)
+
+// errDelivery is wrapped by the error for a message that cannot be delivered.
+var errDelivery = errors.New("the message cannot be delivered")
+
+// extensionMessage is a message that waits.
+type extensionMessage struct {
+	from, text string
+	when       Delivery
+}
+
+// Deliver gives the model a message of an extension. The model receives it as the extension's, never as the user's.
+func Deliver(s *Session, from, message string, when Delivery) error {
+	switch when {
+	case DeliverSteer, DeliverFollowUp, DeliverNextTurn:
+	default:
+		return fmt.Errorf("%w: deliverAs must be steer, followUp or nextTurn", errDelivery)
+	}
+	message = strings.TrimSpace(strings.ToValidUTF8(message, "\ufffd"))
+	if message == "" || len(message) > maxExtensionMessage {
+		return fmt.Errorf("%w: its text must have 1 to %d bytes", errDelivery, maxExtensionMessage)
+	}
+	s.hooked.mu.Lock()
+	defer s.hooked.mu.Unlock()
+	if len(s.hooked.messages) >= maxExtensionMessages {
+		return fmt.Errorf("%w: %d messages wait already", errDelivery, maxExtensionMessages)
+	}
+	s.hooked.messages = append(s.hooked.messages, extensionMessage{from, message, when})
+	return nil
+}
+
+// take removes the messages for one of these times and returns them.
+func (h *hookState) take(when ...Delivery) (taken []extensionMessage) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.messages = slices.DeleteFunc(h.messages, func(m extensionMessage) bool {
+		is := slices.Contains(when, m.when)
+		if is {
+			taken = append(taken, m)
+		}
+		return is
+	})
+	return taken
+}
+
+// deliver adds the waiting messages for these times to the conversation. It reports whether there were any.
+func (t *turnHooks) deliver(when ...Delivery) (bool, error) {
+	if t.session.child {
+		return false, nil
+	}
+	taken := t.session.hooked.take(when...)
+	if len(taken) == 0 {
+		return false, nil
+	}
+	var words []string
+	for _, m := range taken {
+		words = append(words, "<extension name="+quoted(m.from)+">\n"+strings.ReplaceAll(m.text, "</extension>", "<\\/extension>")+"\n</extension>")
+		t.emit(Noticed{Severity: SeverityInfo, Title: "The extension " + m.from + " sends the model a message: " + t.session.opts.Secrets.Hide(text.Truncate(text.OneLine(m.text), 200))})
+	}
+	return true, t.do(func(st *state) error {
+		return st.appendMessage(sessions.CustomMessage{
+			CustomType: "extension", Attribution: "agent", Parts: []providers.Part{providers.Text{Text: strings.Join(words, "\n\n")}},
+		})
+	})
+}
+
+// AppendCustom adds data to the session's log that no model receives. The kind is that of a [sessions.Custom].
+func AppendCustom(s *Session, kind string, data jsonx.Raw) error {
+	return s.do(func(st *state) error {
+		if st.closing {
+			return ErrSessionClosed
+		}
+		if _, err := s.opts.Log.Append(sessions.Custom{CustomType: kind, Data: data}); err != nil {
+			return st.unsaved(err)
+		}
+		return nil
+	})()
+}
+
+// followUp reports whether a turn that would end goes on for messages of extensions.
+func (t *turnHooks) followUp(r *TurnResult) bool {
+	if t.session.child || t.idle || t.ctx.Err() != nil || r.Err != nil || r.Stop != StopEndTurn || t.stops >= maxStops {
+		return false
+	}
+	more, err := t.deliver(DeliverSteer, DeliverFollowUp)
+	if !more || err != nil {
+		return false
+	}
+	t.stops++
+	return true
 }

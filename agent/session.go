@@ -169,6 +169,9 @@ type ContextOptions struct {
 	Guidance func(ctx context.Context) *Guidance
 	// Hooks returns the current hooks.
 	Hooks func() *hooks.Set
+	// StartExtensions starts the extensions among the hooks that do not run yet. It is called before the hooks for a prompt, after
+	// the questions about trust, and must be quick if there is nothing to start.
+	StartExtensions func(ctx context.Context)
 	// TrustQuestions returns the open questions about what files of the workspace would run, except for hooks. They are asked when a
 	// prompt's turn begins, before tools are awaited, each with a call of its own.
 	TrustQuestions func(ctx context.Context) []*trust.Question

@@ -427,6 +427,9 @@ func (t *RunningTurn) run() (r TurnResult) {
 
 // step makes one request and runs the calls of its answer. It reports whether the turn is over, and how it ended.
 func (t *RunningTurn) step() (r TurnResult, over bool) {
+	if _, err := t.hooks.deliver(DeliverSteer); err != nil {
+		return t.ended(err), true
+	}
 	t.compactor.makeRoom(t.ctx)
 	if t.ctx.Err() != nil {
 		return t.ended(nil), true

@@ -60,6 +60,7 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 	o.languages = languages.workspace
 	bridges.Programs = sessionPrograms{bridges.Programs, params.Workspace, o.languages}
 	o.debugger, c.debuggerErr = b.openDebugger(s, params, &bridges)
+	o.tools.extensions = b.extensions(s, o, params, bridges.Programs)
 	o.commands = b.commands(s, o, params, bridges.FS, c.skills)
 	opts.ID, opts.Workspace, opts.Log, opts.Uses = log.ID(), params.Workspace, log, log.Uses()
 	opts.FS, opts.Terminal, opts.Programs, opts.Approver, opts.Elicitor = bridges.FS, bridges.Terminal, bridges.Programs, bridges.Approver, bridges.Elicitor
@@ -91,6 +92,7 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 	if hooks := b.opts.Sessions.Hooks; hooks != nil {
 		opts.Hooks = hooks(params.roots())
 	}
+	joinExtensions(o.tools.extensions, &opts)
 	opts.Emit, opts.NewID, opts.OS, opts.Panicked = s.emit, b.opts.NewID, b.opts.OS, b.panicked
 	s.then(func(_ *opened, err error) {
 		if err == nil {
@@ -121,7 +123,7 @@ func (b *builder) bridges(s *session, ws agent.Workspace) Bridges {
 func (b *builder) commands(s *session, o *opened, params *sessionParams, files agent.FS, skills commands.SkillOptions) *slash.Commands {
 	opts := &b.opts.Sessions
 	return slash.New(&slash.Options{
-		Session: commandSession{s, b.models}, MCP: o.tools, Workspace: params.Workspace, Files: files, Languages: o.languages,
+		Session: commandSession{s, b.models}, MCP: o.tools, Extensions: o.tools.extensions, Workspace: params.Workspace, Files: files, Languages: o.languages,
 		Debugger: o.debugger, Store: opts.Store, Models: b.models, Tools: opts.Tools, Sources: opts.commandSources(params.roots(), skills), Trust: opts.trust(),
 		Enabled: b.enabled, SummarizesBranches: opts.summarizesBranches, Sharing: opts.Sharing,
 	})

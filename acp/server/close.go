@@ -92,6 +92,9 @@ func (s *session) end() error {
 	stop := context.AfterFunc(ctx, s.out.close)
 	defer stop()
 	err := o.Close(ctx)
+	if o.tools.extensions != nil {
+		o.tools.extensions.Close(ctx)
+	}
 	if o.debugger != nil {
 		err = errors.Join(err, o.debugger.Sessions.Close(ctx))
 	}

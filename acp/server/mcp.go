@@ -12,6 +12,7 @@ import (
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/server/slash"
 	"github.com/gajae-code/gjc/agent"
+	agentext "github.com/gajae-code/gjc/agent/extensions"
 	"github.com/gajae-code/gjc/agent/tools/mcptools"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/proc"
@@ -19,10 +20,12 @@ import (
 	"github.com/gajae-code/gjc/mcp/oauth"
 )
 
-// toolbox holds the tools of one session: gjc's own, those of files, and those of its MCP servers.
+// toolbox holds the tools of one session: gjc's own, those of files, and those of its MCP servers and extensions.
 type toolbox struct {
 	own    []agent.Tool
 	custom *customTools // nil for none
+	// extensions are programs that offer tools too; nil for none.
+	extensions *agentext.Manager
 	// config is the configuration of further servers; nil for none.
 	config MCPConfig
 
@@ -116,6 +119,9 @@ func (b *toolbox) Tools() []agent.Tool {
 	all := append(b.own[:len(b.own):len(b.own)], b.custom.tools()...)
 	if set := b.Current(); set != nil {
 		all = append(all, b.chosen(mcptools.MCP(set))...)
+	}
+	if b.extensions != nil {
+		all = append(all, b.extensions.Tools(all)...)
 	}
 	return all
 }

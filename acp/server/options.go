@@ -10,6 +10,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/commands"
+	agentext "github.com/gajae-code/gjc/agent/extensions"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/tools/custom"
 	"github.com/gajae-code/gjc/dap"
@@ -110,6 +111,8 @@ type SessionOptions struct {
 	// Hooks returns a function that reads the hooks of a session with these directories, the working directory first.
 	// Optional.
 	Hooks func(roots []string) func() *hooks.Set
+	// Extensions returns a function that reads the files of the extensions of a session with these directories. Optional.
+	Extensions func(roots []string) func(ctx context.Context) *agentext.Set
 	// Trust has the user's answers about what workspaces may run. If nil, their command files run nothing.
 	Trust *trust.Store
 	// MaxRequests bounds the model requests of one turn. If zero, 200.

@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/gajae-code/gjc/agent"
+	agentext "github.com/gajae-code/gjc/agent/extensions"
+	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/tools/custom"
 	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/lsp"
@@ -110,4 +112,46 @@ func (c *customTools) tools() []agent.Tool {
 // questions returns the open questions about files of the workspace.
 func (c *customTools) questions(ctx context.Context) []*trust.Question {
 	return c.refresh(ctx).Questions()
+}
+
+// extensions returns the extensions of a session; nil for none. It starts nothing.
+func (b *builder) extensions(s *session, o *opened, params *sessionParams, programs agent.Programs) *agentext.Manager {
+	if b.opts.Sessions.Extensions == nil {
+		return nil
+	}
+	return agentext.New(&agentext.Options{
+		Load: b.opts.Sessions.Extensions(params.roots()), Programs: programs, Session: func() *agent.Session { return o.Session },
+		Notice: s.out.notice, Changed: func() { s.advertise(o) }, Version: b.opts.Version,
+		Reserved: func() []string {
+			var names []string
+			for _, t := range append(o.tools.own[:len(o.tools.own):len(o.tools.own)], o.tools.custom.tools()...) {
+				names = append(names, t.Spec().Name)
+			}
+			return names
+		},
+	})
+}
+
+// joinExtensions lets extensions take part in a session.
+func joinExtensions(m *agentext.Manager, opts *agent.Options) {
+	if m == nil {
+		return
+	}
+	others, questions := opts.Hooks, opts.TrustQuestions
+	opts.StartExtensions = m.Start
+	opts.Hooks = func() *hooks.Set {
+		set := new(hooks.Set)
+		if others != nil {
+			set = others()
+		}
+		set.Extensions = m.Handlers()
+		return set
+	}
+	opts.TrustQuestions = func(ctx context.Context) []*trust.Question {
+		all := m.Questions(ctx)
+		if questions != nil {
+			all = append(questions(ctx), all...)
+		}
+		return all
+	}
 }

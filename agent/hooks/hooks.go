@@ -104,6 +104,28 @@ func (h *Hook) For(ev Event, tool string) bool {
 	return false
 }
 
+// A Handler takes part in events: a [Hook], or an extension.
+type Handler interface {
+	// For is like that of a [Hook].
+	For(ev Event, tool string) bool
+	// Run passes on an event and returns the answer. On an error the decision is unknown.
+	Run(ctx context.Context, r Runner, in Input) (Answer, error)
+	// About names the handler for messages.
+	About() About
+}
+
+// About names a [Handler]. Kind is "hook" or "extension".
+type About struct {
+	Kind, Name, At string
+	// Blocking makes a failure at [ToolCall] reject the call.
+	Blocking bool
+}
+
+// About implements [Handler].
+func (h *Hook) About() About {
+	return About{Kind: "hook", Name: h.Name, At: h.At, Blocking: h.Blocking}
+}
+
 // Input is the data of an event. Fields that an event does not have are empty.
 type Input struct {
 	Event     Event    `json:"event"`
@@ -241,6 +263,22 @@ func ParseAnswer(ev Event, stdout []byte, code int, stderr string) (Answer, erro
 		a.Block = true
 	case code != 0 && !a.Block:
 		return Answer{}, fmt.Errorf("it ended with exit code %d%s", code, detail(stderr))
+	}
+	a.tidy()
+	return a, nil
+}
+
+// ParseResult parses the answer of an extension. No answer is no opinion.
+func ParseResult(raw jsonx.Raw) (Answer, error) {
+	if len(raw) == 0 || jsonx.IsNull(raw) {
+		return Answer{}, nil
+	}
+	var a Answer
+	if raw.Kind() != '{' {
+		return Answer{}, errors.New("its answer is not a JSON object")
+	}
+	if err := jsonx.Unmarshal(raw, &a); err != nil {
+		return Answer{}, fmt.Errorf("its answer is not valid: %w", err)
 	}
 	a.tidy()
 	return a, nil

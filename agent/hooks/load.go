@@ -40,6 +40,8 @@ type Options struct {
 type Set struct {
 	// Hooks are the hooks that may run, starting with the user's.
 	Hooks []*Hook
+	// Extensions run after the hooks. [Load] returns none.
+	Extensions []Handler
 	// Untrusted are workspace hooks that the user has not trusted.
 	Untrusted []*Hook
 	// Problems describes the hooks that were omitted, with their positions.
@@ -81,6 +83,21 @@ func Load(opts Options) *Set {
 		}
 	}
 	return s
+}
+
+// Handlers returns all that may run, in order.
+func (s *Set) Handlers() []Handler {
+	all := make([]Handler, 0, len(s.Hooks)+len(s.Extensions))
+	for _, h := range s.Hooks {
+		all = append(all, h)
+	}
+	return append(all, s.Extensions...)
+}
+
+// For reports whether anything runs at an event.
+func (s *Set) For(ev Event, tool string) bool {
+	return slices.ContainsFunc(s.Hooks, func(h *Hook) bool { return h.For(ev, tool) }) ||
+		slices.ContainsFunc(s.Extensions, func(h Handler) bool { return h.For(ev, tool) })
 }
 
 // useClaude adds the hooks of one file of Claude Code.

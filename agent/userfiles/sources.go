@@ -20,11 +20,14 @@ const (
 	Skills       Kind = "skills"
 	Agents       Kind = "agents"
 	Tools        Kind = "tools"
+	Extensions   Kind = "extensions"
 	System       Kind = "system prompt"
 )
 
 // Kinds lists all kinds.
-func Kinds() []Kind { return []Kind{Instructions, Rules, Commands, Skills, Agents, Tools, System} }
+func Kinds() []Kind {
+	return []Kind{Instructions, Rules, Commands, Skills, Agents, Tools, Extensions, System}
+}
 
 // Scope is the directory in which the path of a source begins.
 type Scope string
@@ -101,8 +104,9 @@ func Sources(kind Kind) []Source {
 		all = directories(skillDirs(), SkillDir)
 	case Agents:
 		all = agentSources()
-	case Tools:
-		all = directories([]Source{own(Workspace, ".gjc/tools/"), own(AgentDir, "tools/")}, YAML)
+	case Tools, Extensions:
+		dir := string(kind) + "/"
+		all = directories([]Source{own(Workspace, ".gjc/"+dir), own(AgentDir, dir)}, YAML)
 		for i := range all {
 			all[i].Endings = []string{".yml", ".yaml"}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gajae-code/gjc/agent/extensions"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/secrets"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
@@ -24,6 +25,7 @@ import (
 func schemas() map[string]func() configfile.JSONSchema {
 	return map[string]func() configfile.JSONSchema{
 		"config": config.JSONSchema, "models": registry.FileSchema, "mcp": mcpfiles.Schema, "hooks": hooks.FileSchema,
+		"extension": extensions.FileSchema, "extension-protocol": extensions.ProtocolSchema,
 		"secrets": secrets.FileSchema, "lsp": lspconfig.FileSchema, "dap": dapconfig.FileSchema,
 	}
 }

@@ -133,6 +133,9 @@ func TestSchemas_Examples(t *testing.T) {
 		"secrets": `[{"type": "plain"}]`,
 		"lsp":     `{"servers": {"x": {"fileTypes": []}}}`,
 		"dap":     `{"adapters": {"x": {"connectMode": "telepathy"}}}`,
+
+		"extension":          `{"command": ["x"], "events": ["never"]}`,
+		"extension-protocol": `{"jsonrpc": "1.0"}`,
 	} {
 		var value any
 		if err := json.Unmarshal([]byte(bad), &value); err != nil {
@@ -150,7 +153,7 @@ func fileOf(n *configfile.Node) string {
 		return "secrets"
 	}
 	for _, known := range []struct{ name, member string }{
-		{"lsp", "servers"}, {"dap", "adapters"}, {"mcp", "mcpServers"}, {"hooks", "hooks"}, {"models", "providers"}, {"models", "profiles"}, {"models", "fallbacks"}, {"models", "equivalence"}, {"models", "modelBindings"},
+		{"lsp", "servers"}, {"dap", "adapters"}, {"mcp", "mcpServers"}, {"hooks", "hooks"}, {"models", "providers"}, {"models", "profiles"}, {"models", "fallbacks"}, {"models", "equivalence"}, {"models", "modelBindings"}, {"extension", "blocking"}, {"extension-protocol", "jsonrpc"},
 	} {
 		if n.Member(known.member) != nil {
 			return known.name

@@ -16,6 +16,10 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	examples, err := filepath.Abs(filepath.Join("..", "..", "examples", "extensions"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:           filepath.Join("testdata", "script"),
 		UpdateScripts: testenv.Update(),
@@ -24,6 +28,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HOME", home)
 			env.Setenv("USERPROFILE", home)
 			env.Setenv(asGJC, "1")
+			env.Setenv("EXAMPLES", examples)
 			env.Setenv("SHELL", "/bin/sh")
 			// The demo's tests use the compiled standard library.
 			env.Vars = append(env.Vars, goCache...)

@@ -15,6 +15,7 @@ import (
 	"github.com/gajae-code/gjc/acp/server/slash"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/commands"
+	"github.com/gajae-code/gjc/agent/extensions"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/secrets"
 	"github.com/gajae-code/gjc/agent/tools/custom"
@@ -198,6 +199,17 @@ func customTools(agentDir string) func(roots, reserved []string) func(ctx contex
 		answers := trust.NewSession(store)
 		return func(ctx context.Context) *custom.Set {
 			return custom.Load(ctx, custom.Options{UserDir: agentDir, Roots: roots, Trust: answers, Reserved: reserved})
+		}
+	}
+}
+
+// extensionsOf returns a function that makes a session's reader of the files of extensions.
+func extensionsOf(agentDir string) func(roots []string) func(ctx context.Context) *extensions.Set {
+	store := trust.Open(trustFile(agentDir))
+	return func(roots []string) func(ctx context.Context) *extensions.Set {
+		answers := trust.NewSession(store)
+		return func(ctx context.Context) *extensions.Set {
+			return extensions.Load(ctx, extensions.LoadOptions{UserDir: agentDir, Roots: roots, Trust: answers})
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gajae-code/gjc/agent/commands"
+	"github.com/gajae-code/gjc/agent/extensions"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/tools/custom"
 	"github.com/gajae-code/gjc/bridges"
@@ -160,6 +161,9 @@ func workspaceSubject(ctx context.Context, h *host, agentDir, dir string, local 
 	}
 	own := hooks.Load(hooks.Options{Roots: []string{dir}}).Subject(dir)
 	for _, sub := range custom.Load(ctx, custom.Options{Roots: []string{dir}}).Subjects() {
+		own = trust.Merge(own, sub)
+	}
+	for _, sub := range extensions.Load(ctx, extensions.LoadOptions{Roots: []string{dir}}).Subjects() {
 		own = trust.Merge(own, sub)
 	}
 	files, _ := commands.Load(ctx, commands.Options{ProjectDirs: []string{dir}, Foreign: true}) // sessions report the problems

@@ -9,6 +9,7 @@ import (
 	"github.com/gajae-code/gjc/acp/content"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/commands"
+	"github.com/gajae-code/gjc/agent/extensions"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -72,7 +73,7 @@ func (c *Commands) Start(session *agent.Session, typed *Typed, trace agent.Trace
 	}, Trace: trace})
 }
 
-// expand returns the prompt for a command of a command file, a skill or an MCP server. An unknown command is sent to the model
+// expand returns the prompt for a command of a command file, a skill, an MCP server or an extension. An unknown command is sent to the model
 // unchanged.
 func (c *call) expand() (agent.Prepared, error) {
 	if p := c.commands.Files(c).Expand(c.name, c.args); p != nil && c.opts().Enabled(c.name) {
@@ -81,7 +82,28 @@ func (c *call) expand() (agent.Prepared, error) {
 	if set, p := c.mcpPrompt(); p != nil {
 		return c.fillPrompt(set, p)
 	}
+	if c.opts().Extensions != nil {
+		if p, ok, err := c.ofExtension(c.opts().Extensions); ok {
+			return p, err
+		}
+	}
 	return agent.Prepared{Parts: c.parts(c.text)}, nil
+}
+
+// ofExtension runs the command of an extension. It reports false if no extension has it.
+func (c *call) ofExtension(e *extensions.Manager) (agent.Prepared, bool, error) {
+	e.Start(c) // a session may begin with a command
+	reply, ok, err := e.Run(c, c.name, c.args)
+	switch {
+	case !ok:
+		return agent.Prepared{}, false, nil
+	case err != nil || reply.Prompt == "":
+		return agent.Prepared{}, true, c.say(reply.Text, err)
+	}
+	if reply.Text != "" {
+		c.turn.Say(reply.Text)
+	}
+	return agent.Prepared{Parts: c.parts(reply.Prompt), Shown: c.text}, true, nil
 }
 
 func (c *call) opts() *Options { return &c.commands.opts }

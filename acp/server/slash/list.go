@@ -67,7 +67,7 @@ func (c *Commands) Available() []acp.AvailableCommand {
 	return append(all, c.added()...)
 }
 
-// added lists the commands of files, skills and MCP servers. It omits a command whose name is already in use.
+// added lists the commands of files, skills, MCP servers and extensions. It omits a command whose name is already in use.
 func (c *Commands) added() []acp.AvailableCommand {
 	taken := make(map[string]bool)
 	for _, b := range builtins() {
@@ -93,6 +93,11 @@ func (c *Commands) added() []acp.AvailableCommand {
 	if set := c.opts.MCP.Current(); set != nil {
 		for _, p := range set.Prompts() {
 			add(promptName(&p), promptDescription(&p), promptHint(&p))
+		}
+	}
+	if c.opts.Extensions != nil {
+		for _, e := range c.opts.Extensions.Commands() {
+			add(e.Name, e.Description, e.Hint)
 		}
 	}
 	return all

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/commands"
+	"github.com/gajae-code/gjc/agent/extensions"
 	"github.com/gajae-code/gjc/agent/tools/debug"
 	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/lsp"
@@ -55,14 +56,16 @@ type Models interface {
 
 // Options configures the commands of one session. All fields are required unless noted otherwise.
 type Options struct {
-	Session   Session
-	MCP       MCP
-	Workspace agent.Workspace
-	Files     agent.FS
-	Languages *lsp.Workspace  // nil for none
-	Debugger  *debug.Debugger // nil for none
-	Store     *sessions.Store
-	Models    Models
+	Session Session
+	MCP     MCP
+	// Extensions are those of the session; nil for none.
+	Extensions *extensions.Manager
+	Workspace  agent.Workspace
+	Files      agent.FS
+	Languages  *lsp.Workspace  // nil for none
+	Debugger   *debug.Debugger // nil for none
+	Store      *sessions.Store
+	Models     Models
 	// Tools returns gjc's own tools, whose calls a transcript shows.
 	Tools func() []agent.Tool
 	// Sources locates command files and skills.

@@ -3,7 +3,6 @@ package custom
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/text"
-	"github.com/gajae-code/gjc/providers"
 )
 
 const (
@@ -23,8 +21,6 @@ const (
 	maxOutput = 16 << 20
 	// maxStderr is the length of the end of stderr that an error contains, in bytes.
 	maxStderr = 4 << 10
-	// maxImages bounds the pictures of one result.
-	maxImages = 10
 )
 
 // errTooMuch ends a program that prints more than maxOutput.
@@ -158,21 +154,6 @@ func (p *process) ending() string {
 	return "; its stderr ends:\n" + tail
 }
 
-// reply is the JSON that a program may print: text and pictures instead of plain text.
-type reply struct {
-	Content []replyPart `json:"content"`
-	Text    string      `json:"text"`
-	IsError bool        `json:"isError"`
-	Details jsonx.Raw   `json:"details"`
-}
-
-type replyPart struct {
-	Type     string `json:"type"`
-	Text     string `json:"text"`
-	Data     string `json:"data"`
-	MIMEType string `json:"mimeType"`
-}
-
 // result converts what the program printed.
 func (t *tool) result(ctx context.Context, call *agent.Call, p *process, status agent.ExitStatus) (*agent.Result, error) {
 	p.mu.Lock()
@@ -189,9 +170,9 @@ func (t *tool) result(ctx context.Context, call *agent.Call, p *process, status 
 		}
 		return nil, fmt.Errorf("the tool %s failed with %s%s%s", t.spec.Name, why, p.ending(), printed)
 	}
-	var r reply
+	var r toolkit.ToolReply
 	if trimmed := bytes.TrimSpace(out); len(trimmed) > 0 && trimmed[0] == '{' && jsonx.Unmarshal(trimmed, &r) == nil && (r.Content != nil || r.Text != "" || r.IsError || r.Details != nil) {
-		return t.structured(ctx, call, &r)
+		return r.Result(ctx, call, t.spec.Name), nil
 	}
 	shown := toolkit.PlainOutput(strings.ToValidUTF8(string(out), "\uFFFD"))
 	if strings.TrimSpace(shown) == "" {
@@ -199,44 +180,4 @@ func (t *tool) result(ctx context.Context, call *agent.Call, p *process, status 
 	}
 	bounded := toolkit.BoundedText(ctx, call, t.spec.Name, shown, nil)
 	return &agent.Result{Text: bounded, Content: []agent.Content{agent.TextContent{Text: bounded}}}, nil
-}
-
-// structured converts a reply in JSON.
-func (t *tool) structured(ctx context.Context, call *agent.Call, r *reply) (*agent.Result, error) {
-	res := &agent.Result{IsError: r.IsError}
-	if len(r.Details) > 0 {
-		res.Raw = r.Details
-	}
-	var texts, notes []string
-	if r.Text != "" {
-		texts = append(texts, r.Text)
-	}
-	for _, part := range r.Content {
-		switch part.Type {
-		case "text":
-			texts = append(texts, part.Text)
-		case "image":
-			data, err := base64.StdEncoding.DecodeString(part.Data)
-			mime := toolkit.ImageType(data)
-			switch {
-			case err != nil || mime == "":
-				notes = append(notes, "[A picture is not in base64, or of a kind that models cannot see.]")
-			case len(res.Images) >= maxImages:
-				notes = append(notes, fmt.Sprintf("[More than %d pictures; the others are left out.]", maxImages))
-			default:
-				img := providers.Image{MIMEType: mime, Data: data}
-				res.Images = append(res.Images, img)
-				res.Content = append(res.Content, agent.ImageContent{Image: img})
-			}
-		default:
-			notes = append(notes, fmt.Sprintf("[Content of the unknown type %q is left out; the types are text and image.]", text.TruncateBytes(part.Type, 40)))
-		}
-	}
-	joined := strings.Join(texts, "\n")
-	if joined == "" && len(res.Images) == 0 {
-		joined = "(no output)"
-	}
-	res.Text = toolkit.BoundedText(ctx, call, t.spec.Name, joined, notes)
-	res.Content = append([]agent.Content{agent.TextContent{Text: res.Text}}, res.Content...)
-	return res, nil
 }

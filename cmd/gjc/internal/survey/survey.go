@@ -14,6 +14,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent/agents"
 	"github.com/gajae-code/gjc/agent/commands"
+	"github.com/gajae-code/gjc/agent/extensions"
 	"github.com/gajae-code/gjc/agent/instructions"
 	"github.com/gajae-code/gjc/agent/rules"
 	"github.com/gajae-code/gjc/agent/tools/custom"
@@ -94,6 +95,11 @@ func Read(ctx context.Context, opts *Options) *Survey {
 	tools := custom.Load(ctx, custom.Options{UserDir: in.UserDir, Roots: roots, Trust: opts.Trust})
 	problems = append(problems, tools.Problems...)
 	for _, f := range tools.Found {
+		s.add(f)
+	}
+	programs := extensions.Load(ctx, extensions.LoadOptions{UserDir: in.UserDir, Roots: roots, Trust: opts.Trust})
+	problems = append(problems, programs.Problems...)
+	for _, f := range programs.Found {
 		s.add(f)
 	}
 	for _, name := range userfiles.SystemFiles() {
