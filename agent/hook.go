@@ -349,7 +349,7 @@ func (t *turnHooks) endHooks(r *TurnResult) (again bool) {
 			in.Reason = "error"
 		}
 	})
-	if err == nil && t.followUp(r) {
+	if err == nil && out.blocked == nil && t.followUp(r) {
 		t.ended = false
 		return true
 	}

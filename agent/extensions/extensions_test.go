@@ -2,7 +2,9 @@ package extensions_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +18,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
@@ -143,8 +147,10 @@ func answers(result string, fn func(line string, out io.Writer) (code int, over 
 // noFiles is a workspace without files.
 type noFiles struct{ agent.FS }
 
-func (noFiles) ReadFile(context.Context, string) ([]byte, error)       { return nil, fs.ErrNotExist }
-func (noFiles) Stat(context.Context, string) (os.FileInfo, error)      { return nil, fs.ErrNotExist }
+func (noFiles) ReadFile(context.Context, string) ([]byte, error) { return nil, fs.ErrNotExist }
+
+func (noFiles) Stat(context.Context, string) (os.FileInfo, error) { return nil, fs.ErrNotExist }
+
 func (noFiles) ReadDir(context.Context, string) ([]os.DirEntry, error) { return nil, fs.ErrNotExist }
 func (noFiles) RealPath(p string) string                               { return p }
 
@@ -670,4 +676,102 @@ func TestFiles(t *testing.T) {
 			t.Errorf("%d programs were started", n)
 		}
 	}, providertest.Step{providertest.Text("ok")})
+}
+
+// TestProtocolSchema checks the messages of both sides against the published schema.
+func TestProtocolSchema(t *testing.T) {
+	raw, err := json.Marshal(extensions.ProtocolSchema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var top struct {
+		Defs map[string]*jsonschema.Schema `json:"$defs"`
+	}
+	if err := json.Unmarshal(raw, &top); err != nil {
+		t.Fatal(err)
+	}
+	check := func(name string, value any) {
+		schema := top.Defs[name]
+		if schema == nil {
+			t.Errorf("the schema has no %s", name)
+			return
+		}
+		resolved, err := schema.Resolve(nil)
+		if err == nil {
+			err = resolved.Validate(value)
+		}
+		if err != nil {
+			t.Errorf("%s: %v does not fit: %v", name, value, err)
+		}
+	}
+	var mu sync.Mutex
+	seen := make(map[string]bool)
+	message := func(line []byte) {
+		var m struct {
+			ID     any
+			Method string
+			Params any
+			Result any
+		}
+		if err := json.Unmarshal(line, &m); err != nil {
+			t.Error(err)
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if m.Method != "" && m.Method != "session/state" {
+			check(m.Method+".params", m.Params)
+			seen[m.Method] = true
+		} else if r, ok := m.Result.(map[string]any); ok && r["tools"] != nil {
+			check("initialize.result", m.Result)
+			seen["result"] = true
+		}
+	}
+	var session *extension.Session
+	e := &extension.Extension{
+		Name:  "a",
+		Start: func(_ context.Context, s *extension.Session, _ extension.Start) error { session = s; return nil },
+		Events: map[string]func(context.Context, extension.Event) (extension.Answer, error){
+			"tool_call": func(ctx context.Context, _ extension.Event) (extension.Answer, error) {
+				return extension.Answer{}, errors.Join(session.Append(ctx, "x", 1), session.Message(ctx, "m", "nextTurn"), session.Notify("n", "info"))
+			},
+		},
+		Commands: []extension.Command{{Name: "c", Description: "d", Hint: "h", Run: func(context.Context, string) (extension.Reply, error) { return extension.Reply{Text: "t"}, nil }}},
+		Tools: []extension.Tool{{Name: "t", Description: "d", Parallel: true, Run: func(_ context.Context, c extension.ToolCall) (extension.ToolResult, error) {
+			c.Progress("p")
+			return extension.ToolResult{Text: "t"}, nil
+		}}},
+	}
+	recorded := func(in io.Reader, out io.Writer) int {
+		return serves(e)(io.TeeReader(in, &lineWriter{fn: message}), io.MultiWriter(out, &lineWriter{fn: message}))
+	}
+	run(t, map[string]play{"a": recorded}, map[string]string{"a": file}, func(w *world) {
+		w.prompt("go")
+		if _, _, err := w.manager.Run(w.t.Context(), "c", "x"); err != nil {
+			t.Error(err)
+		}
+	}, providertest.Step{providertest.Call("1", "t", `{}`)}, providertest.Step{providertest.Text("ok")})
+	for _, want := range []string{"initialize", "result", "event", "tool/call", "command/run", "shutdown", "session/append", "session/message", "ui/notify", "tool/progress"} {
+		if !seen[want] {
+			t.Errorf("no message was %s", want)
+		}
+	}
+}
+
+// lineWriter passes each line that is written to fn.
+type lineWriter struct {
+	fn  func(line []byte)
+	buf []byte
+}
+
+func (l *lineWriter) Write(b []byte) (int, error) {
+	l.buf = append(l.buf, b...)
+	for {
+		line, rest, ok := bytes.Cut(l.buf, []byte("\n"))
+		if !ok {
+			return len(b), nil
+		}
+		l.fn(line)
+		l.buf = bytes.Clone(rest)
+	}
 }

@@ -62,8 +62,10 @@ func ProtocolSchema() configfile.JSONSchema {
 	return configfile.JSONSchema{
 		"type": "object", "required": []string{"jsonrpc"}, "$defs": defs,
 		"properties": map[string]configfile.JSONSchema{
-			"jsonrpc": {"const": "2.0"}, "id": {"type": []string{"integer", "string", "null"}},
-			"method": text().About("$defs has the params and results of each"), "params": object(), "result": any(), "error": object(),
+			"jsonrpc": configfile.JSONSchema{"const": "2.0"}.About("the version of JSON-RPC"),
+			"id":      configfile.JSONSchema{"type": []string{"integer", "string", "null"}}.About("of a request and its answer; a notification has none"),
+			"method":  text().About("$defs has the params and results of each"), "params": object().About("what the method needs"),
+			"result": any().About("the answer to a request"), "error": object().About("why a request has failed: code and message"),
 		},
 	}
 }
