@@ -14,6 +14,10 @@ import (
 
 // The boundary re-executes the test binary inside.
 func TestMain(m *testing.M) {
+	if os.Getenv(extensionVariable) != "" {
+		serveExtension()
+		return
+	}
 	if len(os.Args) > 1 && os.Args[1] == sandbox.Command {
 		code, err := sandbox.Main(&sandbox.Invocation{Args: os.Args[2:], Env: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
 		if err != nil {
