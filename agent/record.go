@@ -2,12 +2,15 @@ package agent
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -303,4 +306,113 @@ func (t *RunningTurn) ending() bool {
 		return nil
 	})
 	return is
+}
+
+// Delivery is the time at which the model receives a message of an extension. Between turns every message waits for the next prompt.
+type Delivery string
+
+// The deliveries.
+const (
+	// DeliverSteer adds the message to the next request of the running turn.
+	DeliverSteer Delivery = "steer"
+	// DeliverFollowUp makes the running turn go on with the message when it would end.
+	DeliverFollowUp Delivery = "followUp"
+	// DeliverNextTurn adds the message to the next prompt.
+	DeliverNextTurn Delivery = "nextTurn"
+)
+
+const (
+	// maxExtensionMessage bounds a message of an extension, in bytes, and maxExtensionMessages how many wait.
+	maxExtensionMessage  = 16 << 10
+	maxExtensionMessages = 50
+)
+
+// errDelivery is wrapped by the error for a message that cannot be delivered.
+var errDelivery = errors.New("the message cannot be delivered")
+
+// extensionMessage is a message that waits.
+type extensionMessage struct {
+	from, text string
+	when       Delivery
+}
+
+// Deliver gives the model a message of an extension. The model receives it as the extension's, never as the user's.
+func Deliver(s *Session, from, message string, when Delivery) error {
+	switch when {
+	case DeliverSteer, DeliverFollowUp, DeliverNextTurn:
+	default:
+		return fmt.Errorf("%w: deliverAs must be steer, followUp or nextTurn", errDelivery)
+	}
+	message = strings.TrimSpace(strings.ToValidUTF8(message, "\ufffd"))
+	if message == "" || len(message) > maxExtensionMessage {
+		return fmt.Errorf("%w: its text must have 1 to %d bytes", errDelivery, maxExtensionMessage)
+	}
+	s.hooked.mu.Lock()
+	defer s.hooked.mu.Unlock()
+	if len(s.hooked.messages) >= maxExtensionMessages {
+		return fmt.Errorf("%w: %d messages wait already", errDelivery, maxExtensionMessages)
+	}
+	s.hooked.messages = append(s.hooked.messages, extensionMessage{from, message, when})
+	return nil
+}
+
+// take removes the messages for one of these times and returns them.
+func (h *hookState) take(when ...Delivery) (taken []extensionMessage) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.messages = slices.DeleteFunc(h.messages, func(m extensionMessage) bool {
+		is := slices.Contains(when, m.when)
+		if is {
+			taken = append(taken, m)
+		}
+		return is
+	})
+	return taken
+}
+
+// deliver adds the waiting messages for these times to the conversation. It reports whether there were any.
+func (t *turnHooks) deliver(when ...Delivery) (bool, error) {
+	if t.session.child {
+		return false, nil
+	}
+	taken := t.session.hooked.take(when...)
+	if len(taken) == 0 {
+		return false, nil
+	}
+	var words []string
+	for _, m := range taken {
+		words = append(words, "<extension name="+quoted(m.from)+">\n"+strings.ReplaceAll(m.text, "</extension>", "<\\/extension>")+"\n</extension>")
+		t.emit(Noticed{Severity: SeverityInfo, Title: "The extension " + m.from + " sends the model a message: " + t.session.opts.Secrets.Hide(text.Truncate(text.OneLine(m.text), 200))})
+	}
+	return true, t.do(func(st *state) error {
+		return st.appendMessage(sessions.CustomMessage{
+			CustomType: "extension", Attribution: "agent", Parts: []providers.Part{providers.Text{Text: strings.Join(words, "\n\n")}},
+		})
+	})
+}
+
+// AppendCustom adds data to the session's log that no model receives. The kind is that of a [sessions.Custom].
+func AppendCustom(s *Session, kind string, data jsonx.Raw) error {
+	return s.do(func(st *state) error {
+		if st.closing {
+			return ErrSessionClosed
+		}
+		if _, err := s.opts.Log.Append(sessions.Custom{CustomType: kind, Data: data}); err != nil {
+			return st.unsaved(err)
+		}
+		return nil
+	})()
+}
+
+// followUp reports whether a turn that would end goes on for messages of extensions.
+func (t *turnHooks) followUp(r *TurnResult) bool {
+	if t.session.child || t.idle || t.ctx.Err() != nil || r.Err != nil || r.Stop != StopEndTurn || t.stops >= maxStops {
+		return false
+	}
+	more, err := t.deliver(DeliverSteer, DeliverFollowUp)
+	if !more || err != nil {
+		return false
+	}
+	t.stops++
+	return true
 }

@@ -775,3 +775,42 @@ func (l *lineWriter) Write(b []byte) (int, error) {
 		l.buf = bytes.Clone(rest)
 	}
 }
+
+// Cancelling a turn cancels the call in the extension, which goes on running.
+func TestTool_Cancelled(t *testing.T) {
+	began, cancelled := make(chan struct{}, 1), make(chan struct{}, 1)
+	e := &extension.Extension{Tools: []extension.Tool{{Name: "t", Description: "d", Run: func(ctx context.Context, _ extension.ToolCall) (extension.ToolResult, error) {
+		began <- struct{}{}
+		<-ctx.Done()
+		cancelled <- struct{}{}
+		return extension.ToolResult{}, ctx.Err()
+	}}}}
+	run(t, map[string]play{"a": serves(e)}, map[string]string{"a": file}, func(w *world) {
+		turn := w.session.Prompt(agent.Prompt{Parts: []providers.Part{providers.Text{Text: "go"}}})
+		synctest.Wait()
+		if len(began) != 1 {
+			t.Fatal("the call did not begin")
+		}
+		w.session.Cancel()
+		if r := turn.Wait(w.t.Context()); r.Stop != agent.StopCancelled {
+			t.Errorf("the turn ended with %+v", r)
+		}
+		synctest.Wait()
+		if len(cancelled) != 1 || w.programs.running.Load() != 1 {
+			t.Errorf("the call was not cancelled, or the extension has ended")
+		}
+	}, providertest.Step{providertest.Call("1", "t", `{}`)}, providertest.Step{providertest.Text("ok")})
+}
+
+// A slow start is bounded too, and the turn goes on.
+func TestSlow_Start(t *testing.T) {
+	mute := func(in io.Reader, _ io.Writer) int { _, _ = io.Copy(io.Discard, in); return 0 }
+	run(t, map[string]play{"a": mute}, map[string]string{"a": file}, func(w *world) {
+		begin := time.Now()
+		w.prompt("hi")
+		if took := time.Since(begin); took > 11*time.Second {
+			t.Errorf("the turn took %v", took)
+		}
+		w.want("it did not answer initialize within 10s")
+	}, providertest.Step{providertest.Text("ok")})
+}

@@ -51,6 +51,14 @@ func (p *pipe) end() {
 	p.more.Broadcast()
 }
 
+// abort ends the pipe without what is in it.
+func (p *pipe) abort() {
+	p.mu.Lock()
+	p.buf = nil
+	p.mu.Unlock()
+	p.end()
+}
+
 // Read implements [io.Reader].
 func (p *pipe) Read(b []byte) (int, error) {
 	p.mu.Lock()

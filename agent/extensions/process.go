@@ -133,6 +133,7 @@ func (p *process) kill(cause error) {
 	p.cause = cmp.Or(p.cause, cause)
 	program := p.program
 	p.mu.Unlock()
+	p.out.abort()       // a flood need not be read to its end
 	if program != nil { // it may write before its start returns
 		program.Kill()
 	}
