@@ -284,7 +284,7 @@ func TestHooks_Observe(t *testing.T) {
 	var saw []string
 	p := &hookPrograms{play: func(in *hooks.Input) (string, int, error) {
 		var line strings.Builder
-		line.WriteString(fmt.Sprint(in.Event, " ", in.Attempt))
+		_, _ = fmt.Fprint(&line, in.Event, " ", in.Attempt)
 		for _, step := range in.Todo {
 			line.WriteString(" " + step.Content + "=" + step.Status)
 		}
