@@ -51,7 +51,7 @@ type HTTP struct {
 	// Headers are sent with requests to the origin of the URL only. The package removes their values from all texts it returns or
 	// logs.
 	Headers []Header
-	// OAuth is how to sign in to the server, without URL and Header. It is not used if Headers has Authorization.
+	// OAuth configures the sign-in at the server; URL and Header are unset. It is not used if Headers has Authorization.
 	OAuth oauth.Config
 	// SSE selects the transport of 2024-11-05 with its two endpoints instead of Streamable HTTP.
 	SSE bool

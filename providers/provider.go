@@ -49,7 +49,7 @@ type Account struct {
 	Active bool
 }
 
-// Quota is how much of one limit an account has used, as its provider reports it.
+// Quota reports the use of one limit of an account, as its provider states it.
 type Quota struct {
 	// Name names the limit, such as "5h" or "input tokens".
 	Name string
