@@ -11,7 +11,10 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/text"
+	"github.com/gajae-code/gjc/internal/trust"
+	"github.com/gajae-code/gjc/providers"
 )
 
 // refused returns an error if the mode forbids a known effect of the call. It does not ask the user.
@@ -342,4 +345,82 @@ func (r *toolRun) consent(ctx context.Context, c Consent) (Decision, error) {
 	}
 	r.turn.emit(ToolProgress{CallID: r.call.ID, Running: true}) // the question showed the call as waiting
 	return decision, nil
+}
+
+// trustQuestions asks the user, one by one, about what files of the workspace would run. A question that cannot be asked is not
+// repeated, and the user is notified of how to answer it.
+func (t *turnHooks) trustQuestions() error {
+	s := t.session
+	if s.opts.TrustQuestions == nil || s.child {
+		return nil
+	}
+	// An answer can lead to further questions: plugins to which the user agrees are installed, and have programs.
+	for asked := make(map[string]bool); ; {
+		q := t.unasked(asked)
+		if q == nil {
+			return context.Cause(t.ctx)
+		}
+		answered, err := t.askTrust(t.ctx, q, "")
+		if err != nil {
+			return err
+		}
+		if !answered && s.hooked.once("trust "+q.Key()) {
+			notice := cmp.Or(q.Unasked, "Files of the workspace are not used because it is not trusted: trust it when the editor asks, or with \"gjc trust add "+q.Subject.Path+"\".")
+			t.tellOnce(notice, q.Lines()[0])
+		}
+	}
+}
+
+// unasked returns the first open question that is not among those asked in this turn, and adds it to them. It returns nil if there is none.
+func (t *turnHooks) unasked(asked map[string]bool) *trust.Question {
+	for _, q := range t.session.opts.TrustQuestions(t.ctx) {
+		if key := q.Key(); !asked[key] && !t.session.hooked.has("trust "+key) {
+			asked[key] = true
+			return q
+		}
+	}
+	return nil
+}
+
+// AskTrust asks the user to trust files of the workspace for the prompt of t. It reports whether the user answered; it returns an error
+// only if the turn ends. It may be called only in the functions of a [Prompt].
+func AskTrust(ctx context.Context, t *RunningTurn, q *trust.Question) (bool, error) {
+	return t.hooks.askTrust(ctx, q, "")
+}
+
+// askTrust asks the user to trust files of the workspace. It reports whether the user answered; it returns an error
+// only if the turn ends. A question must belong to a call, so without one, a call is shown for it.
+func (t *turnHooks) askTrust(ctx context.Context, q *trust.Question, call string) (bool, error) {
+	s := t.session
+	title := q.Title
+	about := q.Text + "\n\n" + strings.Join(q.Lines(), "\n") + "\n\nAllow only if you trust their source. Otherwise they do not run."
+	content := []Content{TextContent{about}}
+	if call == "" {
+		call = s.opts.NewID()
+		run := &toolRun{turn: t.RunningTurn, call: providers.ToolCall{ID: call, Name: "trust", Input: jsonx.Raw("{}")}, byUser: true}
+		run.announce(&CallPlan{Title: title, Content: content})
+		defer func() {
+			_ = run.end(&Result{Content: content}, nil) // if the log cannot be written, the following steps fail too
+		}()
+	}
+	done, err := s.ask(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer done()
+	decision, err := s.opts.Approver.Approve(ctx, Question{
+		ToolCallID: call, Title: title, Kind: KindOther, Input: jsonx.Raw("{}"), Content: content, Always: "until these files change", Trust: true,
+	})
+	switch {
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case err != nil:
+		return false, nil // the user cannot be asked
+	case decision == Cancelled:
+		t.Cancel()
+		return false, ErrCancelled
+	}
+	// An answer that cannot be saved still holds for the session.
+	_ = q.Answer(ctx, decision == AllowOnce || decision == AllowAlways, decision == AllowAlways || decision == RejectAlways)
+	return true, nil
 }

@@ -49,8 +49,8 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 	}
 	c := &configuration{opts: &b.opts.Sessions, cwd: params.Cwd}
 	c.apply(&opts)
-	own := b.opts.Sessions.Tools()
-	o := &opened{tools: &toolbox{own: own, custom: newCustomTools(&b.opts.Sessions, params.roots(), own, s.out)}}
+	own, plugins := b.opts.Sessions.Tools(), b.opts.Sessions.plugins(params.roots())
+	o := &opened{tools: &toolbox{own: own, custom: newCustomTools(&b.opts.Sessions, params.roots(), own, plugins, s.out)}}
 	opts.TrustQuestions = o.tools.custom.questions
 	o.tools.Select(state.MCPTools)
 	bridges := b.bridges(s, params.Workspace)
@@ -61,7 +61,7 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 	bridges.Programs = sessionPrograms{bridges.Programs, params.Workspace, o.languages}
 	o.debugger, c.debuggerErr = b.openDebugger(s, params, &bridges)
 	o.tools.extensions = b.extensions(s, o, params, bridges.Programs)
-	o.commands = b.commands(s, o, params, bridges.FS, c.skills)
+	o.commands = b.commands(s, o, params, bridges.FS, c.skills, plugins)
 	opts.ID, opts.Workspace, opts.Log, opts.Uses = log.ID(), params.Workspace, log, log.Uses()
 	opts.FS, opts.Terminal, opts.Programs, opts.Approver, opts.Elicitor = bridges.FS, bridges.Terminal, bridges.Programs, bridges.Approver, bridges.Elicitor
 	opts.Values = agent.NewValues(nil)
@@ -79,20 +79,21 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 	opts.Subagent = func(about agent.Subagent) agent.Surroundings {
 		return children.surroundings(parent{id: s.id, bridges: bridges}, about)
 	}
-	opts.Helpers = b.helpers(s, params)
+	opts.Helpers = b.helpers(s, params, plugins)
 	opts.Guidance = (&guidance{
 		commands: o.commands, enabled: b.enabled, out: s.out,
 		sources: rules.Options{UserDir: b.opts.Sessions.UserDir, Home: b.opts.Sessions.Home, Roots: params.roots()},
 	}).load
 	if configured := b.opts.Machine.MCPServers; configured != nil {
-		o.tools.config = configured(params.roots())
+		o.tools.config = configured(params.roots(), plugins)
 		ofTools, ofServers := opts.TrustQuestions, o.tools.config.Questions
 		opts.TrustQuestions = func(ctx context.Context) []*trust.Question { return append(ofTools(ctx), ofServers(ctx)...) }
 	}
 	if hooks := b.opts.Sessions.Hooks; hooks != nil {
-		opts.Hooks = hooks(params.roots())
+		opts.Hooks = hooks(params.roots(), plugins)
 	}
 	joinExtensions(o.tools.extensions, &opts)
+	joinPlugins(plugins, &opts, s.out)
 	opts.Emit, opts.NewID, opts.OS, opts.Panicked = s.emit, b.opts.NewID, b.opts.OS, b.panicked
 	s.then(func(_ *opened, err error) {
 		if err == nil {
@@ -120,19 +121,19 @@ func (b *builder) bridges(s *session, ws agent.Workspace) Bridges {
 }
 
 // commands returns the slash commands of a session.
-func (b *builder) commands(s *session, o *opened, params *sessionParams, files agent.FS, skills commands.SkillOptions) *slash.Commands {
+func (b *builder) commands(s *session, o *opened, params *sessionParams, files agent.FS, skills commands.SkillOptions, plugins userfiles.Plugins) *slash.Commands {
 	opts := &b.opts.Sessions
 	return slash.New(&slash.Options{
 		Session: commandSession{s, b.models}, MCP: o.tools, Extensions: o.tools.extensions, Workspace: params.Workspace, Files: files, Languages: o.languages,
-		Debugger: o.debugger, Store: opts.Store, Models: b.models, Tools: opts.Tools, Sources: opts.commandSources(params.roots(), skills), Trust: opts.trust(),
+		Debugger: o.debugger, Store: opts.Store, Models: b.models, Tools: opts.Tools, Sources: opts.commandSources(params.roots(), skills, plugins), Trust: opts.trust(),
 		Enabled: b.enabled, SummarizesBranches: opts.summarizesBranches, Sharing: opts.Sharing,
 	})
 }
 
 // helpers returns a function that lists the helper agents of a session. No files are read until it is called.
-func (b *builder) helpers(s *session, params *sessionParams) func(context.Context) []agent.Helper {
+func (b *builder) helpers(s *session, params *sessionParams, plugins userfiles.Plugins) func(context.Context) []agent.Helper {
 	return agents.New(agents.Options{
-		UserDir: b.opts.Sessions.UserDir, ProjectDirs: params.roots(), Home: b.opts.Sessions.Home,
+		UserDir: b.opts.Sessions.UserDir, ProjectDirs: params.roots(), Home: b.opts.Sessions.Home, Plugins: plugins,
 		Report: func(p userfiles.Problem) {
 			s.out.notice(agent.SeverityWarning, "A helper agent file has an error.", p.String())
 		},

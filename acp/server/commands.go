@@ -8,12 +8,13 @@ import (
 	"github.com/gajae-code/gjc/acp/server/slash"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/commands"
+	"github.com/gajae-code/gjc/agent/userfiles"
 )
 
 // commandSources returns the locations of the command files and skills of a session with these directories, the working directory
 // first.
-func (o *SessionOptions) commandSources(roots []string, skills commands.SkillOptions) commands.Options {
-	return commands.Options{UserDir: o.UserDir, ProjectDirs: roots, Foreign: true, Home: o.Home, Skills: skills}
+func (o *SessionOptions) commandSources(roots []string, skills commands.SkillOptions, plugins userfiles.Plugins) commands.Options {
+	return commands.Options{UserDir: o.UserDir, ProjectDirs: roots, Foreign: true, Home: o.Home, Skills: skills, Plugins: plugins}
 }
 
 // storedCommandSources is commandSources with the settings of the working directory.
@@ -23,7 +24,7 @@ func (o *SessionOptions) storedCommandSources(roots []string) commands.Options {
 		cwd = roots[0]
 	}
 	set, _ := o.settings(cwd) // sessions report the mistakes
-	return o.commandSources(roots, set.Skills)
+	return o.commandSources(roots, set.Skills, o.plugins(roots))
 }
 
 // commandSession implements [slash.Session].

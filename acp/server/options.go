@@ -13,6 +13,7 @@ import (
 	agentext "github.com/gajae-code/gjc/agent/extensions"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/tools/custom"
+	"github.com/gajae-code/gjc/agent/userfiles"
 	"github.com/gajae-code/gjc/dap"
 	"github.com/gajae-code/gjc/internal/boundary"
 	"github.com/gajae-code/gjc/internal/proc"
@@ -107,10 +108,12 @@ type SessionOptions struct {
 	Sharing func(cwd string) (*slash.Sharing, error)
 	// CustomTools returns a function that reads the tools which files of the user and of the workspace describe, for a session with
 	// these directories. reserved are the names of other tools. Optional.
-	CustomTools func(roots, reserved []string) func(ctx context.Context) *custom.Set
+	CustomTools func(roots, reserved []string, plugins userfiles.Plugins) func(ctx context.Context) *custom.Set
+	// Plugins returns the plugins of a session with these directories. It does no I/O. Optional.
+	Plugins func(roots []string) userfiles.Plugins
 	// Hooks returns a function that reads the hooks of a session with these directories, the working directory first.
 	// Optional.
-	Hooks func(roots []string) func() *hooks.Set
+	Hooks func(roots []string, plugins userfiles.Plugins) func() *hooks.Set
 	// Extensions returns a function that reads the files of the extensions of a session with these directories. Optional.
 	Extensions func(roots []string) func(ctx context.Context) *agentext.Set
 	// Trust has the user's answers about what workspaces may run. If nil, their command files run nothing.
@@ -138,7 +141,7 @@ type MachineOptions struct {
 	Debugging func(roots []string) (Debugging, error)
 	// MCPServers returns the configuration of the MCP servers of a session with these directories, which is used in addition to the
 	// client's list. It does no I/O. Optional.
-	MCPServers func(roots []string) MCPConfig
+	MCPServers func(roots []string, plugins userfiles.Plugins) MCPConfig
 	// MCPAccounts are the user's accounts at MCP servers. If nil, there are none.
 	MCPAccounts *oauth.Accounts
 	// MCPCache keeps the tools of MCP servers between sessions. Optional.

@@ -8,6 +8,7 @@ import (
 	agentext "github.com/gajae-code/gjc/agent/extensions"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/tools/custom"
+	"github.com/gajae-code/gjc/agent/userfiles"
 	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/lsp"
 )
@@ -58,7 +59,7 @@ type customTools struct {
 }
 
 // newCustomTools returns the tools of a session; nil for none. It reads nothing.
-func newCustomTools(o *SessionOptions, roots []string, own []agent.Tool, out *outlet) *customTools {
+func newCustomTools(o *SessionOptions, roots []string, own []agent.Tool, plugins userfiles.Plugins, out *outlet) *customTools {
 	if o.CustomTools == nil {
 		return nil
 	}
@@ -66,7 +67,7 @@ func newCustomTools(o *SessionOptions, roots []string, own []agent.Tool, out *ou
 	for _, t := range own {
 		reserved = append(reserved, t.Spec().Name)
 	}
-	return &customTools{load: o.CustomTools(roots, reserved), out: out}
+	return &customTools{load: o.CustomTools(roots, reserved, plugins), out: out}
 }
 
 // refresh reads the files again if they have changed.
@@ -112,6 +113,40 @@ func (c *customTools) tools() []agent.Tool {
 // questions returns the open questions about files of the workspace.
 func (c *customTools) questions(ctx context.Context) []*trust.Question {
 	return c.refresh(ctx).Questions()
+}
+
+// plugins returns the plugins of a session; nil for none.
+func (o *SessionOptions) plugins(roots []string) userfiles.Plugins {
+	if o.Plugins == nil {
+		return nil
+	}
+	return o.Plugins(roots)
+}
+
+// joinPlugins adds the questions about plugins, the first of all, and reports what else there is about plugins, each once.
+func joinPlugins(p userfiles.Plugins, opts *agent.Options, out *outlet) {
+	if p == nil {
+		return
+	}
+	questions := opts.TrustQuestions
+	var reported sync.Map
+	opts.TrustQuestions = func(ctx context.Context) []*trust.Question {
+		all := p.Questions(ctx)
+		for _, n := range p.Notices(ctx) {
+			if _, known := reported.LoadOrStore(n, true); known {
+				continue
+			}
+			severity := agent.SeverityInfo
+			if n.Problem {
+				severity = agent.SeverityWarning
+			}
+			out.notice(severity, n.Title, n.Detail)
+		}
+		if questions != nil {
+			all = append(all, questions(ctx)...)
+		}
+		return all
+	}
 }
 
 // extensions returns the extensions of a session; nil for none. It starts nothing.

@@ -32,6 +32,8 @@ type Options struct {
 	ProjectDirs []string
 	// Home is the user's home directory. If empty, the user's files of other programs are not loaded.
 	Home string
+	// Plugins are the session's plugins; nil for none.
+	Plugins userfiles.Plugins
 	// Report is called once for each problem of a file. It must not call the Loader.
 	Report func(userfiles.Problem)
 }
@@ -46,6 +48,7 @@ type Loader struct {
 	stamps   []configfile.Stamp
 	found    []userfiles.File
 	reported map[userfiles.Problem]bool
+	plugins  string // their stamp
 }
 
 // New returns a Loader. It does not read any files.
@@ -66,11 +69,12 @@ func (l *Loader) Found(ctx context.Context) []userfiles.File {
 func (l *Loader) Helpers(ctx context.Context) []agent.Helper {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.loaded && !configfile.Stale(ctx, l.stamps) {
+	stamp := userfiles.StampOf(ctx, l.opts.Plugins)
+	if l.loaded && l.plugins == stamp && !configfile.Stale(ctx, l.stamps) {
 		return slices.Clone(l.helpers)
 	}
 	r := reader{seen: make(map[string]string)}
-	where := userfiles.Where{Roots: l.opts.ProjectDirs, UserDir: l.opts.UserDir, Home: l.opts.Home}
+	where := userfiles.Where{Roots: l.opts.ProjectDirs, UserDir: l.opts.UserDir, Home: l.opts.Home, Plugins: userfiles.ActiveOf(ctx, l.opts.Plugins)}
 	places := where.Places(userfiles.Agents)
 	for i := range places {
 		r.In(&places[i], func() { r.place(ctx, &places[i]) })
@@ -79,7 +83,7 @@ func (l *Loader) Helpers(ctx context.Context) []agent.Helper {
 	if ctx.Err() != nil && l.loaded {
 		return slices.Clone(l.helpers) // not all files were read
 	}
-	l.helpers, l.stamps, l.found, l.loaded = r.helpers, r.Stamps, r.Found, ctx.Err() == nil
+	l.helpers, l.stamps, l.found, l.plugins, l.loaded = r.helpers, r.Stamps, r.Found, stamp, ctx.Err() == nil
 	for _, p := range r.Problems {
 		if !l.reported[p] && l.opts.Report != nil {
 			l.reported[p] = true

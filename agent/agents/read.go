@@ -21,31 +21,40 @@ type reader struct {
 
 func (r *reader) place(ctx context.Context, p *userfiles.Place) {
 	here := make(map[string]string)
-	for _, e := range r.List(ctx, p.Dir) {
-		base, ok := cutEnding(e.Name(), p.Endings)
-		if !ok || e.IsDir() {
-			continue
+	if p.Plugin != "" { // it may name a single file
+		if info, ok := r.Stat(p.Dir); ok && !info.IsDir() {
+			base, _ := cutEnding(path.Base(p.Dir), p.Endings)
+			r.file(ctx, p, p.Dir, base, here)
+			return
 		}
-		file := path.Join(p.Dir, e.Name())
-		content, ok := r.Text(ctx, file)
-		if !ok {
-			r.Refuse(file, base)
-			continue
-		}
-		d, problems := parseFor(p, e.Name(), content, base)
-		for _, q := range problems {
-			r.Mistake(file, q.Line, "%s", q.Reason)
-		}
-		if d == nil {
-			r.Refuse(file, base)
-			continue
-		}
-		if first := here[d.helper.Name]; first != "" {
-			r.Problem(file, 0, "%s has the same name %q and takes precedence", first, d.helper.Name)
-		}
-		here[d.helper.Name] = e.Name()
-		r.add(d, file, len(content))
 	}
+	for _, e := range r.List(ctx, p.Dir) {
+		if base, ok := cutEnding(e.Name(), p.Endings); ok && !e.IsDir() {
+			r.file(ctx, p, path.Join(p.Dir, e.Name()), base, here)
+		}
+	}
+}
+
+// file reads one file. here has the files of the names in the same place.
+func (r *reader) file(ctx context.Context, p *userfiles.Place, file, base string, here map[string]string) {
+	content, ok := r.Text(ctx, file)
+	if !ok {
+		r.Refuse(file, base)
+		return
+	}
+	d, problems := parseFor(p, path.Base(file), content, base)
+	for _, q := range problems {
+		r.Mistake(file, q.Line, "%s", q.Reason)
+	}
+	if d == nil {
+		r.Refuse(file, base)
+		return
+	}
+	if first := here[d.helper.Name]; first != "" {
+		r.Problem(file, 0, "%s has the same name %q and takes precedence", first, d.helper.Name)
+	}
+	here[d.helper.Name] = path.Base(file)
+	r.add(d, file, len(content))
 }
 
 func cutEnding(name string, endings []string) (string, bool) {

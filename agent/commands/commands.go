@@ -51,6 +51,9 @@ type Set struct {
 	byName map[string]*entry
 	stamps []configfile.Stamp
 	found  []userfiles.File
+
+	plugins     userfiles.Plugins
+	pluginStamp string
 }
 
 // entry is one command or skill.
@@ -59,9 +62,10 @@ type entry struct {
 	// file is the name below the root of its location, path the absolute path.
 	file, path string
 	skill      bool
-	// own is set for the user's own files. size is the size of the file.
-	own  bool
-	size int
+	// own is set for the user's own files and those of plugins. plugin is the name of the plugin; empty for none. size is the size of the file.
+	own    bool
+	plugin string
+	size   int
 	// tools are the allowed tools of a skill. A secret skill is not offered to models, an unlisted one not to the user.
 	tools            []string
 	secret, unlisted bool
@@ -193,4 +197,6 @@ func validName(name string) bool {
 
 // Stale reports whether [Load] would now return a different result. It reads no file: it compares the modification times and sizes
 // of the files and directories that were read. It reports false if ctx ends.
-func (s *Set) Stale(ctx context.Context) bool { return configfile.Stale(ctx, s.stamps) }
+func (s *Set) Stale(ctx context.Context) bool {
+	return s.pluginStamp != userfiles.StampOf(ctx, s.plugins) || configfile.Stale(ctx, s.stamps)
+}

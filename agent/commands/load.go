@@ -5,6 +5,7 @@ import (
 	"context"
 	"io/fs"
 	"maps"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -35,6 +36,8 @@ type Options struct {
 	Home string
 	// Skills selects skills.
 	Skills SkillOptions
+	// Plugins are the session's plugins; nil for none.
+	Plugins userfiles.Plugins
 }
 
 // SkillOptions selects skills. The zero value loads those of all sources.
@@ -46,25 +49,27 @@ type SkillOptions struct {
 }
 
 // places returns the places of a kind.
-func (o *Options) places(kind userfiles.Kind) []userfiles.Place {
-	where := userfiles.Where{Roots: o.ProjectDirs, UserDir: o.UserDir}
+func (o *Options) places(kind userfiles.Kind, plugins []userfiles.Plugin) []userfiles.Place {
+	where := userfiles.Where{Roots: o.ProjectDirs, UserDir: o.UserDir, Plugins: plugins}
 	if o.Foreign {
 		where.Home = o.Home
 	}
-	return slices.DeleteFunc(where.Places(kind), func(p userfiles.Place) bool { return p.Foreign() && !o.Foreign })
+	return slices.DeleteFunc(where.Places(kind), func(p userfiles.Place) bool { return p.Foreign() && p.Plugin == "" && !o.Foreign })
 }
 
 // Load reads all commands and skills. It skips invalid files and reports them as problems, and ignores missing directories. If ctx
 // ends, the set contains what was read until then.
 func Load(ctx context.Context, opts Options) (*Set, []userfiles.Problem) {
 	l := &loader{Reader: userfiles.Reader{Roots: opts.ProjectDirs}, opts: opts.Skills, set: &Set{byName: make(map[string]*entry)}}
-	all := opts.places(userfiles.Commands)
+	l.set.plugins, l.set.pluginStamp = opts.Plugins, userfiles.StampOf(ctx, opts.Plugins)
+	plugins := userfiles.ActiveOf(ctx, opts.Plugins)
+	all := opts.places(userfiles.Commands, plugins)
 	for i := range all {
-		l.in(&all[i], func() { l.commands(ctx, l.at.Dir, "", 0) })
+		l.in(&all[i], func() { l.commandPlace(ctx) })
 	}
-	all = opts.places(userfiles.Skills)
+	all = opts.places(userfiles.Skills, plugins)
 	for i := range all {
-		l.in(&all[i], func() { l.skills(ctx, l.at.Dir) })
+		l.in(&all[i], func() { l.skillPlace(ctx) })
 	}
 	for _, dir := range opts.Skills.Dirs {
 		p := userfiles.Place{Root: dir, Dir: ".", Trusted: true, Source: userfiles.Source{Origin: "gjc", Kind: userfiles.Skills, Format: userfiles.SkillDir}}
@@ -89,6 +94,34 @@ func (l *loader) in(p *userfiles.Place, fn func()) {
 	l.at, l.entries, l.found = p, 0, make(map[string]bool)
 	l.In(p, fn)
 }
+
+// commandPlace adds the commands of the current place. That of a plugin may be a single file.
+func (l *loader) commandPlace(ctx context.Context) {
+	prefix := ""
+	if l.at.Plugin != "" {
+		prefix = l.at.Plugin + ":"
+		if info, ok := l.Stat(l.at.Dir); ok && !info.IsDir() {
+			base, _ := l.cutEnding(path.Base(l.at.Dir))
+			l.command(ctx, l.at.Dir, prefix+base)
+			return
+		}
+	}
+	l.commands(ctx, l.at.Dir, prefix, 0)
+}
+
+// skillPlace adds the skills of the current place. That of a plugin may be the directory of a single skill.
+func (l *loader) skillPlace(ctx context.Context) {
+	if l.at.Plugin != "" {
+		if _, err := fs.Stat(os.DirFS(l.at.Full()), "SKILL.md"); err == nil {
+			l.skill(ctx, l.at.Dir, path.Base(l.at.Full()))
+			return
+		}
+	}
+	l.skills(ctx, l.at.Dir)
+}
+
+// mine reports whether what the current place's files run needs no question of its own.
+func (l *loader) mine() bool { return l.at.Trusted || l.at.Plugin != "" }
 
 // list lists a directory, as far as the limit of entries permits.
 func (l *loader) list(ctx context.Context, dir string) []fs.DirEntry {
@@ -165,10 +198,19 @@ func (l *loader) command(ctx context.Context, file, name string) {
 		return
 	}
 	l.unknown(file, &d, commandFields)
-	l.add(&entry{file: file, path: l.Full(file), own: l.at.Trusted, size: size, template: l.template(&d), Command: Command{
+	l.add(&entry{file: file, path: l.Full(file), own: l.mine(), plugin: l.at.Plugin, size: size, template: l.pluginTemplate(&d), Command: Command{
 		Name: name, Description: cmp.Or(d.fields["description"], summaryOf(d.body)),
 		Hint: cmp.Or(d.fields["argument-hint"], strings.Join(d.list("arguments"), " "), defaultHint),
 	}})
+}
+
+// pluginTemplate returns the text of a file with what has a meaning in it. In a plugin's file, the plugin's directory has.
+func (l *loader) pluginTemplate(d *document) template {
+	t := l.template(d)
+	if l.at.Plugin != "" {
+		t.variables = map[string]string{"CLAUDE_PLUGIN_ROOT": l.at.Root}
+	}
+	return t
 }
 
 // template returns the text of a file with what has a meaning in it.
@@ -258,6 +300,9 @@ func (l *loader) skill(ctx context.Context, dir, base string) {
 	}
 	l.unknown(file, &d, skillFields)
 	name := cmp.Or(d.fields["name"], base)
+	if l.at.Plugin != "" {
+		name = l.at.Plugin + ":" + name
+	}
 	if !validName(SkillPrefix + name) {
 		l.badName(file, name)
 		l.Refuse(file, name)
@@ -271,13 +316,16 @@ func (l *loader) skill(ctx context.Context, dir, base string) {
 	if l.at.Trusted {
 		root = ""
 	}
-	e := &entry{file: file, path: l.Full(file), root: root, own: l.at.Trusted, size: size, skill: true, template: l.template(&d), Command: Command{
+	e := &entry{file: file, path: l.Full(file), root: root, own: l.mine(), plugin: l.at.Plugin, size: size, skill: true, template: l.pluginTemplate(&d), Command: Command{
 		Name: SkillPrefix + name, Description: cmp.Or(d.fields["description"], summaryOf(d.body)),
 		Hint: cmp.Or(d.fields["argument-hint"], strings.Join(d.list("arguments"), " "), defaultHint),
 	}}
 	e.tools = d.list("allowed-tools")
 	e.secret, e.unlisted = d.fields["disable-model-invocation"] == "true", d.fields["user-invocable"] == "false"
-	e.variables = map[string]string{"CLAUDE_SKILL_DIR": l.Full(dir), "SKILL_DIR": l.Full(dir)}
+	if e.variables == nil {
+		e.variables = make(map[string]string)
+	}
+	e.variables["CLAUDE_SKILL_DIR"], e.variables["SKILL_DIR"] = l.Full(dir), l.Full(dir)
 	l.add(e)
 }
 

@@ -26,12 +26,7 @@ func (e *entry) subject(root string) *trust.Subject {
 	if e.own {
 		return nil
 	}
-	var runs []string
-	for _, p := range e.expand("x x x x x x x x x x") { // all command lines are there, also those of arguments only
-		if p.Command != "" {
-			runs = append(runs, p.Text)
-		}
-	}
+	runs := e.runs()
 	if len(runs) == 0 {
 		return nil
 	}
@@ -40,6 +35,28 @@ func (e *entry) subject(root string) *trust.Subject {
 		name = e.path
 	}
 	return &trust.Subject{Path: root, Files: []trust.File{trust.NewFile(name, []byte(e.body), runs...)}}
+}
+
+// runs returns the command lines of the file.
+func (e *entry) runs() (all []string) {
+	for _, p := range e.expand("x x x x x x x x x x") { // all command lines are there, also those of arguments only
+		if p.Command != "" {
+			all = append(all, p.Text)
+		}
+	}
+	return all
+}
+
+// PluginPrograms describes what the commands and skills of plugins run.
+func (s *Set) PluginPrograms() (all []string) {
+	for _, e := range s.sorted() {
+		if e.plugin != "" {
+			for _, line := range e.runs() {
+				all = append(all, "/"+e.Name+": "+line)
+			}
+		}
+	}
+	return all
 }
 
 // Subject returns what the user must trust before the prompt's command lines run; nil if they may. root is the workspace's directory.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/gajae-code/gjc/agent/userfiles"
 	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/trust"
 )
@@ -34,6 +35,8 @@ type Options struct {
 	Home string
 	// Trust stores the user's decisions. If nil, nothing is trusted.
 	Trust *trust.Session
+	// Plugins are those whose hooks may run. They run last.
+	Plugins []userfiles.Plugin
 }
 
 // Set is a snapshot of the hooks, as returned by [Load].
@@ -48,6 +51,8 @@ type Set struct {
 	Problems []string
 	subjects []*trust.Subject
 	opts     Options
+	// plugins describes the hooks of plugins.
+	plugins []string
 }
 
 // Load reads the hooks. It reads all files each time, so that what runs is what was checked.
@@ -82,8 +87,41 @@ func Load(opts Options) *Set {
 			s.useClaude(f, opts.Home, "")
 		}
 	}
+	for i := range opts.Plugins {
+		s.usePlugin(&opts.Plugins[i])
+	}
 	return s
 }
+
+// usePlugin adds the hooks of a plugin. The user has been asked about all of the plugin's programs.
+func (s *Set) usePlugin(p *userfiles.Plugin) {
+	cwd := ""
+	if len(s.opts.Roots) > 0 {
+		cwd = s.opts.Roots[0]
+	}
+	for _, file := range p.Hooks {
+		f := &configfile.File{Path: filepath.Join(p.Dir, filepath.FromSlash(file.Name)), Name: file.Name, Data: file.Data}
+		top := (&configfile.File{Path: f.Path, Data: f.Data}).Parse("hooks") // its problems are reported below
+		var own []*Hook
+		if top != nil && top.Member("hooks") != nil && top.Member("hooks").Kind == configfile.List {
+			own = s.parse(f, p.Dir, true)
+		} else {
+			own = s.readClaude(f, cwd, p.Dir)
+		}
+		for _, h := range own {
+			h.Name = p.Name + ":" + h.Name
+			events := make([]string, len(h.Events))
+			for i, e := range h.Events {
+				events[i] = string(e)
+			}
+			s.plugins = append(s.plugins, "hook at "+strings.Join(events, ", ")+": "+h.shown())
+		}
+		s.Hooks = append(s.Hooks, own...)
+	}
+}
+
+// PluginPrograms describes what the hooks of plugins run.
+func (s *Set) PluginPrograms() []string { return s.plugins }
 
 // Handlers returns all that may run, in order.
 func (s *Set) Handlers() []Handler {

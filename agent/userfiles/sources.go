@@ -78,6 +78,8 @@ type Source struct {
 	Name string
 	// Always is the default of a rule: whether it is in every prompt.
 	Always bool
+	// Plugin is the name of the plugin that the place belongs to; empty for none. The user has allowed what its files run.
+	Plugin string
 }
 
 // gjcOrigin is the origin of gjc's own files, in which unknown fields are mistakes.
@@ -356,6 +358,8 @@ type Where struct {
 	// UserDir is the agent directory.
 	UserDir string
 	Home    string
+	// Plugins are those that the session may use. Their places come last.
+	Plugins []Plugin
 }
 
 // Places returns the places of a kind in order of precedence.
@@ -384,7 +388,7 @@ func (w *Where) Places(kind Kind) []Place {
 			}
 		}
 	}
-	return list
+	return append(list, w.pluginPlaces(kind)...)
 }
 
 // State is the fate of a file.

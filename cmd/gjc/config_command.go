@@ -103,7 +103,7 @@ func newConfigCommand(h *host, opts *options) *cobra.Command {
 // printInstructions prints the files that instruct sessions in a directory.
 func printInstructions(ctx context.Context, h *host, cfg *config.Config, dir, cwd string, asJSON bool) error {
 	home, _ := h.home() // without one there are no files of other programs
-	found := survey.Read(ctx, &survey.Options{Instructions: instructionsIn(cfg, dir, home, cwd), Skills: skillsIn(h, cfg), Trust: trust.NewSession(trust.Open(trustFile(dir)))})
+	found := survey.Read(ctx, &survey.Options{Instructions: instructionsIn(cfg, dir, home, cwd), Skills: skillsIn(h, cfg), Trust: trust.NewSession(trust.Open(trustFile(dir))), Plugins: pluginsOf(h, dir)([]string{cwd})})
 	if asJSON {
 		return found.JSON(h.stdout)
 	}

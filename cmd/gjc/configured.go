@@ -22,6 +22,7 @@ import (
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/permissions"
 	"github.com/gajae-code/gjc/agent/tools"
+	"github.com/gajae-code/gjc/agent/userfiles"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/gitconfig"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/mcpfiles"
@@ -235,10 +236,10 @@ func (s *mcpSource) Run(ctx context.Context, args []string) (string, error) {
 }
 
 // mcpConfigs returns a function that makes the configuration of a session. more are further files of the user.
-func mcpConfigs(h *host, agentDir string, opts *options, more []string) func(roots []string) server.MCPConfig {
-	return func(roots []string) server.MCPConfig {
+func mcpConfigs(h *host, agentDir string, opts *options, more []string) func(roots []string, plugins userfiles.Plugins) server.MCPConfig {
+	return func(roots []string, plugins userfiles.Plugins) server.MCPConfig {
 		o := mcpOptions(h, agentDir, roots)
-		o.More = more
+		o.More, o.Plugins = more, plugins
 		// Read when a session begins: errors are reported there, and initialize does no I/O.
 		o.Disabled = func() bool { return !config.Read(agentDir, opts.configs, "").DiscoverMCP }
 		return &mcpSource{mcpfiles.NewSource(o), h, opts, roots[0]}
@@ -258,7 +259,9 @@ func mcpEnv(h *host, opts *options, out io.Writer, cwd func() (string, error)) *
 			if err != nil {
 				return mcpfiles.Options{}, err
 			}
-			return mcpOptions(h, dir, []string{at}), nil
+			o := mcpOptions(h, dir, []string{at})
+			o.Plugins = pluginsOf(h, dir)([]string{at})
+			return o, nil
 		},
 		Connect: func(ctx context.Context, cwd string) mcp.Options {
 			local := h.local(ctx)

@@ -14,6 +14,7 @@ import (
 	"github.com/gajae-code/gjc/agent/secrets"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/mcpfiles"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/plugins"
 	dapconfig "github.com/gajae-code/gjc/dap/config"
 	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -25,7 +26,7 @@ import (
 func schemas() map[string]func() configfile.JSONSchema {
 	return map[string]func() configfile.JSONSchema{
 		"config": config.JSONSchema, "models": registry.FileSchema, "mcp": mcpfiles.Schema, "hooks": hooks.FileSchema,
-		"extension": extensions.FileSchema, "extension-protocol": extensions.ProtocolSchema,
+		"extension": extensions.FileSchema, "plugin": plugins.ManifestSchema, "plugins": plugins.RequiredSchema, "extension-protocol": extensions.ProtocolSchema,
 		"secrets": secrets.FileSchema, "lsp": lspconfig.FileSchema, "dap": dapconfig.FileSchema,
 	}
 }

@@ -136,6 +136,8 @@ func TestSchemas_Examples(t *testing.T) {
 
 		"extension":          `{"command": ["x"], "events": ["never"]}`,
 		"extension-protocol": `{"jsonrpc": "1.0"}`,
+		"plugins":            `{"plugins": [{"marketplace": "x"}]}`,
+		"plugin":             `{"name": "x", "commands": 1}`,
 	} {
 		var value any
 		if err := json.Unmarshal([]byte(bad), &value); err != nil {
@@ -153,11 +155,14 @@ func fileOf(n *configfile.Node) string {
 		return "secrets"
 	}
 	for _, known := range []struct{ name, member string }{
-		{"lsp", "servers"}, {"dap", "adapters"}, {"mcp", "mcpServers"}, {"hooks", "hooks"}, {"models", "providers"}, {"models", "profiles"}, {"models", "fallbacks"}, {"models", "equivalence"}, {"models", "modelBindings"}, {"extension", "blocking"}, {"extension-protocol", "jsonrpc"},
+		{"lsp", "servers"}, {"dap", "adapters"}, {"mcp", "mcpServers"}, {"hooks", "hooks"}, {"models", "providers"}, {"models", "profiles"}, {"models", "fallbacks"}, {"models", "equivalence"}, {"models", "modelBindings"}, {"extension", "blocking"}, {"extension-protocol", "jsonrpc"}, {"plugins", "plugins"},
 	} {
 		if n.Member(known.member) != nil {
 			return known.name
 		}
+	}
+	if n.Member("name") != nil && n.Member("skills") != nil {
+		return "plugin"
 	}
 	for _, key := range config.Keys() {
 		if section, _, _ := strings.Cut(key.Name, "."); n.Member(section) != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -19,9 +20,12 @@ import (
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/secrets"
 	"github.com/gajae-code/gjc/agent/tools/custom"
+	"github.com/gajae-code/gjc/agent/userfiles"
 	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/owntools"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/pluginctl"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/plugins"
 	dapconfig "github.com/gajae-code/gjc/dap/config"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/trust"
@@ -182,23 +186,23 @@ func (h *host) debugging(agentDir string, opts *options, local *bridges.Local) f
 }
 
 // hooksOf returns a function that makes a session's reader of hooks.
-func hooksOf(agentDir, home string) func(roots []string) func() *hooks.Set {
+func hooksOf(agentDir, home string) func(roots []string, plugins userfiles.Plugins) func() *hooks.Set {
 	store := trust.Open(trustFile(agentDir))
-	return func(roots []string) func() *hooks.Set {
+	return func(roots []string, plugins userfiles.Plugins) func() *hooks.Set {
 		answers := trust.NewSession(store)
 		return func() *hooks.Set {
-			return hooks.Load(hooks.Options{UserDir: agentDir, Roots: roots, Home: home, Trust: answers})
+			return hooks.Load(hooks.Options{UserDir: agentDir, Roots: roots, Home: home, Trust: answers, Plugins: userfiles.ActiveOf(context.Background(), plugins)})
 		}
 	}
 }
 
 // customTools returns a function that makes a session's reader of the tools that files describe.
-func customTools(agentDir string) func(roots, reserved []string) func(ctx context.Context) *custom.Set {
+func customTools(agentDir string) func(roots, reserved []string, plugins userfiles.Plugins) func(ctx context.Context) *custom.Set {
 	store := trust.Open(trustFile(agentDir))
-	return func(roots, reserved []string) func(ctx context.Context) *custom.Set {
+	return func(roots, reserved []string, plugins userfiles.Plugins) func(ctx context.Context) *custom.Set {
 		answers := trust.NewSession(store)
 		return func(ctx context.Context) *custom.Set {
-			return custom.Load(ctx, custom.Options{UserDir: agentDir, Roots: roots, Trust: answers, Reserved: reserved})
+			return custom.Load(ctx, custom.Options{UserDir: agentDir, Roots: roots, Trust: answers, Reserved: reserved, Plugins: plugins})
 		}
 	}
 }
@@ -233,11 +237,46 @@ func newTools(h *host, opts *options) *cobra.Command {
 			for _, t := range h.tools(dir, opts, models, func(string) {})() {
 				reserved = append(reserved, t.Spec().Name)
 			}
-			return customTools(dir)([]string{cwd}, reserved)(ctx), cwd, nil
+			return customTools(dir)([]string{cwd}, reserved, pluginsOf(h, dir)([]string{cwd}))(ctx), cwd, nil
 		},
 		Programs: func(ctx context.Context, _ string) (agent.Programs, func()) {
 			children := proc.NewGroup(nil)
 			return &bridges.LocalPrograms{Children: children, Local: h.local(ctx)}, func() { _ = children.Close(context.WithoutCancel(ctx)) }
+		},
+	})
+}
+
+// pluginStore returns the plugins of an agent directory. Relative sources are below the working directory.
+func pluginStore(h *host, agentDir string) *plugins.Store {
+	home, _ := h.home()  // without one, ~ is not expanded
+	cwd, _ := os.Getwd() // without one, relative sources do not exist
+	return plugins.Open(agentDir, cwd, home, &plugins.Git{Children: h.children, Env: h.env})
+}
+
+// pluginsOf returns a function that makes the plugins of a session. It does no I/O.
+func pluginsOf(h *host, agentDir string) func(roots []string) userfiles.Plugins {
+	answers := trust.Open(trustFile(agentDir))
+	return func(roots []string) userfiles.Plugins {
+		return plugins.NewSession(pluginStore(h, agentDir), roots, trust.NewSession(answers))
+	}
+}
+
+func newPlugin(h *host, opts *options) *cobra.Command {
+	return pluginctl.New(&pluginctl.Env{
+		Out: h.stdout, Args: usageArgs, Failed: errReported, Cwd: os.Getwd,
+		Open: func() (*plugins.Store, *trust.Store, error) {
+			answers, dir, err := h.trustStore(opts)
+			if err != nil {
+				return nil, nil, err
+			}
+			return pluginStore(h, dir), answers, nil
+		},
+		Ask: func(question string) (yes, terminal bool, err error) {
+			if !isTerminal(h.stdin) {
+				return false, false, nil
+			}
+			yes, err = ask(h, bufio.NewReader(h.stdin), question+" [y/N] ", false)
+			return yes, true, err
 		},
 	})
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/gajae-code/gjc/agent/tools/custom"
 	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/mcpfiles"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/plugins"
 	dapconfig "github.com/gajae-code/gjc/dap/config"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/trust"
@@ -89,12 +90,16 @@ func (h *host) trustStore(opts *options) (store *trust.Store, agentDir string, e
 }
 
 func newTrustAdd(h *host, opts *options) *cobra.Command {
-	return &cobra.Command{
+	plugin := ""
+	cmd := &cobra.Command{
 		Use:   "add [directory]",
 		Short: "Let a workspace run commands of its own, as its files are now",
-		Long:  "add allows what a session in the directory (this one, unless another is named) would ask for: the files that name programs, as they are now, and the programs in the workspace itself.",
+		Long:  "add allows what a session in the directory (this one, unless another is named) would ask for: the files that name programs, as they are now, and the programs in the workspace itself. With --plugin it allows what an installed plugin can run, in all workspaces.",
 		Args:  usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if plugin != "" {
+				return trustPlugin(cmd.Context(), h, opts, plugin)
+			}
 			dir, err := filepath.Abs(strings.Join(args, ""))
 			if err != nil {
 				return err
@@ -122,6 +127,37 @@ func newTrustAdd(h *host, opts *options) *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&plugin, "plugin", "", "allow the programs of this plugin instead")
+	return cmd
+}
+
+// trustPlugin allows what a plugin can run, as it is now.
+func trustPlugin(ctx context.Context, h *host, opts *options, name string) error {
+	store, dir, err := h.trustStore(opts)
+	if err != nil {
+		return err
+	}
+	all, err := pluginStore(h, dir).Survey(ctx, store)
+	if err != nil {
+		return err
+	}
+	for _, p := range all {
+		switch {
+		case !strings.EqualFold(p.Name, name):
+			continue
+		case p.About == nil:
+			return fmt.Errorf("the plugin %s is not used: %s", p.Name, p.Detail)
+		case p.Subject == nil:
+			_, err := fmt.Fprintf(h.stdout, "The plugin %s runs nothing, so it needs no answer.\n", p.Name)
+			return err
+		}
+		if err := store.Set(ctx, p.Subject, trust.Trusted); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(h.stdout, "The plugin %s is trusted:\n  %s\n", p.Name, strings.Join(p.Subject.Describe(), "\n  "))
+		return err
+	}
+	return fmt.Errorf("there is no plugin %s; \"gjc plugin list\" shows the plugins", trust.Printable(name))
 }
 
 // trustedFiles returns what a workspace's files would run: language servers, debug adapters, hooks and MCP servers. A catalog without
@@ -165,6 +201,9 @@ func workspaceSubject(ctx context.Context, h *host, agentDir, dir string, local 
 	}
 	for _, sub := range extensions.Load(ctx, extensions.LoadOptions{Roots: []string{dir}}).Subjects() {
 		own = trust.Merge(own, sub)
+	}
+	if required := plugins.ReadRequired(dir); required != nil {
+		own = trust.Merge(own, required.Subject)
 	}
 	files, _ := commands.Load(ctx, commands.Options{ProjectDirs: []string{dir}, Foreign: true}) // sessions report the problems
 	sub := cmp.Or(trust.Merge(trust.Merge(servers, adapters), trust.Merge(own, files.Subject(dir))), &trust.Subject{Path: dir})

@@ -91,6 +91,8 @@ func (s *Session) Stamp() string {
 type Question struct {
 	// Title is the question, and Text says what would run. The lines of the subject follow it.
 	Title, Text string
+	// Unasked is the notice for a user who cannot be asked; empty for one about the workspace.
+	Unasked string
 	// Subject has what changed since the last answer.
 	Subject Subject
 

@@ -29,6 +29,8 @@ type Options struct {
 	Roots []string
 	// Trust stores the user's decisions. If nil, no file of the workspace is trusted.
 	Trust *trust.Session
+	// Plugins are the session's plugins; nil for none.
+	Plugins userfiles.Plugins
 	// Reserved are the names of other tools.
 	Reserved []string
 }
@@ -44,10 +46,14 @@ type Set struct {
 	// Problems describe files that were skipped or not fully understood.
 	Problems []userfiles.Problem
 
-	trust    *trust.Session
-	stamp    string
-	subjects []*trust.Subject
-	stamps   []configfile.Stamp
+	trust   *trust.Session
+	stamp   string
+	plugins userfiles.Plugins
+	// pluginStamp is the stamp of the plugins, and pluginPrograms describes what their tools run.
+	pluginStamp    string
+	pluginPrograms []string
+	subjects       []*trust.Subject
+	stamps         []configfile.Stamp
 }
 
 // File is a file with a tool.
@@ -63,12 +69,12 @@ type File struct {
 
 // Load reads the tools. If ctx ends, the set contains what was read until then.
 func Load(ctx context.Context, o Options) *Set {
-	s := &Set{trust: o.Trust, stamp: stampOf(o.Trust)}
+	s := &Set{trust: o.Trust, stamp: stampOf(o.Trust), plugins: o.Plugins, pluginStamp: userfiles.StampOf(ctx, o.Plugins)}
 	l := &loader{Reader: userfiles.Reader{Roots: o.Roots}, set: s, opts: &o}
-	where := userfiles.Where{Roots: o.Roots, UserDir: o.UserDir}
+	where := userfiles.Where{Roots: o.Roots, UserDir: o.UserDir, Plugins: userfiles.ActiveOf(ctx, o.Plugins)}
 	for _, p := range where.Places(userfiles.Tools) {
 		l.at = p
-		l.In(&p, func() { l.directory(ctx, p.Dir) })
+		l.In(&p, func() { l.place(ctx, p.Dir) })
 	}
 	s.Problems, s.Found, s.stamps = l.Problems, l.Found, l.Stamps
 	return s
@@ -83,8 +89,11 @@ func stampOf(t *trust.Session) string {
 
 // Stale reports whether [Load] would now return another set. It reads no file. It reports false if ctx ends.
 func (s *Set) Stale(ctx context.Context) bool {
-	return s.stamp != stampOf(s.trust) || configfile.Stale(ctx, s.stamps)
+	return s.stamp != stampOf(s.trust) || s.pluginStamp != userfiles.StampOf(ctx, s.plugins) || configfile.Stale(ctx, s.stamps)
 }
+
+// PluginPrograms describes what the tools of plugins run.
+func (s *Set) PluginPrograms() []string { return s.pluginPrograms }
 
 // Subjects returns what the user must trust for the tools of a workspace, whether trusted or not.
 func (s *Set) Subjects() []*trust.Subject { return s.subjects }
@@ -110,6 +119,17 @@ type loader struct {
 	set  *Set
 	opts *Options
 	at   userfiles.Place
+}
+
+// place reads the files of the current place. That of a plugin may be a single file.
+func (l *loader) place(ctx context.Context, dir string) {
+	if l.at.Plugin != "" {
+		if info, ok := l.Stat(dir); ok && !info.IsDir() {
+			l.file(ctx, dir)
+			return
+		}
+	}
+	l.directory(ctx, dir)
 }
 
 func (l *loader) directory(ctx context.Context, dir string) {
@@ -151,7 +171,9 @@ func (l *loader) file(ctx context.Context, name string) {
 		f.State = "hidden by " + l.set.Files[i].Path
 		return
 	}
-	if !l.at.Trusted {
+	if l.at.Plugin != "" {
+		l.set.pluginPrograms = append(l.set.pluginPrograms, d.runs()...)
+	} else if !l.at.Trusted {
 		sub := &trust.Subject{Path: l.at.Root, Files: []trust.File{trust.NewFile(name, []byte(text), d.runs()...)}}
 		if err := sub.AddScripts(d.command); err != nil {
 			l.Problem(name, 0, "%v; the tool is ignored", err)

@@ -28,6 +28,8 @@ type configFile struct {
 	// Dir is the directory of the workspace that the file belongs to, and Name its path in there with slashes; both are empty for a
 	// file of the user.
 	Dir, Name string
+	// plugin is the directory of the plugin that the file belongs to; empty for none. The user has been asked about the plugin.
+	plugin string
 	// Servers are the definitions, without values, sorted by name.
 	Servers []*entry
 	// Mistakes are those of the whole file.

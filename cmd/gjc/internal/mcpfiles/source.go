@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/gajae-code/gjc/agent/userfiles"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
 	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/trust"
@@ -27,6 +28,8 @@ type Options struct {
 	More []string
 	// Disabled reports whether only the files in More are used. If nil, all are.
 	Disabled func() bool
+	// Plugins are the session's plugins; nil for none. Their servers have the lowest precedence.
+	Plugins userfiles.Plugins
 	// Trust stores the user's decisions about the workspace's files. If nil, none is trusted.
 	Trust *trust.Session
 	// Getenv returns a variable of the environment, and Home replaces "~"; if it is "", "~" stays.
@@ -44,6 +47,8 @@ type Source struct {
 	mu     sync.Mutex // guards the fields below
 	stamps []configfile.Stamp
 	trust  string
+	// plugins is the stamp of the plugins.
+	plugins string
 }
 
 // NewSource returns a source. It reads nothing.
@@ -89,7 +94,7 @@ type snapshot struct {
 // take reads all files. It computes nothing and starts nothing.
 func (o Options) take() *snapshot {
 	if o.Disabled != nil && o.Disabled() {
-		o.AgentDir, o.Roots = "", nil
+		o.AgentDir, o.Roots, o.Plugins = "", nil, nil
 	}
 	s := &snapshot{opts: &o}
 	for _, name := range slices.Backward(o.More) {
@@ -105,6 +110,9 @@ func (o Options) take() *snapshot {
 		}
 	}
 	s.files = append(s.files, workspaceFiles(o.Roots, cmp.Or(o.userFile(), "."))...)
+	for _, p := range userfiles.ActiveOf(context.Background(), o.Plugins) {
+		s.files = append(s.files, pluginFiles(&p)...)
+	}
 	switches, mistakes := o.switches(s.files)
 	for _, m := range mistakes {
 		s.errs = append(s.errs, m)
@@ -213,7 +221,7 @@ func (s *snapshot) compute(ctx context.Context, f *configFile) (all []mcp.Server
 	used := func(server *entry) bool {
 		return slices.ContainsFunc(s.all, func(d *definition) bool { return d.file == f && d.Name == server.Name && d.state == stateUsed })
 	}
-	v := &values{getenv: s.opts.Getenv, home: s.opts.Home, headers: s.opts.Run}
+	v := &values{getenv: f.getenv(s.opts.Getenv), home: s.opts.Home, headers: s.opts.Run}
 	if run := s.opts.Run; run != nil {
 		v.run = func(dir, line string) (string, error) {
 			ctx, cancel := context.WithTimeoutCause(ctx, helperTimeout, fmt.Errorf("it did not end within %s", helperTimeout))
@@ -221,7 +229,7 @@ func (s *snapshot) compute(ctx context.Context, f *configFile) (all []mcp.Server
 			return run(ctx, dir, line)
 		}
 	}
-	r := &reader{configFile: &configFile{Path: f.Path, Dialect: f.Dialect, Dir: f.Dir, Name: f.Name, Problem: f.Problem, data: f.data, extras: f.extras}, values: v, only: used}
+	r := &reader{configFile: &configFile{Path: f.Path, Dialect: f.Dialect, Dir: f.Dir, Name: f.Name, Problem: f.Problem, plugin: f.plugin, data: f.data, extras: f.extras}, values: v, only: used}
 	r.read()
 	for _, server := range r.servers {
 		if !used(server) {
@@ -250,17 +258,18 @@ func (s *Source) stamp() {
 	if s.opts.Trust != nil {
 		answers = s.opts.Trust.Stamp()
 	}
+	plugins := userfiles.StampOf(context.Background(), s.opts.Plugins)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stamps, s.trust = stamps, answers
+	s.stamps, s.trust, s.plugins = stamps, answers, plugins
 }
 
 // Stale reports whether the files or the answers about trust may have changed since the last call of Servers. It reads no file.
 func (s *Source) Stale(ctx context.Context) bool {
 	s.mu.Lock()
-	stamps, answers := s.stamps, s.trust
+	stamps, answers, plugins := s.stamps, s.trust, s.plugins
 	s.mu.Unlock()
-	return s.opts.Trust != nil && s.opts.Trust.Stamp() != answers || configfile.Stale(ctx, stamps)
+	return plugins != userfiles.StampOf(ctx, s.opts.Plugins) || s.opts.Trust != nil && s.opts.Trust.Stamp() != answers || configfile.Stale(ctx, stamps)
 }
 
 // Questions returns the questions about files of the workspace that the user has not answered.

@@ -29,6 +29,8 @@ type Options struct {
 	Skills       commands.SkillOptions
 	// Trust has the user's answers about files of the workspace.
 	Trust *trust.Session
+	// Plugins are the plugins that sessions use; nil for none.
+	Plugins userfiles.Plugins
 }
 
 // Survey lists the files that were found.
@@ -83,16 +85,16 @@ func Read(ctx context.Context, opts *Options) *Survey {
 		}
 		s.add(f)
 	}
-	set, more := commands.Load(ctx, commands.Options{UserDir: in.UserDir, Home: in.Home, ProjectDirs: roots, Foreign: true, Skills: opts.Skills})
+	set, more := commands.Load(ctx, commands.Options{UserDir: in.UserDir, Home: in.Home, ProjectDirs: roots, Foreign: true, Skills: opts.Skills, Plugins: opts.Plugins})
 	problems = append(problems, more...)
 	for _, f := range set.Found() {
 		s.add(f)
 	}
-	helpers := agents.New(agents.Options{UserDir: in.UserDir, Home: in.Home, ProjectDirs: roots, Report: func(p userfiles.Problem) { problems = append(problems, p) }})
+	helpers := agents.New(agents.Options{UserDir: in.UserDir, Home: in.Home, ProjectDirs: roots, Plugins: opts.Plugins, Report: func(p userfiles.Problem) { problems = append(problems, p) }})
 	for _, f := range helpers.Found(ctx) {
 		s.add(f)
 	}
-	tools := custom.Load(ctx, custom.Options{UserDir: in.UserDir, Roots: roots, Trust: opts.Trust})
+	tools := custom.Load(ctx, custom.Options{UserDir: in.UserDir, Roots: roots, Trust: opts.Trust, Plugins: opts.Plugins})
 	problems = append(problems, tools.Problems...)
 	for _, f := range tools.Found {
 		s.add(f)
