@@ -28,6 +28,10 @@ func System(ctx context.Context, opts *Options, name string) (content string, se
 		item := Item{base: dir, File: userfiles.File{Origin: "gjc", Path: filepath.Join(dir, ".gjc", name)}}
 		info, err := opts.Files.Stat(ctx, item.Path)
 		if err != nil {
+			n := len(l.set.Items)
+			if l.dangling(&item); len(l.set.Items) > n {
+				end()
+			}
 			continue
 		}
 		item.real = opts.Files.RealPath(item.Path)

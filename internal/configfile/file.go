@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/gajae-code/gjc/internal/trust"
 )
@@ -112,7 +113,7 @@ func ReadPlace(p Place, names []string, seen map[string]bool) []*File {
 
 // Read reads the file's data and reports whether the file exists. An error is added to the problems.
 func (f *File) Read() (there bool) {
-	data, err := ReadFile(f.Path)
+	data, err := f.read()
 	if e, ok := err.(*fs.PathError); ok && e.Op == "stat" { //nolint:errorlint // the error of os itself
 		return false // also if a part of the path is not a directory
 	}
@@ -121,6 +122,13 @@ func (f *File) Read() (there bool) {
 	}
 	f.Data = data
 	return true
+}
+
+func (f *File) read() ([]byte, error) {
+	if f.Name == "" {
+		return ReadFile(f.Path)
+	}
+	return ReadInside(strings.TrimSuffix(f.Path, filepath.FromSlash(f.Name)), f.Path)
 }
 
 // pathless returns the reason of a file error without the path.

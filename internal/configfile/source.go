@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"unicode/utf8"
 )
 
@@ -19,7 +20,7 @@ var ErrNotFile = errors.New("not a regular file")
 func ReadFile(path string) ([]byte, error) {
 	fail := func(err error) error { return &fs.PathError{Op: "read", Path: path, Err: err} }
 	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		if link, _ := os.Lstat(path); link != nil && link.Mode()&fs.ModeSymlink != 0 {
 			return nil, fail(fmt.Errorf("%w but a broken link", ErrNotFile))
 		}
@@ -50,6 +51,24 @@ func ReadFile(path string) ([]byte, error) {
 		return nil, tooLarge
 	}
 	return data, nil
+}
+
+// ErrLinkOut is wrapped by the error for a file of a workspace to which a link leads from outside.
+var ErrLinkOut = errors.New("a link out of the workspace")
+
+// ReadInside is [ReadFile] for a file of a workspace. A file that is outside of root, because it or a directory above it is a link, is an
+// error that wraps [ErrLinkOut]; the null device is not.
+func ReadInside(root, path string) ([]byte, error) {
+	if real, err := filepath.EvalSymlinks(path); err == nil && real != os.DevNull {
+		top, err := filepath.EvalSymlinks(root)
+		if err != nil {
+			return nil, err
+		}
+		if rel, err := filepath.Rel(top, real); err != nil || !filepath.IsLocal(rel) {
+			return nil, &fs.PathError{Op: "read", Path: path, Err: ErrLinkOut}
+		}
+	}
+	return ReadFile(path)
 }
 
 // Bare returns data without a byte order mark.

@@ -150,7 +150,7 @@ func Read(agentDir string, overlays []string, cwd string) *Config {
 		sources = append(sources, source{Path: path, Kind: FromFlag})
 	}
 	for _, s := range sources {
-		data, err := configfile.ReadFile(s.Path)
+		data, err := s.data(cwd)
 		s.There = err == nil || !errors.Is(err, fs.ErrNotExist)
 		c.Files = append(c.Files, s)
 		if !s.There && s.Kind != FromFlag {
@@ -168,6 +168,14 @@ func Read(agentDir string, overlays []string, cwd string) *Config {
 		r.broken(&Error{Path: s.Path, Reason: "cannot be read: " + reason.Error()}, true)
 	}
 	return c
+}
+
+// data reads the file. That of the project must be in it.
+func (s *source) data(cwd string) ([]byte, error) {
+	if s.Kind == FromProject {
+		return configfile.ReadInside(cwd, s.Path)
+	}
+	return configfile.ReadFile(s.Path)
 }
 
 func sameFile(a, b string) bool {

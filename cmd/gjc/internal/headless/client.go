@@ -67,7 +67,7 @@ func (c *client) note(n *acp.SessionNotification) {
 	if notice, ok := n.Update.(*acp.Notice); ok && notice.Severity != acp.NoticeSeverityInfo {
 		text := notice.Title
 		if notice.Description != "" {
-			text += ": " + notice.Description
+			text = strings.TrimSuffix(text, ".") + ": " + notice.Description
 		}
 		if !slices.Contains(c.result.Warnings, text) {
 			c.result.Warnings = append(c.result.Warnings, text)

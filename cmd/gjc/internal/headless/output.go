@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -108,11 +109,12 @@ func (o *Output) Finish(r *Result) Status {
 				fmt.Fprintf(o.Err, "gjc: refused: %s: %s\n", trust.Printable(refused.Title), refused.Reason)
 			}
 		}
-		for _, w := range r.Warnings {
-			fmt.Fprintf(o.Err, "gjc: %s\n", trust.Printable(w))
-		}
-		for _, e := range r.Errors {
-			fmt.Fprintf(o.Err, "gjc: %s\n", trust.Printable(e))
+		for _, text := range slices.Concat(r.Warnings, r.Errors) {
+			prefix := "gjc: "
+			for line := range strings.SplitSeq(text, "\n") {
+				fmt.Fprintf(o.Err, "%s%s\n", prefix, trust.Printable(line))
+				prefix = "  "
+			}
 		}
 	}
 	return r.Status

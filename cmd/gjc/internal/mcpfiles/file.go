@@ -46,15 +46,14 @@ type configFile struct {
 // open reads a file. It returns nil if there is none.
 func open(name string, d *dialect, dir string) *configFile {
 	f := &configFile{Path: name, Dialect: d, Dir: dir}
+	var data []byte
+	var err error
 	if dir != "" {
 		f.Name = d.File
-		if real, err := filepath.EvalSymlinks(name); err == nil && !inside(trust.Canonical(dir), real) {
-			f.Problem = &config.Error{Path: name, Reason: "is a link out of the workspace; it is not used"}
-			f.Mistakes = []*config.Error{f.Problem}
-			return f
-		}
+		data, err = configfile.ReadInside(dir, name)
+	} else {
+		data, err = configfile.ReadFile(name)
 	}
-	data, err := configfile.ReadFile(name)
 	switch {
 	case isMissing(err):
 		return nil
@@ -80,11 +79,6 @@ func reason(err error) error {
 		return e.Err
 	}
 	return err
-}
-
-func inside(dir, name string) bool {
-	rel, err := filepath.Rel(dir, name)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 // extra returns the contents of a file that the file names. It is read once, so that what is used is what trust covers.
