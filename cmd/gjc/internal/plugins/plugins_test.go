@@ -464,6 +464,7 @@ func TestReadRequired(t *testing.T) {
     marketplace: owner/shop
   - 7
   - source: [a]
+disabled: [1]
 extra: 1
 `)
 	r := ReadRequired(dir)
@@ -478,7 +479,7 @@ extra: 1
 	all := strings.Join(r.Problems, "\n")
 	for _, part := range []string{
 		`unknown field "comit"; did you mean "commit"?`, `"../out" is not a directory in the project`, `"/etc" is not a directory`, "commit is for a repository",
-		"commit must be a whole one", "marketplace is for a source", "it must be a source or an object, not a number", "source must be a string, not a list", `unknown field "extra"`,
+		"commit must be a whole one", "marketplace is for a source", "it must be a source or an object, not a number", "source must be a string, not a list", `unknown field "extra"`, "disabled must be a list of strings",
 	} {
 		if !strings.Contains(all, part) {
 			t.Errorf("no problem says %q:\n%s", part, all)

@@ -45,6 +45,8 @@ func (r *Requirement) String() string {
 // Required has the plugins that a project requires.
 type Required struct {
 	Plugins []Requirement
+	// Disabled are the names of plugins that sessions in the project do not use.
+	Disabled []string
 	// Subject must be trusted before they are installed; nil for a file that requires none.
 	Subject *trust.Subject
 	// Problems say what is wrong in the file.
@@ -74,10 +76,17 @@ func ReadRequired(root string) *Required {
 }
 
 func (r *Required) parse(f *configfile.File, top *configfile.Node, root string) {
-	known := []string{"plugins", "$schema"}
+	known := []string{"plugins", "disabled", "$schema"}
 	for _, m := range top.Members {
 		if !slices.Contains(known, m.Name) {
 			f.Problem(m.Line, "unknown field %s%s", configfile.Quote(m.Name), configfile.Suggestion(m.Name, known))
+		}
+	}
+	if off := top.Member("disabled"); off != nil {
+		if wrong := configfile.StringList.Check(off); wrong != "" {
+			f.Problem(off.Line, "disabled must be %s; it is not used", wrong)
+		} else {
+			r.Disabled = off.Strings()
 		}
 	}
 	list := top.Member("plugins")
@@ -220,7 +229,10 @@ func RequiredSchema() configfile.JSONSchema {
 		"source": text(source), "marketplace": text("the source of the marketplace, to add it if it is not known"),
 		"commit": text("the only commit that will do, in hexadecimal digits"),
 	}, "source"))
-	return configfile.Fields(map[string]configfile.JSONSchema{"$schema": text("the address of this schema, for editors"), "plugins": configfile.ListOf(one).About("the plugins that the project requires")})
+	return configfile.Fields(map[string]configfile.JSONSchema{"$schema": text("the address of this schema, for editors"),
+		"plugins":  configfile.ListOf(one).About("the plugins that the project requires"),
+		"disabled": configfile.ListOf(configfile.OfKind(configfile.Text)).About("the names of plugins that sessions in the project do not use"),
+	})
 }
 
 // ManifestSchema returns the schema of a plugin's description.

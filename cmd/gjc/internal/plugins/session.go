@@ -163,11 +163,21 @@ func (s *Session) Active(ctx context.Context) []userfiles.Plugin {
 	return all
 }
 
-// wanted returns the enabled plugins that all sessions use, and those that a project requires to whose list the user has agreed.
+// wanted returns the enabled plugins that all sessions use, and those that a project requires to whose list the user has agreed, without
+// those that the project disables.
 func (s *Session) wanted(ctx context.Context) []candidate {
 	found := s.load(ctx)
 	agreed := s.agreed()
+	s.mu.Lock()
+	required := s.required
+	s.mu.Unlock()
+	off := func(r *Required, name string) bool {
+		return slices.ContainsFunc(r.Disabled, func(other string) bool { return strings.EqualFold(other, name) })
+	}
 	return slices.DeleteFunc(slices.Clone(found), func(c candidate) bool {
+		if slices.ContainsFunc(required, func(r *Required) bool { return off(r, c.name) }) {
+			return true
+		}
 		only := lockFile{Plugins: []Entry{c.entry}}
 		return c.entry.Required && !slices.ContainsFunc(agreed, func(r Requirement) bool { return r.met(&only) != nil })
 	})
