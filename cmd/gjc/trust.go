@@ -202,7 +202,7 @@ func workspaceSubject(ctx context.Context, h *host, agentDir, dir string, local 
 	for _, sub := range extensions.Load(ctx, extensions.LoadOptions{Roots: []string{dir}}).Subjects() {
 		own = trust.Merge(own, sub)
 	}
-	if required := plugins.ReadRequired(dir); required != nil {
+	for _, required := range plugins.ReadRequired(dir) {
 		own = trust.Merge(own, required.Subject)
 	}
 	files, _ := commands.Load(ctx, commands.Options{ProjectDirs: []string{dir}, Foreign: true}) // sessions report the problems

@@ -127,16 +127,18 @@ func (e *Env) installRequired(ctx context.Context, s *plugins.Store, answers *tr
 	if err != nil {
 		return err
 	}
-	r := plugins.ReadRequired(cwd)
-	if r == nil {
+	required := plugins.ReadRequired(cwd)
+	if len(required) == 0 {
 		return errors.New("there is no .gjc/plugins.yml in this directory; name a SOURCE to install a plugin")
 	}
-	for _, p := range r.Problems {
-		if err := e.printf("Note: %s\n", trust.Printable(p)); err != nil {
-			return err
+	for _, r := range required {
+		for _, p := range r.Problems {
+			if err := e.printf("Note: %s\n", trust.Printable(p)); err != nil {
+				return err
+			}
 		}
 	}
-	missing, err := s.Missing(r)
+	missing, err := s.Missing(required)
 	if err != nil {
 		return err
 	}
@@ -157,8 +159,10 @@ func (e *Env) installRequired(ctx context.Context, s *plugins.Store, answers *tr
 		}
 		failed = append(failed, e.printf("Installed %s %s for projects that require it.\n", p.Name, trust.Printable(cmp.Or(p.Version, at(p)))), e.describe(about))
 	}
-	if !dry && r.Subject != nil {
-		failed = append(failed, answers.Set(ctx, r.Subject, trust.Trusted))
+	for _, r := range required {
+		if !dry && r.Subject != nil {
+			failed = append(failed, answers.Set(ctx, r.Subject, trust.Trusted))
+		}
 	}
 	return errors.Join(failed...)
 }

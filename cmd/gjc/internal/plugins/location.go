@@ -29,9 +29,7 @@ var errLocation = errors.New("it must be ./DIRECTORY, URL[#REF[:SUBDIRECTORY]], 
 // parseLocation parses a source as users write it. A directory begins with a dot, "~" or a separator, so that its name cannot be taken for
 // a repository.
 func parseLocation(s string) (*location, error) {
-	bad := func(format string, args ...any) (*location, error) {
-		return nil, fmt.Errorf("the source %q: %s; %w", s, fmt.Sprintf(format, args...), errLocation)
-	}
+	bad := badLocation(s)
 	switch {
 	case s == "" || len(s) > 2000:
 		return bad("it is empty or too long")
@@ -57,6 +55,13 @@ func parseLocation(s string) (*location, error) {
 		return bad("it names no marketplace")
 	}
 	return &location{Plugin: name, Market: market}, nil
+}
+
+// badLocation returns a function that makes the error for a source.
+func badLocation(s string) badFunc {
+	return func(format string, args ...any) (*location, error) {
+		return nil, fmt.Errorf("the source %q: %s; %w", s, fmt.Sprintf(format, args...), errLocation)
+	}
 }
 
 type badFunc func(format string, args ...any) (*location, error)

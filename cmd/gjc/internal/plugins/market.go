@@ -82,6 +82,14 @@ func (m *market) sourceOf(entry *configfile.Node, of *location) (*location, erro
 	case n.Kind != configfile.Object:
 		return bad("it must be a path or an object")
 	}
+	return objectLocation(n, bad)
+}
+
+// objectLocation returns the location in an object of a marketplace, or of Claude Code's settings.
+func objectLocation(n *configfile.Node, bad badFunc) (*location, error) {
+	if n.Kind != configfile.Object {
+		return bad("it must be an object, not %s", n.Kind)
+	}
 	spec := new(location)
 	switch kind := n.TextOf("source"); kind {
 	case "github":

@@ -445,7 +445,7 @@ func TestManifest(t *testing.T) {
 func TestReadRequired(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if r := ReadRequired(dir); r != nil {
+	if r := ReadRequired(dir); len(r) > 0 {
 		t.Errorf("without a file: %+v", r)
 	}
 	write(t, dir, requiredFile, `plugins:
@@ -467,7 +467,7 @@ func TestReadRequired(t *testing.T) {
 disabled: [1]
 extra: 1
 `)
-	r := ReadRequired(dir)
+	r := ReadRequired(dir)[0]
 	var got []string
 	for _, p := range r.Plugins {
 		got = append(got, p.String())
@@ -487,9 +487,46 @@ extra: 1
 	}
 	for name, text := range map[string]string{"a list": "- x\n", "not YAML": "plugins: [", "plugins of another kind": "plugins: yes\n"} {
 		write(t, dir, requiredFile, text)
-		if r := ReadRequired(dir); r == nil || len(r.Problems) != 1 || len(r.Plugins) > 0 || r.Subject != nil {
+		if all := ReadRequired(dir); len(all) != 1 || len(all[0].Problems) != 1 || len(all[0].Plugins) > 0 || all[0].Subject != nil {
+			r := all
 			t.Errorf("%s: %+v", name, r)
 		}
+	}
+}
+
+// Claude Code's settings of a project name plugins and marketplaces, too. Other settings in the file do not change the question.
+func TestReadRequired_Claude(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	settings := `{"enabledPlugins": {"a@shop": true, "b@shelf": true, "c@official": true, "d@shop": false, "e": true, "f@bad": true, "g@out": true},
+ "extraKnownMarketplaces": {"shop": {"source": {"source": "github", "repo": "owner/shop"}}, "shelf": {"source": {"source": "directory", "path": "tools"}},
+  "bad": {"source": {"source": "npm", "package": "x"}}, "out": {"source": {"source": "directory", "path": "/etc"}}}, "model": "`
+	write(t, dir, ".claude/settings.json", settings+`x"}`, ".claude/settings.local.json", `{"enabledPlugins": {"c@official": false}}`)
+	all := ReadRequired(dir)
+	if len(all) != 2 {
+		t.Fatalf("%+v", all)
+	}
+	var got []string
+	for _, p := range all[0].Plugins {
+		got = append(got, p.String())
+	}
+	want := []string{"a@shop from https://github.com/owner/shop", "b@shelf from " + filepath.Join(dir, "tools")} // the local file has disabled c
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("plugins (-want +got):\n%s", diff)
+	}
+	if d := slices.Concat(all[0].Disabled, all[1].Disabled); !slices.Equal(d, []string{"d", "c"}) {
+		t.Errorf("disabled: %v", d)
+	}
+	problems := strings.Join(all[0].Problems, "\n")
+	for _, part := range []string{`"e" is not NAME@MARKETPLACE`, `gjc does not install from "npm"`, `"/etc" is not a directory in the project`} {
+		if !strings.Contains(problems, part) {
+			t.Errorf("no problem says %q:\n%s", part, problems)
+		}
+	}
+	sum := all[0].Subject.Files[0].Sum
+	write(t, dir, ".claude/settings.json", settings+`y"}`)
+	if again := ReadRequired(dir)[0].Subject.Files[0]; again.Sum != sum || again.Name != "plugins in .claude/settings.json" {
+		t.Errorf("%+v", again)
 	}
 }
 

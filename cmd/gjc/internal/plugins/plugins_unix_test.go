@@ -27,7 +27,7 @@ func TestStore_FIFO(t *testing.T) {
 		c.Close()
 		t.Errorf("%v", err)
 	}
-	if r := ReadRequired(base); r == nil || len(r.Problems) != 1 {
+	if r := ReadRequired(base); len(r) != 1 || len(r[0].Problems) != 1 {
 		t.Errorf("%+v", r)
 	}
 }

@@ -51,10 +51,38 @@ type Required struct {
 	Subject *trust.Subject
 	// Problems say what is wrong in the file.
 	Problems []string
+
+	// The user's answer is for data, under a name.
+	name string
+	data []byte
 }
 
-// ReadRequired reads the file of a project. It returns nil if there is none.
-func ReadRequired(root string) *Required {
+// ReadRequired reads the files of a project: gjc's own, and Claude Code's settings. Those that do not exist, or say nothing about plugins,
+// are left out.
+func ReadRequired(root string) (all []*Required) {
+	if r := readOwn(root); r != nil {
+		all = append(all, r)
+	}
+	for _, name := range claudeSettings() {
+		if r := readClaude(root, name); r != nil {
+			all = append(all, r)
+		}
+	}
+	var off []string
+	for _, r := range all {
+		off = append(off, r.Disabled...)
+	}
+	for _, r := range all {
+		r.Plugins = slices.DeleteFunc(r.Plugins, func(one Requirement) bool {
+			at, err := parseLocation(one.Source)
+			return err == nil && at.Market != "" && slices.ContainsFunc(off, func(o string) bool { return strings.EqualFold(o, at.Plugin) })
+		})
+		r.ask(root)
+	}
+	return all
+}
+
+func readOwn(root string) *Required {
 	f := &configfile.File{Path: filepath.Join(root, filepath.FromSlash(requiredFile)), Name: requiredFile}
 	if !f.Read() {
 		return nil
@@ -65,14 +93,20 @@ func ReadRequired(root string) *Required {
 			r.parse(f, top, root)
 		}
 	}
-	r.Problems = f.Problems
-	if len(r.Plugins) > 0 {
-		for i := range r.Plugins {
-			f.Runs = append(f.Runs, "installs "+r.Plugins[i].String())
-		}
-		r.Subject = &trust.Subject{Path: root, Files: []trust.File{f.TrustFile()}}
-	}
+	r.Problems, r.name, r.data = f.Problems, requiredFile, f.Data
 	return r
+}
+
+// ask sets the subject, if there are plugins to install.
+func (r *Required) ask(root string) {
+	if len(r.Plugins) == 0 {
+		return
+	}
+	var runs []string
+	for i := range r.Plugins {
+		runs = append(runs, "installs "+r.Plugins[i].String())
+	}
+	r.Subject = &trust.Subject{Path: root, Files: []trust.File{trust.NewFile(r.name, r.data, runs...)}}
 }
 
 func (r *Required) parse(f *configfile.File, top *configfile.Node, root string) {
@@ -189,12 +223,19 @@ func (r *Requirement) met(l *lockFile) *Entry {
 }
 
 // Missing returns the requirements that no installed plugin meets.
-func (s *Store) Missing(r *Required) ([]Requirement, error) {
+func (s *Store) Missing(required []*Required) (all []Requirement, err error) {
 	l, err := s.read()
-	if err != nil || r == nil {
+	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(slices.Clone(r.Plugins), func(one Requirement) bool { return one.met(l) != nil }), nil
+	for _, r := range required {
+		for _, one := range r.Plugins {
+			if one.met(l) == nil {
+				all = append(all, one)
+			}
+		}
+	}
+	return all, nil
 }
 
 // InstallRequired installs a plugin for the projects that require it. Nothing in it runs.

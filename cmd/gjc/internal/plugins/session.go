@@ -73,9 +73,10 @@ func (s *Session) load(ctx context.Context) []candidate {
 	var required []*Required
 	for _, root := range s.roots {
 		stamps = append(stamps, configfile.StampOf(filepath.Join(root, filepath.FromSlash(requiredFile))))
-		if r := ReadRequired(root); r != nil {
-			required = append(required, r)
+		for _, name := range claudeSettings() {
+			stamps = append(stamps, configfile.StampOf(filepath.Join(root, filepath.FromSlash(name))))
 		}
+		required = append(required, ReadRequired(root)...)
 	}
 	l, err := s.store.read()
 	if err == nil {
