@@ -112,7 +112,8 @@ func newCanaryMachine(t *testing.T, base, workspace string, seed uint64) *canary
 	random := rand.New(rand.NewPCG(seed, 7))
 	m := &canaryMachine{base: base, tokens: make(map[string]string)}
 	m.dir, m.home, m.out = filepath.Join(base, workspace), filepath.Join(base, "home"), filepath.Join(base, "out")
-	m.canary = "gjc-canary-" + newToken(random)
+	// Abstract sockets are the machine's, and another process can run the same test.
+	m.canary = fmt.Sprintf("gjc-canary-%d-%s", os.Getpid(), newToken(random))
 	m.abstract = "@" + m.canary
 	for _, name := range plainFiles {
 		m.put(t, filepath.Join(m.dir, name), strings.Repeat("harmless "+name+"\n", 3))
