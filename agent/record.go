@@ -138,12 +138,12 @@ func (t *RunningTurn) RunTool(name string, input jsonx.Raw, own ...Tool) (text s
 
 // RunInPrompt runs a tool for the prompt of t, as [RunningTurn.RunTool] does. The result is for the prompt: the model does not receive it
 // otherwise.
-func RunInPrompt(t *RunningTurn, name string, input jsonx.Raw) (text string, err error) {
-	text, err = runForUser(t, name, input)
+func RunInPrompt(t *RunningTurn, name string, input jsonx.Raw, own ...Tool) (text string, err error) {
+	text, err = runForUser(t, name, input, own...)
 	return t.session.Hide(text), err
 }
 
-// runForUser runs a tool at the user's request.
+// runForUser runs a tool at the user's request. An own tool replaces one of the same name that models are offered.
 func runForUser(t *RunningTurn, name string, input jsonx.Raw, own ...Tool) (text string, err error) {
 	s := t.session
 	var model providers.ModelInfo
@@ -151,7 +151,7 @@ func runForUser(t *RunningTurn, name string, input jsonx.Raw, own ...Tool) (text
 	if err := t.do(func(st *state) error { model, mode = st.model, st.mode; return nil }); err != nil {
 		return "", err
 	}
-	t.tools, t.model = &toolset{active: append(s.offered(&model, mode), own...)}, model
+	t.tools, t.model = &toolset{active: slices.Concat(own, s.offered(&model, mode))}, model
 	run := &toolRun{turn: t, call: providers.ToolCall{ID: s.opts.NewID(), Name: name, Input: input}, tool: find(t.tools.active, name), byUser: true}
 	result, err := run.do(t.ctx)
 	if err != nil {

@@ -73,6 +73,11 @@ func newTurn(p *acp.PromptRequest) (func(*opened) *agent.Turn, error) {
 	if err != nil {
 		return nil, invalidParams("%v", err)
 	}
+	if named := slash.Mentions(p.Prompt); len(named) > 0 {
+		return func(o *opened) *agent.Turn {
+			return o.Prompt(agent.Prompt{Prepare: o.commands.Attach(o.Session, parts, named), Output: output, Trace: trace})
+		}, nil
+	}
 	return func(o *opened) *agent.Turn { return o.Prompt(agent.Prompt{Parts: parts, Output: output, Trace: trace}) }, nil
 }
 

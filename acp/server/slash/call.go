@@ -20,6 +20,8 @@ type Typed struct {
 	text string
 	// rest holds the other blocks of the prompt.
 	rest []providers.Part
+	// mentions are the resources that the text of all blocks mentions.
+	mentions []Mention
 }
 
 // Parse parses the command at the start of a prompt. It returns nil if there is none. Only the first block can hold a command: a
@@ -36,7 +38,7 @@ func Parse(blocks []acp.ContentBlock) (*Typed, error) {
 	if !ok {
 		return nil, nil
 	}
-	typed := &Typed{name: name, args: args, text: strings.TrimSpace(text.Text)}
+	typed := &Typed{name: name, args: args, text: strings.TrimSpace(text.Text), mentions: Mentions(blocks)}
 	if len(blocks) > 1 {
 		var err error
 		if typed.rest, err = content.PromptParts(blocks[1:], 1); err != nil {
@@ -66,10 +68,21 @@ func (c *Commands) Start(session *agent.Session, typed *Typed, trace agent.Trace
 	}
 	return session.Prompt(agent.Prompt{Prepare: func(ctx context.Context, t *agent.RunningTurn) (agent.Prepared, error) {
 		call := &call{ctx, typed, c, session, t}
+		var prepared agent.Prepared
+		var err error
 		if at >= 0 {
-			return own[at].prompt(call)
+			prepared, err = own[at].prompt(call)
+		} else {
+			prepared, err = call.expand()
 		}
-		return call.expand()
+		if err != nil || len(prepared.Parts) == 0 {
+			return prepared, err
+		}
+		more, err := call.resources()
+		if len(more) > 0 {
+			prepared.Parts, prepared.Shown = slices.Concat(prepared.Parts, more), typed.text
+		}
+		return prepared, err
 	}, Trace: trace})
 }
 

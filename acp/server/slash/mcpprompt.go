@@ -25,9 +25,11 @@ const (
 
 // promptName returns the command for a prompt of an MCP server.
 func promptName(p *mcp.Prompt) string {
-	clean := func(s string) string { return strings.Join(strings.FieldsFunc(s, notInName), "-") }
-	return promptPrefix + clean(p.Server) + ":" + clean(p.Name)
+	return promptPrefix + cleanName(p.Server) + ":" + cleanName(p.Name)
 }
+
+// cleanName returns a name of a server in the form in which users type it.
+func cleanName(s string) string { return strings.Join(strings.FieldsFunc(s, notInName), "-") }
 
 func notInName(r rune) bool { return r <= ' ' || r == '/' || r == ':' || r == 0x7f }
 

@@ -26,7 +26,7 @@ func MCP(set *mcp.Set) []agent.Tool {
 		all = append(all, newMCPTool(set, t))
 	}
 	if len(set.Resources()) > 0 || len(set.ResourceTemplates()) > 0 {
-		all = append(all, mcpResources(set), mcpReadResource(set))
+		all = append(all, mcpResources(set), ReadResource(set, nil))
 	}
 	return all
 }

@@ -22,6 +22,9 @@ type mcpResourcesInput struct {
 	Server string `json:"server,omitempty" jsonschema:"only the resources of this server"`
 }
 
+// ReadResourceName is the name of the tool of [ReadResource]. Its input has a server and a uri.
+const ReadResourceName = "mcp_read_resource"
+
 type mcpReadResourceInput struct {
 	Server string `json:"server" jsonschema:"the server that has the resource"`
 	URI    string `json:"uri" jsonschema:"the resource's URI, from mcp_resources or a filled-in template"`
@@ -82,9 +85,10 @@ func resourceServers(set *mcp.Set) []string {
 	return names
 }
 
-func mcpReadResource(set *mcp.Set) agent.Tool {
+// ReadResource returns the tool that reads a resource, and passes each result to read, unless that is nil.
+func ReadResource(set *mcp.Set, read func(*agent.Result)) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[mcpReadResourceInput]{
-		Name: "mcp_read_resource", Description: toolkit.Description(mcpReadResourceText), Kind: agent.KindRead,
+		Name: ReadResourceName, Description: toolkit.Description(mcpReadResourceText), Kind: agent.KindRead,
 		Plan: func(_ context.Context, _ *agent.Call, in *mcpReadResourceInput) (*agent.CallPlan, error) {
 			title := in.Server + ": read " + in.URI
 			return &agent.CallPlan{Title: title, Effects: []approval.Effect{{Action: approval.ActionRead, Title: title}}}, nil
@@ -94,7 +98,11 @@ func mcpReadResource(set *mcp.Set) agent.Tool {
 			if err != nil {
 				return nil, err
 			}
-			return mcpResult(ctx, call, in.Server, res), nil
+			out := mcpResult(ctx, call, in.Server, res)
+			if read != nil {
+				read(out)
+			}
+			return out, nil
 		},
 	})
 }
