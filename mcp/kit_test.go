@@ -30,7 +30,7 @@ type kit struct {
 func newKit(name, version string) *kit {
 	k := &kit{cancelled: make(chan struct{})}
 	k.server = sdk.NewServer(&sdk.Implementation{Name: name, Version: "1.2"}, &sdk.ServerOptions{
-		SupportedProtocolVersions: []string{version}, PageSize: 3,
+		SupportedProtocolVersions: []string{version}, PageSize: 3, CompletionHandler: complete,
 	})
 	add := func(name, schema string, h sdk.ToolHandler, notes ...*sdk.ToolAnnotations) {
 		tool := &sdk.Tool{Name: name, Description: "Does " + name + ".", InputSchema: json.RawMessage(schema)}
@@ -129,6 +129,34 @@ func newKit(name, version string) *kit {
 			return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: r.Params.URI, Blob: []byte{1, 2, 3}}}}, nil
 		})
 	return k
+}
+
+// complete suggests names that begin with the value, for any argument but "odd".
+func complete(_ context.Context, r *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
+	p, res := r.Params, new(sdk.CompleteResult)
+	given := ""
+	if p.Context != nil {
+		given = p.Context.Arguments["greeting"]
+	}
+	switch {
+	case p.Argument.Name == "broken":
+		return nil, errors.New("no idea")
+	case p.Argument.Name == "odd":
+		res.Completion.Values = []string{"", "a\nb", strings.Repeat("x", 2000), "fine", "fine"}
+		for i := range 200 {
+			res.Completion.Values = append(res.Completion.Values, fmt.Sprint(i))
+		}
+		return res, nil
+	case p.Ref.URI != "":
+		res.Completion.Values = []string{p.Ref.URI}
+		return res, nil
+	}
+	for _, name := range []string{"world", "wolf", "you"} {
+		if strings.HasPrefix(name, p.Argument.Value) {
+			res.Completion.Values = append(res.Completion.Values, name+given)
+		}
+	}
+	return res, nil
 }
 
 // addQuestions adds the tools that ask the client questions, in the form that the protocol version uses.

@@ -295,6 +295,43 @@ func TestSet_PromptsAndResources(t *testing.T) {
 	})
 }
 
+func TestSet_Complete(t *testing.T) {
+	each(t, func(t *testing.T, _ way, _ *mcp.Options, open func() *watched) {
+		set := open()
+		var many []string
+		for i := range 99 {
+			many = append(many, fmt.Sprint(i))
+		}
+		for name, tt := range map[string]struct {
+			req  mcp.CompleteRequest
+			want mcp.Completion
+		}{
+			"prompt":   {mcp.CompleteRequest{Prompt: "greet", Argument: "who", Value: "wo"}, mcp.Completion{Values: []string{"world", "wolf"}}},
+			"context":  {mcp.CompleteRequest{Prompt: "greet", Argument: "who", Value: "y", Given: map[string]string{"greeting": "!"}}, mcp.Completion{Values: []string{"you!"}}},
+			"nothing":  {mcp.CompleteRequest{Prompt: "greet", Argument: "who", Value: "z"}, mcp.Completion{}},
+			"template": {mcp.CompleteRequest{Template: "kit://t/{x}", Argument: "x"}, mcp.Completion{Values: []string{"kit://t/{x}"}}},
+			"odd":      {mcp.CompleteRequest{Prompt: "greet", Argument: "odd"}, mcp.Completion{Values: append([]string{"fine"}, many...), More: true}},
+		} {
+			tt.req.Server = "kit"
+			got, err := set.Complete(t.Context(), &tt.req)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			} else if diff := cmp.Diff(&tt.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		}
+		_, err := set.Complete(t.Context(), &mcp.CompleteRequest{Server: "kit", Prompt: "greet", Argument: "broken"})
+		if _, ok := errors.AsType[*mcp.ServerError](err); !ok {
+			t.Errorf("err = %v", err)
+		}
+	})
+	// A server that does not announce completions is not asked.
+	set := start(t, mcp.Options{}, fake(t, "junk")).connected()
+	if got, err := set.Complete(t.Context(), &mcp.CompleteRequest{Server: "junk", Prompt: "p", Argument: "a"}); err != nil || len(got.Values) > 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 func TestSet_Reconnect(t *testing.T) {
 	eachThat(t, twoWay, func(t *testing.T, _ way, _ *mcp.Options, open func() *watched) {
 		set := open()

@@ -152,7 +152,7 @@ func TestMCP_BadServers(t *testing.T) {
 func TestMCP_Prompts(t *testing.T) {
 	srv := httpServer(t, nil)
 	var script *providertest.Script
-	e := start(t, scripted(providertest.Step{providertest.Text("hi")}), func(c *config) {
+	e := start(t, as(&acp.ClientCapabilities{}), scripted(providertest.Step{providertest.Text("hi")}), func(c *config) {
 		script = c.server.Models.Models.(*models).list[0].(*providertest.Script)
 	})
 	id := call[acp.NewSessionResponse](e, "session/new", obj{"cwd": e.dir, "mcpServers": []any{httpSpec("db", srv.URL, "ann")}}).SessionID

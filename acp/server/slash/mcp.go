@@ -55,6 +55,8 @@ func mcpServers(c *call) error {
 		return c.say(noMCPServers, nil)
 	case verb == "select":
 		return selectMCPTools(c, name)
+	case verb == "complete":
+		return completeArgument(c, set, commands.Split(name))
 	case verb == "tools":
 		return c.say(mcpTools(set, name), nil)
 	case verb == "login" && name != "":
@@ -68,7 +70,7 @@ func mcpServers(c *call) error {
 	case verb == "reconnect" && name != "":
 		return c.say("Connected to "+name+".", set.Reconnect(c, name))
 	default:
-		return c.say("Use /mcp, /mcp tools [server], /mcp select <all | none | tool…>, /mcp reconnect <server>, /mcp reload, or a verb of gjc mcp: "+
+		return c.say("Use /mcp, /mcp tools [server], /mcp select <all | none | tool…>, /mcp reconnect <server>, /mcp complete, /mcp reload, or a verb of gjc mcp: "+
 			"add, add-json, get, test, enable, disable, remove, import, login, logout.", nil)
 	}
 }

@@ -4,14 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/gajae-code/gjc/acp/content"
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/commands"
 	"github.com/gajae-code/gjc/mcp"
 	"github.com/gajae-code/gjc/providers"
 )
@@ -78,12 +75,15 @@ func (c *call) mcpPrompt() (*mcp.Set, *mcp.Prompt) {
 // fillPrompt requests a prompt from its server, with the arguments of the command.
 func (c *call) fillPrompt(set *mcp.Set, p *mcp.Prompt) (agent.Prepared, error) {
 	args, err := promptArguments(p, c.args)
+	if missing, ok := errors.AsType[*missingArgument](err); ok {
+		err = c.askArguments(set, args, missing)
+	}
 	if err != nil {
 		return agent.Prepared{}, c.fail(err)
 	}
 	filled, err := set.GetPrompt(c, p.Server, p.Name, args)
 	if err != nil {
-		return agent.Prepared{}, c.fail(err)
+		return agent.Prepared{}, c.fail(c.refused(set, p, args, err))
 	}
 	out := agent.Prepared{Shown: c.text}
 	for _, m := range filled.Messages {
@@ -111,40 +111,4 @@ func (c *call) fillPrompt(set *mcp.Set, p *mcp.Prompt) (agent.Prepared, error) {
 	}
 	out.Parts = append(out.Parts, c.rest...)
 	return out, nil
-}
-
-// promptArguments assigns the words that follow a command to the prompt's arguments: name=value by name, the others in order. The
-// last argument receives all remaining words.
-func promptArguments(p *mcp.Prompt, typed string) (map[string]string, error) {
-	args := make(map[string]string)
-	var plain []string
-	for _, w := range commands.Split(typed) {
-		if name, value, ok := strings.Cut(w, "="); ok && slices.ContainsFunc(p.Arguments, func(a mcp.PromptArgument) bool { return a.Name == name }) {
-			args[name] = value
-			continue
-		}
-		plain = append(plain, w)
-	}
-	var open []mcp.PromptArgument
-	for _, a := range p.Arguments {
-		if _, given := args[a.Name]; !given {
-			open = append(open, a)
-		}
-	}
-	for i, a := range open {
-		switch {
-		case i >= len(plain):
-			if a.Required {
-				return nil, fmt.Errorf("the argument %s is missing; use /%s %s", a.Name, promptName(p), promptHint(p))
-			}
-		case i == len(open)-1:
-			args[a.Name] = strings.Join(plain[i:], " ")
-		default:
-			args[a.Name] = plain[i]
-		}
-	}
-	if len(open) == 0 && len(plain) > 0 {
-		return nil, fmt.Errorf("unexpected argument %q; use /%s %s", plain[0], promptName(p), promptHint(p))
-	}
-	return args, nil
 }
