@@ -97,13 +97,31 @@ var fakes = map[string]func(){
 			return nil
 		}}).run()
 	},
-	// huge answers with 50 MB.
+	// huge answers with 100 MB.
 	"huge": func() {
 		(&rawServer{call: func(tool string) any {
 			if tool != "run" {
 				return textResult("still here")
 			}
-			return textResult(strings.Repeat("y", 50<<20))
+			return textResult(strings.Repeat("y", hugeAnswer))
+		}}).run()
+	},
+	// restless reports a change of its tools three thousand times in each call, and 100 times with each list. It returns how often the tools
+	// were listed.
+	"restless": func() {
+		lists := 0
+		changed := func(n int) {
+			fmt.Print(strings.Repeat(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`+"\n", n))
+		}
+		(&rawServer{before: func(method string) bool {
+			if method == "tools/list" {
+				lists++
+				changed(100)
+			}
+			return true
+		}, call: func(string) any {
+			changed(3_000)
+			return textResult(fmt.Sprint(lists))
 		}}).run()
 	},
 	// liar describes its tools incorrectly.

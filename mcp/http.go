@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -133,15 +134,17 @@ func (h *httpClient) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	h.recordStatus(resp, req)
-	limit := h.max
+	b := &body{ReadCloser: resp.Body, limit: h.max, done: done}
 	switch {
 	case resp.StatusCode >= 400:
-		limit = maxErrorBody
+		b.limit = maxErrorBody
 	case strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream"):
-		limit = 0 // a stream has no end; its reader bounds the events
+		// A stream has no end. Its reader bounds the events, with an error that does not say what to do.
+		b.limit, b.event = 0, &eventSize{limit: h.max, over: func(err error) { _ = h.refuse(err) }}
 	}
-	resp.Body = &body{ReadCloser: resp.Body, limit: limit, done: done}
+	resp.Body = b
 	if listens && isStream(resp) {
+		b.event = nil // the standing stream bounds its events itself
 		return h.standing(req, resp), nil
 	}
 	return resp, nil
@@ -222,15 +225,51 @@ type body struct {
 	io.ReadCloser
 	limit int64 // zero for none
 	read  int64
+	event *eventSize // nil unless the body is a stream of events
 	once  sync.Once
 	done  func()
+}
+
+// errTooLarge returns the error of an answer over a limit.
+func errTooLarge(limit int64) error {
+	return fmt.Errorf("the answer is over the limit of %d bytes; ask for less at once", limit)
+}
+
+// eventSize measures the events of a stream.
+type eventSize struct {
+	limit, size int64
+	// text reports that the current line has text. An empty line ends an event.
+	text bool
+	// over is called for an event over the limit.
+	over func(error)
+}
+
+func (e *eventSize) add(p []byte) {
+	for len(p) > 0 {
+		line, rest, ended := bytes.Cut(p, []byte("\n"))
+		e.size += int64(len(p) - len(rest))
+		e.text = e.text || len(bytes.Trim(line, "\r")) > 0
+		if e.size > e.limit {
+			e.over(errTooLarge(e.limit))
+		}
+		if ended && !e.text {
+			e.size = 0
+		}
+		if ended {
+			e.text = false
+		}
+		p = rest
+	}
 }
 
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.read += int64(n)
+	if b.event != nil {
+		b.event.add(p[:n])
+	}
 	if b.limit > 0 && b.read > b.limit {
-		return n, fmt.Errorf("the answer is over the limit of %d bytes", b.limit)
+		return n, errTooLarge(b.limit)
 	}
 	return n, err
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -102,20 +101,6 @@ func TestSet_ServerThatDiesInACall(t *testing.T) {
 	set.until("it is connected again", func() bool { return set.countNotices("connected again") == 1 })
 	if set.countNotices("not available") != 1 {
 		t.Errorf("notices: %v", set.noticeTexts())
-	}
-}
-
-func TestSet_ServerThatAnswersTooMuch(t *testing.T) {
-	set := start(t, mcp.Options{}, fake(t, "huge")).connected()
-	_, err := set.call("huge", "run", "{}")
-	if err == nil || !strings.Contains(err.Error(), "over the limit of "+strconv.Itoa(mcp.DefaultMaxMessage)) {
-		t.Errorf("err = %v", err)
-	}
-	if got := set.says("huge", "again", "{}"); got != "still here" {
-		t.Errorf("again says %q", got)
-	}
-	if n := set.noticeTexts(); len(n) != 0 {
-		t.Errorf("the connection was lost: %v", n)
 	}
 }
 

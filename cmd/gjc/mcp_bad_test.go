@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -102,7 +103,7 @@ func TestMCP_BadServers(t *testing.T) {
 	h.alive(dies)
 
 	huge := open("huge")
-	broken(huge, "run", "over the limit")
+	broken(huge, "run", "over the limit", "ask for less at once")
 	fine(huge, "who", "pid")
 	h.alive(huge)
 
@@ -128,6 +129,24 @@ func TestMCP_BadServers(t *testing.T) {
 		t.Errorf("a tool that is gone was called: %+v", o)
 	}
 	h.alive(grows)
+
+	// 15,000 changes of its tools, which are listed at a pace.
+	restless := open("restless", h.fakeServer("good"))
+	for range 5 {
+		call := h.prompt(restless, "!mcp mcp__restless_run {}").only(t)
+		var lists int
+		if _, err := fmt.Sscanf(call.Text, "listed %d times", &lists); err != nil || lists > 500 {
+			t.Errorf("restless: %s %.500q", call.Status, call.Text)
+		}
+		fine(restless, "mcp__good_run", "ran run")
+	}
+	h.alive(restless)
+
+	nags := open("nag", h.fakeServer("good"))
+	fine(nags, "mcp__nag_run", "too many questions during one call (limit 20)")
+	h.awaitNotice(nags, "nag", "asked 20 questions during one call")
+	fine(nags, "mcp__good_run", "ran run")
+	h.alive(nags)
 
 	waits := open("wait")
 	h.stopsCall(waits, "!mcp run {}")

@@ -48,6 +48,14 @@ func fakeMCP(name string) {
 		}
 		return
 	}
+	var nagging json.RawMessage // the call of "nag" that asks questions
+	asked, lists := 0, 0
+	ask := func() {
+		asked++
+		_ = out.Encode(object{"jsonrpc": "2.0", "id": 1000 + asked, "method": "elicitation/create", "params": object{
+			"message": fmt.Sprintf("Question %d?", asked), "requestedSchema": object{"type": "object", "properties": object{"ok": object{"type": "boolean"}}},
+		}})
+	}
 	for {
 		var m struct {
 			ID     json.RawMessage `json:"id"`
@@ -59,9 +67,19 @@ func fakeMCP(name string) {
 					ProgressToken any `json:"progressToken"`
 				} `json:"_meta"`
 			} `json:"params"`
+			Error *struct{ Message string } `json:"error"`
 		}
 		if in.Decode(&m) != nil {
 			return
+		}
+		if nagging != nil && m.Method == "" {
+			if m.Error == nil {
+				ask()
+				continue
+			}
+			_ = out.Encode(object{"jsonrpc": "2.0", "id": nagging, "result": text(m.Error.Message)})
+			nagging = nil
+			continue
 		}
 		if name == "junk" {
 			fmt.Println("debug: a message came\x00\xff")
@@ -77,6 +95,7 @@ func fakeMCP(name string) {
 				"capabilities": object{"tools": object{"listChanged": true}},
 			}
 		case "tools/list":
+			lists++
 			answer["result"] = object{"tools": tools}
 		case "tools/call":
 			switch {
@@ -91,7 +110,16 @@ func fakeMCP(name string) {
 				fmt.Fprintln(os.Stderr, "panic: out of cheese")
 				os.Exit(7)
 			case name == "huge":
-				answer["result"] = text(strings.Repeat("y", 50<<20))
+				answer["result"] = text(strings.Repeat("y", 100<<20))
+			case name == "restless":
+				for range 3_000 {
+					_ = out.Encode(object{"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+				}
+				answer["result"] = text(fmt.Sprintf("listed %d times", lists))
+			case name == "nag":
+				nagging = m.ID
+				ask()
+				continue
 			case name == "wait":
 				// It reports that it has begun, and never ends.
 				_ = out.Encode(object{"jsonrpc": "2.0", "method": "notifications/progress", "params": object{
