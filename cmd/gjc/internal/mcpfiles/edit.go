@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/internal/trust"
 )
 
-// projectSwitches turn servers of one workspace's files on and off. They are in the user's own file.
+// projectSwitches turn servers on and off in one workspace: those of its files, and those of the user. They are in the user's own file.
 type projectSwitches struct {
 	dir               string
 	enabled, disabled []string
@@ -66,9 +66,13 @@ func (o *Options) switches(files []*configFile) (all []projectSwitches, mistakes
 	return all, mistakes
 }
 
-// apply turns servers of a file of the workspace on and off.
-func (p *projectSwitches) apply(f *configFile) {
-	if f.Dir == "" || trust.Canonical(p.dir) != trust.Canonical(f.Dir) {
+// apply turns servers of a file on and off: of a file of the workspace, or of the user in a session with these roots.
+func (p *projectSwitches) apply(f *configFile, roots []string) {
+	dirs := []string{f.Dir}
+	if f.Dir == "" {
+		dirs = configfile.Upwards(roots...)
+	}
+	if !slices.ContainsFunc(dirs, func(dir string) bool { return trust.Canonical(dir) == trust.Canonical(p.dir) }) {
 		return
 	}
 	for _, s := range f.Servers {
@@ -163,13 +167,39 @@ func (o *Options) Switch(ctx context.Context, name string, on bool) (string, err
 			if edited, was, err := configfile.RemoveJSONC(data, []string{topServers, name, "disabled"}); err == nil && was {
 				data = edited
 			}
-			return configfile.SetJSONC(data, []string{topServers, name, "enabled"}, value)
+			data, err := configfile.SetJSONC(data, []string{topServers, name, "enabled"}, value)
+			if err != nil {
+				return nil, err
+			}
+			return switchListed(data, configfile.Upwards(o.Roots...), name, on)
 		}
 		return switchProject(data, trust.Canonical(d.file.Dir), name, on)
 	})
 }
 
-// switchProject lists a server of a workspace as enabled or disabled.
+// switchListed changes the switches of the user's own server in directories, where there are some.
+func switchListed(data []byte, dirs []string, name string, on bool) ([]byte, error) {
+	top, err := configfile.ParseJSONC(data)
+	if err != nil {
+		return nil, err
+	}
+	if top.Member(topProjects) == nil {
+		return data, nil
+	}
+	for _, m := range top.Member(topProjects).Members {
+		here := slices.ContainsFunc(dirs, func(dir string) bool { return trust.Canonical(dir) == trust.Canonical(m.Name) })
+		listed := slices.Contains(m.Value.Member("enabled").Strings(), name) || slices.Contains(m.Value.Member("disabled").Strings(), name)
+		if !here || !listed {
+			continue
+		}
+		if data, err = switchProject(data, m.Name, name, on); err != nil {
+			return nil, err
+		}
+	}
+	return data, nil
+}
+
+// switchProject lists a server as enabled or disabled in a directory.
 func switchProject(data []byte, dir, name string, on bool) ([]byte, error) {
 	top, err := configfile.ParseJSONC(data)
 	if err != nil {

@@ -54,16 +54,37 @@ func foreignFiles(goos string, getenv func(string) string) []foreign {
 // Imported reports what happened to one server of another program.
 type Imported struct{ Name, File, What string }
 
-// Import copies servers from the files of a program, or of all, into the user's file. names selects servers; empty for all. Without
-// force, it replaces none; with dry, it changes nothing.
-func Import(ctx context.Context, o *Options, program string, names []string, force, dry bool) ([]Imported, error) {
+// Selection says what [Import] copies.
+type Selection struct {
+	// Program is the name of a program; empty for all. Names are those of servers; empty for all.
+	Program string
+	Names   []string
+	// Project is a directory whose own servers in Claude's file are copied; empty for the roots of the options.
+	Project string
+	// Force replaces servers of the same name. Dry changes nothing.
+	Force, Dry bool
+}
+
+// importer is one import.
+type importer struct {
+	Selection
+	o    *Options
+	dirs []string
+	all  []Imported
+	done map[string]string // the programs that the servers were copied from
+}
+
+// Import copies servers from the files of other programs into the user's file.
+func Import(ctx context.Context, o *Options, what Selection) ([]Imported, error) {
 	if o.Home == "" {
 		return nil, errors.New("there is no home directory to import from")
 	}
-	var all []Imported
-	done := make(map[string]string)
+	i := &importer{Selection: what, o: o, dirs: o.Roots, done: make(map[string]string)}
+	if what.Project != "" {
+		i.dirs = []string{what.Project}
+	}
 	for _, f := range foreignFiles(runtime.GOOS, o.Getenv) {
-		if program != "" && f.program != program {
+		if what.Program != "" && f.program != what.Program {
 			continue
 		}
 		path := filepath.Join(f.path...)
@@ -74,26 +95,46 @@ func Import(ctx context.Context, o *Options, program string, names []string, for
 		if file == nil {
 			continue
 		}
+		if f.program == "claude" {
+			if err := i.claude(ctx, file); err != nil {
+				return i.all, err
+			}
+		}
 		for _, m := range file.Mistakes {
-			all = append(all, Imported{"-", path, m.Reason})
+			i.all = append(i.all, Imported{"-", path, m.Reason})
 		}
 		for _, s := range file.Servers {
-			if len(names) > 0 && !slices.Contains(names, s.Name) {
-				continue
+			if err := i.server(ctx, file, s, ""); err != nil {
+				return i.all, err
 			}
-			what, err := importServer(ctx, o.userFile(), s, file.Dialect, done, force, dry)
-			if err != nil {
-				return all, err
-			}
-			all = append(all, Imported{s.Name, path, what})
 		}
 	}
-	for _, name := range names {
-		if !slices.ContainsFunc(all, func(i Imported) bool { return i.Name == name }) {
-			return all, fmt.Errorf("%w in the other programs: %s", errUnknown, trust.Printable(name))
+	for _, name := range what.Names {
+		if !slices.ContainsFunc(i.all, func(done Imported) bool { return done.Name == name }) {
+			return i.all, fmt.Errorf("%w in the other programs: %s", errUnknown, trust.Printable(name))
 		}
 	}
-	return all, nil
+	return i.all, nil
+}
+
+func (i *importer) selected(name string) bool {
+	return len(i.Names) == 0 || slices.Contains(i.Names, name)
+}
+
+// server copies one server, if it is selected. The report ends with where it is from.
+func (i *importer) server(ctx context.Context, f *configFile, s *entry, from string) error {
+	if !i.selected(s.Name) {
+		return nil
+	}
+	what, err := importServer(ctx, i.o.userFile(), s, f.Dialect, i.done, i.Force, i.Dry)
+	if err != nil {
+		return err
+	}
+	if s.Off && (what == "copied" || what == "would be copied") {
+		what += ", disabled"
+	}
+	i.all = append(i.all, Imported{s.Name, f.Path, what + from})
+	return nil
 }
 
 // openForeign reads a file of the user. Programs keep more than servers in such files, and that is ignored.

@@ -36,6 +36,6 @@ func Schema() configfile.JSONSchema {
 	})
 	return configfile.Fields(map[string]configfile.JSONSchema{
 		"$schema": aString(), topServers: configfile.MapOf(server).About("the servers, by name"),
-		topProjects: configfile.MapOf(project).About("which servers of workspaces' own files start, by directory; only in the user's file"),
+		topProjects: configfile.MapOf(project).About("which servers start in a directory: those of its files, and the user's; only in the user's file"),
 	})
 }

@@ -123,7 +123,7 @@ func (o Options) take() *snapshot {
 			s.errs = append(s.errs, m)
 		}
 		for _, p := range switches {
-			p.apply(f)
+			p.apply(f, o.Roots)
 		}
 		trusted := s.trusts(f)
 		for _, server := range f.Servers {

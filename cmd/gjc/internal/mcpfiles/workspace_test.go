@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/mcp"
 	"github.com/gajae-code/gjc/mcp/oauth"
@@ -408,7 +409,7 @@ func TestImport(t *testing.T) {
 	home(".codeium/windsurf/mcp_config.json", `{"mcpServers": {"w": {"serverUrl": "https://w", "disabled": true, "disabledTools": ["z"]}}}`)
 	got := func(dry bool) string {
 		t.Helper()
-		all, err := Import(t.Context(), o, "", nil, false, dry)
+		all, err := Import(t.Context(), o, Selection{Dry: dry})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -447,8 +448,99 @@ twice: not copied: it was copied from claude`
 	if out := got(false); strings.Contains(out, ": copied") || !strings.Contains(out, "a: not copied: mcp.json has a server of this name") {
 		t.Errorf("%s", out)
 	}
-	if _, err := Import(t.Context(), o, "codex", []string{"a"}, false, false); !errors.Is(err, errUnknown) {
+	if _, err := Import(t.Context(), o, Selection{Program: "codex", Names: []string{"a"}}); !errors.Is(err, errUnknown) {
 		t.Error(err)
+	}
+}
+
+// Of the projects in Claude's file, those of the current directory and its repository count. What is turned off there stays off there.
+func TestImport_ClaudeProjects(t *testing.T) {
+	p := newPlace(t)
+	sub, other := filepath.Join(p.dir, "sub"), filepath.Join(filepath.Dir(p.dir), "other")
+	p.opts.Roots = []string{sub}
+	p.write("sub/x", "")
+	p.write(".mcp.json", `{"mcpServers": {"shared": {"command": "s"}, "fine": {"command": "f"}}}`)
+	text := func(v any) string {
+		raw, err := jsonx.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	writeFile(t, filepath.Join(p.home, ".claude.json"), `{"mcpServers": {"everywhere": {"command": "e"}, "twice": {"command": "user"}, "not-here": {"command": "n"}},
+"projects": {
+  `+text(p.dir)+`: {"allowedTools": [], "mcpServers": {"top": {"command": "t"}, "twice": {"command": "local"}, "off": {"command": "o"}, "bad": {"comand": "x"}},
+     "disabledMcpServers": ["off", "not-here", "unknown"], "disabledMcpjsonServers": ["shared"]},
+  `+text(sub)+`: {"mcpServers": {"near": {"url": "https://near"}}},
+  `+text(other)+`: {"mcpServers": {"far": {"command": "far"}}},
+  "relative": 7, `+text(filepath.Dir(p.dir))+`: {"mcpServers": []}
+}}`)
+	report := func(what Selection) string {
+		t.Helper()
+		all, err := Import(t.Context(), &p.opts, what)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lines []string
+		for _, i := range all {
+			lines = append(lines, i.Name+": "+strings.ReplaceAll(i.What, filepath.Dir(p.dir), "BASE"))
+		}
+		return filepath.ToSlash(strings.Join(lines, "\n"))
+	}
+	if out := report(Selection{Program: "claude", Dry: true}); !strings.Contains(out, "near: would be copied, of the project BASE/w/sub") || !strings.Contains(out, "shared: would be disabled in BASE/w") {
+		t.Errorf("%s", out)
+	}
+	if _, err := os.Stat(p.opts.userFile()); err == nil {
+		t.Error("a dry run has written")
+	}
+	const want = `near: copied, of the project BASE/w/sub
+bad: not copied: has neither command nor url, of the project BASE/w
+off: copied, disabled, of the project BASE/w
+top: copied, of the project BASE/w
+twice: copied, of the project BASE/w
+not-here: disabled in BASE/w
+shared: disabled in BASE/w
+everywhere: copied
+not-here: copied
+twice: not copied: it was copied from claude`
+	if diff := cmp.Diff(want, report(Selection{Program: "claude"})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	p.trustAll()
+	states := func() string {
+		var all []string
+		list, notes := List(&p.opts)
+		for _, d := range list {
+			if d.State != "used" {
+				all = append(all, d.Name+" "+d.State)
+			}
+		}
+		return strings.Join(append(all, notes...), ", ")
+	}
+	list, problems := p.servers()
+	if got := names(list); got != "everywhere near top twice fine" || problems != "" {
+		t.Errorf("the servers are %s; %s", got, problems)
+	}
+	if got := states(); got != "not-here disabled, off disabled, shared disabled" {
+		t.Errorf("the others are %s", got)
+	}
+	// Elsewhere the user's servers are on, and a switch ends what was imported.
+	p.opts.Roots = []string{other}
+	if list, _ := p.servers(); names(list) != "everywhere near not-here top twice" {
+		t.Errorf("elsewhere the servers are %s", names(list))
+	}
+	if out := report(Selection{Program: "claude", Names: []string{"far"}}); out != "far: copied, of the project BASE/other" {
+		t.Errorf("%s", out)
+	}
+	p.opts.Roots = []string{sub}
+	if _, err := p.opts.Switch(t.Context(), "not-here", true); err != nil {
+		t.Fatal(err)
+	}
+	if got := states(); got != "off disabled, shared disabled" {
+		t.Errorf("after the switch, the others are %s", got)
+	}
+	if out := report(Selection{Project: filepath.Dir(p.dir), Dry: true}); !strings.Contains(out, "-: must be an object with a server for each name") || strings.Contains(out, "far: ") {
+		t.Errorf("%s", out)
 	}
 }
 

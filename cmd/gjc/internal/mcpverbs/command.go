@@ -341,22 +341,30 @@ func (e *Env) enable(verb, short string, on bool) *cobra.Command {
 }
 
 func (e *Env) importServers() *cobra.Command {
-	from, force, dry := "", false, false
+	var what mcpfiles.Selection
 	names := mcpfiles.Programs()
 	cmd := &cobra.Command{
 		Use:   "import [NAME…]",
 		Short: "Copy servers from other programs' settings into mcp.json",
-		Long: "import copies the servers that you use in other programs, all or the named ones. It replaces none of mcp.json without --force, and reports what cannot be copied. The programs are: " +
+		Long: "import copies the servers that you use in other programs, all or the named ones. It replaces none of mcp.json without --force, and reports what cannot be copied. " +
+			"Of the projects of Claude it copies the servers for the current directory, or for --project, and turns off what is off there. The programs are: " +
 			strings.Join(names, ", ") + ".",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if from != "" && !slices.Contains(names, from) {
-				return e.Usage(fmt.Errorf("unknown program %q; the programs are %s", from, strings.Join(names, ", ")))
+			switch {
+			case what.Program != "" && !slices.Contains(names, what.Program):
+				return e.Usage(fmt.Errorf("unknown program %q; the programs are %s", what.Program, strings.Join(names, ", ")))
+			case what.Project != "" && what.Program != "" && what.Program != "claude":
+				return e.Usage(errors.New("--project is for --from claude"))
 			}
 			o, err := e.Options()
 			if err != nil {
 				return err
 			}
-			all, err := mcpfiles.Import(cmd.Context(), &o, from, args, force, dry)
+			what.Names = args
+			if what.Project != "" && !filepath.IsAbs(what.Project) {
+				what.Project = filepath.Join(o.Roots[0], what.Project)
+			}
+			all, err := mcpfiles.Import(cmd.Context(), &o, what)
 			for _, i := range all {
 				fmt.Fprintf(e.Out, "%s (%s): %s\n", trust.Printable(i.Name), trust.Printable(i.File), trust.Printable(i.What))
 			}
@@ -367,9 +375,10 @@ func (e *Env) importServers() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&from, "from", "", "only from this program")
-	f.BoolVar(&force, "force", false, "replace servers of the same name")
-	f.BoolVar(&dry, "dry-run", false, "only show what would be copied")
+	f.StringVar(&what.Program, "from", "", "only from this program")
+	f.StringVar(&what.Project, "project", "", "the directory whose project of Claude is meant (default: the current one)")
+	f.BoolVar(&what.Force, "force", false, "replace servers of the same name")
+	f.BoolVar(&what.Dry, "dry-run", false, "only show what would be copied")
 	return cmd
 }
 
