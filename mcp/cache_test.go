@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -102,6 +103,69 @@ func TestCache(t *testing.T) {
 	}
 	if cache.n != 1 {
 		t.Errorf("stored %d times", cache.n)
+	}
+}
+
+// The tools in the cache are offered until the server has failed, not longer; a call returns the reason. They are offered again when the
+// server is connected.
+func TestCache_ServerThatFails(t *testing.T) {
+	var broken atomic.Bool
+	gate := make(chan struct{})
+	kit := kitHandler(handshake)
+	srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if broken.Load() {
+			<-gate
+			http.Error(w, "out of order", http.StatusServiceUnavailable)
+			return
+		}
+		kit.ServeHTTP(w, r)
+	})
+	cache := &memoryCache{data: make(map[string][]byte)}
+	server := overHTTP(srv.URL)
+	first := start(t, mcp.Options{Cache: cache}, server).connected()
+	want := remotes(first)
+	first.close()
+
+	broken.Store(true)
+	set := start(t, mcp.Options{Cache: cache}, server, fake(t, "junk"))
+	if err := set.Offering(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := remotes(set)[:len(want)]; !slices.Equal(got, want) {
+		t.Errorf("while it starts: %v", got)
+	}
+	tool := set.tool(server.Name, "echo")
+	call := func() error {
+		_, err := set.Call(t.Context(), tool, jsonx.Raw(`{"text":"x"}`), nil)
+		return err
+	}
+	called := make(chan error, 1)
+	go func() { called <- call() }()
+	close(gate)
+	set.failed("")
+	for _, err := range []error{<-called, call()} {
+		if !errors.Is(err, mcp.ErrUnavailable) || !strings.Contains(err.Error(), "503") {
+			t.Errorf("err = %v", err)
+		}
+	}
+	if set.countNotices("giving up: its tools are not offered until you send /mcp reconnect web") != 1 {
+		t.Errorf("notices: %q", set.noticeTexts())
+	}
+	if got := set.says("junk", "run", "{}"); got != "ran run" {
+		t.Errorf("the other server says %q", got)
+	}
+	if got := remotes(set); slices.Contains(got, "echo") {
+		t.Errorf("after it has failed: %v", got)
+	}
+
+	broken.Store(false)
+	set.Retry()
+	set.until("it is connected", func() bool { return set.Status()[0].State == mcp.StateConnected })
+	if got := remotes(set)[:len(want)]; !slices.Equal(got, want) {
+		t.Errorf("after the retry: %v", got)
+	}
+	if err := call(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -182,7 +182,7 @@ func (s *server) pause(ctx context.Context, err error, failures int) bool {
 		}
 	default:
 		s.setState(StateFailed, err, nil)
-		s.noticeState(fmt.Sprintf("failed %d times; giving up", failures), err)
+		s.noticeState(fmt.Sprintf("failed %d times; giving up: its tools are not offered until you send /mcp reconnect %s", failures, s.spec.Name), err)
 	}
 	s.markAttempted()
 	s.set.noticeCuts()

@@ -201,6 +201,22 @@ func (s *Set) Reconnect(ctx context.Context, name string) error {
 	return srv.reconnect(ctx)
 }
 
+// Retry connects again to the servers that have failed. It returns at once.
+func (s *Set) Retry() {
+	for _, srv := range s.list() {
+		srv.mu.Lock()
+		_, invalid := errors.AsType[*invalidError](srv.lastErr)
+		failed := srv.state == StateFailed && !invalid
+		srv.mu.Unlock()
+		if failed {
+			select {
+			case srv.wake <- struct{}{}:
+			default: // another request is pending
+			}
+		}
+	}
+}
+
 func (s *Set) server(name string) (*server, error) {
 	for _, srv := range s.list() {
 		if srv.spec.Name == name {
@@ -210,8 +226,9 @@ func (s *Set) server(name string) (*server, error) {
 	return nil, fmt.Errorf("unknown MCP server %q", name)
 }
 
-// Tools returns the tools of all servers, in the order of the servers and then by name. A server that has lost its connection keeps
-// its tools until it has failed, because a call waits for the connection. The caller must not modify the tools.
+// Tools returns the tools of all servers, in the order of the servers and then by name. A server that has lost its connection, or that
+// has tools in the cache, keeps its tools until it has failed, because a call waits for the connection. The caller must not modify the
+// tools.
 func (s *Set) Tools() []*Tool {
 	return collect(s, func(l *lists) []*Tool { return l.tools })
 }

@@ -16,7 +16,7 @@ const (
 	StateConnected  State = "connected"
 	// StateRetrying is between two attempts.
 	StateRetrying State = "retrying"
-	// StateFailed lasts until [Set.Reconnect].
+	// StateFailed lasts until [Set.Reconnect] or [Set.Retry]. The server offers nothing.
 	StateFailed State = "failed"
 	StateClosed State = "closed"
 )

@@ -76,6 +76,9 @@ func (b *toolbox) AwaitLoading(ctx context.Context) {
 // Reload implements [slash.MCP].
 func (b *toolbox) Reload(ctx context.Context, always bool) {
 	set := b.Built(ctx)
+	if set != nil && always {
+		defer set.Retry() // of those that the configuration still has
+	}
 	b.mu.Lock()
 	apply, list, servers, building := b.apply, b.lists, b.servers, b.building != nil
 	b.mu.Unlock()

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -152,5 +154,34 @@ func TestMCP_BadServers(t *testing.T) {
 	h.stopsCall(waits, "!mcp run {}")
 	fine(waits, "who", "pid")
 	h.alive(waits)
+	h.stop()
+}
+
+// A server that has failed offers nothing, with a notice that says what to do. It is back after a reload.
+func TestMCP_FailedServerComesBack(t *testing.T) {
+	t.Parallel()
+	h := startMCPHost(t, tempDir(t))
+	program := filepath.Join(h.work, "server"+filepath.Ext(self(t)))
+	late := h.fakeServer("late")
+	late["command"] = program
+	id := h.open(h.fakeServer("good"), late)
+	h.awaitNotice(id, "late", "giving up", "/mcp reconnect late", "server")
+	if o := h.prompt(id, "!mcp mcp__late_who {}"); len(o.calls) != 0 || !strings.Contains(o.words, "no tool called") {
+		t.Errorf("a tool of the server: %+v", o)
+	}
+	if call := h.prompt(id, "!mcp mcp__good_who {}").only(t); call.Status != "completed" {
+		t.Errorf("the other server: %+v", call)
+	}
+	if err := os.Link(self(t), program); err != nil {
+		if err := os.Symlink(self(t), program); err != nil {
+			t.Skip(err)
+		}
+	}
+	h.prompt(id, "/mcp reload")
+	h.connected(id, "late")
+	if call := h.prompt(id, "!mcp mcp__late_who {}").only(t); call.Status != "completed" || !strings.Contains(call.Text, "pid") {
+		t.Errorf("after the reload: %+v", call)
+	}
+	h.alive(id)
 	h.stop()
 }

@@ -36,7 +36,8 @@ type MCP interface {
 	Current() *mcp.Set
 	// Built waits until the set is built or ctx ends, and returns Current.
 	Built(ctx context.Context) *mcp.Set
-	// Reload applies changes of the configuration, and always reads it again if always is set. It does not wait for servers.
+	// Reload applies changes of the configuration. If always is set, it reads it in any case, and starts servers that have failed. It
+	// does not wait for servers.
 	Reload(ctx context.Context, always bool)
 	// Definitions lists the definitions of servers in files, those that count and the others.
 	Definitions(ctx context.Context) []mcp.Definition
