@@ -38,6 +38,8 @@ type toolbox struct {
 	closed  bool
 	servers []acp.MCPServer
 	set     *mcp.Set // nil for no servers
+	// noted has the settings without effect that the user was notified of.
+	noted map[string]bool
 	// selected holds the names of the MCP tools that are offered; nil for all.
 	selected map[string]bool
 	// building is closed when the set for servers is built; nil if it is.
@@ -299,12 +301,33 @@ func (m *mcpSession) specs(servers []acp.MCPServer) []mcp.Server {
 	if err != nil {
 		m.session.out.notice(agent.SeverityWarning, "The MCP server configuration has errors; invalid servers are ignored.", err.Error())
 	}
+	m.note(config.Notes())
 	for _, spec := range own {
 		if !slices.ContainsFunc(specs, func(c mcp.Server) bool { return strings.EqualFold(c.Name, spec.Name) }) {
 			specs = append(specs, spec)
 		}
 	}
 	return specs
+}
+
+// note notifies the user of settings that have no effect, of each once.
+func (m *mcpSession) note(notes []string) {
+	b := m.opened.tools
+	b.mu.Lock()
+	var now []string
+	for _, n := range notes {
+		if !b.noted[n] {
+			now = append(now, n)
+			if b.noted == nil {
+				b.noted = make(map[string]bool)
+			}
+			b.noted[n] = true
+		}
+	}
+	b.mu.Unlock()
+	if len(now) > 0 {
+		m.session.out.notice(agent.SeverityWarning, "Some settings of MCP servers have no effect in gjc.", strings.Join(now, "\n"))
+	}
 }
 
 // newSet returns the set of a session's servers, or nil if there are none.

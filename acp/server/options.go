@@ -153,6 +153,8 @@ type MCPConfig interface {
 	// Servers returns the servers that may start. It may run commands that compute values. The error lists the mistakes in the
 	// configuration; the other servers are returned.
 	Servers(ctx context.Context) ([]mcp.Server, error)
+	// Notes describes the settings that have no effect for the servers of the last call of Servers.
+	Notes() []string
 	// Stale reports whether the configuration may have changed since the last call of Servers.
 	Stale(ctx context.Context) bool
 	// Questions returns the open questions about files of the workspace.

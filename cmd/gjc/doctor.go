@@ -261,6 +261,11 @@ func examineMCP(ctx context.Context, h *host, cfg *config.Config, dir string, ro
 			add("problem", mcpfiles.FileName, "%v", e)
 		}
 	}
+	for _, n := range source.Notes() {
+		if cfg.DiscoverMCP {
+			add("warning", mcpfiles.FileName, "%s", trust.Printable(n))
+		}
+	}
 	path := filepath.Join(dir, mcpfiles.FileName)
 	for _, d := range source.Definitions(ctx) {
 		if d.State == "not trusted" {

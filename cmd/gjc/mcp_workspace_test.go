@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -90,6 +91,69 @@ func TestMCP_Workspace(t *testing.T) {
 	}
 	h.alive(id)
 	h.stop()
+}
+
+// A field without effect is shown in the session, once, and by the commands. A session does not show those of servers that it does not use.
+func TestMCP_FieldsWithoutEffect(t *testing.T) {
+	t.Parallel()
+	home := tempDir(t)
+	h := startMCPHost(t, home)
+	own := filepath.Join(agentDir(home), "mcp.json")
+	define := func(more object) {
+		servers := object{
+			"mine": object{"command": self(t), "env": object{asMCP: "plain"}, "auth": object{"type": "oauth"}},
+			"off":  object{"command": "x", "enabled": false, "auth": 1},
+		}
+		for name, s := range more {
+			servers[name] = s
+		}
+		text, err := json.Marshal(object{"mcpServers": servers})
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, own, string(text))
+	}
+	define(nil)
+	writeFile(t, filepath.Join(h.work, ".gemini", "settings.json"), `{"mcpServers": {"theirs": {"command": "no-such-program", "trust": true}}}`)
+	h.answerTrust(acp.PermissionOptionKindAllowOnce)
+	id := h.open()
+	h.alive(id)
+	const mine, theirs, later = "mcpServers.mine.auth: ignored; gjc signs in with OAuth", "mcpServers.theirs.trust: ignored; gjc asks before calls", "mcpServers.later.auth: ignored"
+	h.awaitNotice(id, "no effect", mine)
+	h.awaitNotice(id, "no effect", theirs)
+	define(object{"later": object{"command": self(t), "env": object{asMCP: "plain"}, "auth": 1}})
+	h.alive(id)
+	h.awaitNotice(id, later)
+	all, err := json.Marshal(h.Updates(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, n := range map[string]int{mine: 1, theirs: 1, later: 1, "mcpServers.off.auth": 0} {
+		if got := strings.Count(string(all), text); got != n {
+			t.Errorf("%q is shown %d times, want %d", text, got, n)
+		}
+	}
+	h.stop()
+
+	for _, tt := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"mcp", "list"}, []string{mine, "mcpServers.off.auth: ignored"}},
+		{[]string{"mcp", "list", "--json"}, []string{mine}},
+		{[]string{"mcp", "get", "mine"}, []string{mine}},
+		{[]string{"mcp", "get", "mine", "--json"}, []string{mine}},
+		{[]string{"doctor"}, []string{mine, "warning"}},
+	} {
+		cmd := exec.CommandContext(t.Context(), self(t), tt.args...)
+		cmd.Dir, cmd.Env = h.work, environment(home)
+		out, _ := cmd.CombinedOutput() // doctor finds other problems
+		for _, want := range tt.want {
+			if !strings.Contains(string(out), want) {
+				t.Errorf("%q: no %q in\n%s", tt.args, want, out)
+			}
+		}
+	}
 }
 
 // A no keeps the servers from starting, and is not asked about again in the session.

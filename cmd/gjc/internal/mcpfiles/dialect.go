@@ -66,6 +66,7 @@ const (
 	aScopes       meaning = "scopes"
 	anotherWay    meaning = "another" // a way to sign in that gjc does not have
 	aSandbox      meaning = "sandbox" // a boundary that gjc would not enforce
+	anApproval    meaning = "approval" // tools that run without a question
 	unused        meaning = ""        // the other program has it, and it changes nothing for gjc
 )
 
@@ -124,7 +125,7 @@ func gemini() *dialect {
 		fields: append(same(aType, aCommand, aArgs, aDir, aEnv, aURL, aStreamURL, aHeaders, aTimeout),
 			field{"includeTools", anAllow}, field{"excludeTools", aDeny}, field{"oauth", aSignIn}, field{"authProviderType", anotherWay},
 			field{"targetAudience", anotherWay}, field{"targetServiceAccount", anotherWay},
-			field{"trust", unused}, field{"description", unused}, field{"extensionName", unused}),
+			field{"trust", anApproval}, field{"description", unused}, field{"extensionName", unused}),
 	}
 }
 
@@ -136,7 +137,7 @@ func codex() *dialect {
 			field{"env_http_headers", aHeaderVars}, field{"enabled_tools", anAllow}, field{"disabled_tools", aDeny},
 			field{"startup_timeout_sec", aStartSeconds}, field{"startup_timeout_ms", aStartTimeout}, field{"tool_timeout_sec", aCallSeconds},
 			field{"oauth", aSignIn}, field{"scopes", aScopes}, field{"oauth_resource", anotherWay},
-			field{"required", unused}, field{"supports_parallel_tool_calls", unused}, field{"default_tools_approval_mode", unused}, field{"tools", unused}),
+			field{"required", unused}, field{"supports_parallel_tool_calls", unused}, field{"default_tools_approval_mode", anApproval}, field{"tools", anApproval}),
 	}
 }
 
@@ -145,7 +146,7 @@ func windsurf() *dialect {
 	return &dialect{
 		Name: "windsurf", top: topServers, style: editor,
 		fields: append(same(aType, aCommand, aArgs, aEnv, aURL, aHeaders, aDisabled), field{"serverUrl", aURL}, field{"disabledTools", aDeny},
-			field{"alwaysAllow", unused}),
+			field{"alwaysAllow", anApproval}),
 	}
 }
 

@@ -16,6 +16,8 @@ type Listed struct {
 	mcp.Definition
 	// Runs is the command line or the address, without values.
 	Runs string `json:"runs"`
+	// Notes describe the fields that have no effect.
+	Notes []string `json:"notes,omitzero"`
 }
 
 // List lists all definitions, and notes about what is wrong or ignored in the files.
@@ -34,7 +36,7 @@ func List(o *Options) (all []Listed, notes []string) {
 }
 
 func (d *definition) listed() Listed {
-	l := Listed{Definition: mcp.Definition{Name: d.Name, File: d.file.Path, State: string(d.state), Detail: d.detail}}
+	l := Listed{Definition: mcp.Definition{Name: d.Name, File: d.file.Path, State: string(d.state), Detail: d.detail}, Notes: d.notes}
 	switch {
 	case d.Stdio != nil:
 		l.Runs = commandLine(append([]string{d.Stdio.Command}, d.Stdio.Args...))

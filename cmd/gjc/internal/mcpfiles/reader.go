@@ -41,6 +41,8 @@ type entry struct {
 	Mistakes []*config.Error
 	// runs are further command lines that compute values.
 	runs []string
+	// notes describe the fields that have no effect.
+	notes []string
 	// references are the headers whose values are variables that fields have named.
 	references []string
 	node       *configfile.Node
@@ -69,6 +71,12 @@ func (r *reader) mistake(line int, name, format string, args ...any) {
 		return
 	}
 	r.mistakes = append(r.mistakes, m)
+}
+
+// note records a field of the current server that has no effect.
+func (r *reader) note(line int, name, what string) {
+	text := fmt.Sprintf("%s:%d: %s: %s", r.Path, line, name, what)
+	r.Notes, r.at.notes = append(r.Notes, text), append(r.at.notes, text)
 }
 
 // name returns the name of a field of the current server for a mistake.
@@ -179,10 +187,14 @@ func (r *reader) fields(s *entry, n *configfile.Node) map[meaning]*configfile.No
 			names := r.Dialect.names()
 			r.mistake(f.Line, at, "unknown field%s; the fields are %s", configfile.Suggestion(f.Name, names), strings.Join(names, ", "))
 		case !known:
-			r.Notes = append(r.Notes, fmt.Sprintf("%s:%d: %s: unknown field, ignored%s", r.Path, f.Line, at, configfile.Suggestion(f.Name, r.Dialect.names())))
+			r.note(f.Line, at, "unknown field, ignored"+configfile.Suggestion(f.Name, r.Dialect.names()))
 		case f.Value.Kind == configfile.Null || as == unused:
 		case as == anotherWay:
-			r.Notes = append(r.Notes, fmt.Sprintf("%s:%d: %s: ignored; gjc signs in with OAuth when the server wants it (/mcp login), by oauth if the client is registered", r.Path, f.Line, at))
+			r.note(f.Line, at, "ignored; gjc signs in with OAuth when the server wants it (/mcp login), by oauth if the client is registered")
+		case as == anApproval:
+			if f.Value.True() || len(f.Value.List) > 0 || len(f.Value.Members) > 0 || f.Value.Kind == configfile.Text {
+				r.note(f.Line, at, "ignored; gjc asks before calls, and remembers an answer if you want")
+			}
 		case as == aSandbox:
 			if f.Value.True() {
 				r.mistake(f.Line, at, "gjc does not run MCP servers inside a sandbox; define the server without it, for example with gjc mcp add, if you trust it")

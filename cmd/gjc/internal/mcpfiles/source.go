@@ -49,6 +49,8 @@ type Source struct {
 	trust  string
 	// plugins is the stamp of the plugins.
 	plugins string
+	// notes are those of the servers that were used last.
+	notes []string
 }
 
 // NewSource returns a source. It reads nothing.
@@ -213,7 +215,23 @@ func (s *Source) Servers(ctx context.Context) ([]mcp.Server, error) {
 		found, more := snap.compute(ctx, f)
 		all, mistakes = append(all, found...), append(mistakes, more...)
 	}
+	var notes []string
+	for _, d := range snap.all {
+		if d.state == stateUsed {
+			notes = append(notes, d.notes...)
+		}
+	}
+	s.mu.Lock()
+	s.notes = notes
+	s.mu.Unlock()
 	return all, snap.err(mistakes)
+}
+
+// Notes describes the fields that have no effect in the definitions that the last call of Servers has used.
+func (s *Source) Notes() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.notes
 }
 
 // compute returns the servers of a file that are used, with their values.

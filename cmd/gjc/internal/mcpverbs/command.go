@@ -136,6 +136,9 @@ func (e *Env) get() *cobra.Command {
 			if d.Detail != "" {
 				fmt.Fprintln(e.Out, trust.Printable(d.Detail))
 			}
+			for _, n := range d.Notes {
+				fmt.Fprintln(e.Out, trust.Printable(n))
+			}
 			return nil
 		},
 	}
