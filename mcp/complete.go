@@ -20,7 +20,7 @@ type CompleteRequest struct {
 	Given map[string]string
 }
 
-// Completion has the values that a server suggests for an argument, at most [MaxCompletions].
+// Completion has the values that a server suggests for an argument, at most maxCompletions.
 type Completion struct {
 	Values []string
 	// More reports that the server has further values.
@@ -28,10 +28,10 @@ type Completion struct {
 }
 
 const (
-	// MaxCompletions bounds the values of a [Completion]. It is the limit of the protocol.
-	MaxCompletions = 100
-	// maxCompletion bounds a value in bytes.
-	maxCompletion = 1000
+	// maxCompletions bounds the values of a [Completion]. It is the limit of the protocol.
+	maxCompletions = 100
+	// maxCompleted bounds a value in bytes.
+	maxCompleted = 1000
 )
 
 // Complete requests the values that a server suggests for an argument. It returns none for a server that does not complete. Its errors
@@ -74,8 +74,8 @@ func newCompletion(d *sdk.CompletionResultDetails) *Completion {
 	c := &Completion{More: d.HasMore || d.Total > len(d.Values)}
 	for _, v := range d.Values {
 		switch {
-		case v == "" || len(v) > maxCompletion || strings.ContainsFunc(v, unicode.IsControl) || slices.Contains(c.Values, v):
-		case len(c.Values) == MaxCompletions:
+		case v == "" || len(v) > maxCompleted || strings.ContainsFunc(v, unicode.IsControl) || slices.Contains(c.Values, v):
+		case len(c.Values) == maxCompletions:
 			c.More = true
 			return c
 		default:

@@ -111,6 +111,13 @@ func newKit(name, version string) *kit {
 		k.server.RemoveTools("echo")
 		return text("ok"), nil
 	})
+	add("publish", empty, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		k.server.AddPrompt(&sdk.Prompt{Name: "new"}, func(context.Context, *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+			return &sdk.GetPromptResult{}, nil
+		})
+		k.server.RemoveResources("kit://a")
+		return text("ok"), nil
+	})
 	k.addQuestions(add)
 	k.server.AddPrompt(&sdk.Prompt{Name: "greet", Description: "Greets.", Arguments: []*sdk.PromptArgument{{Name: "who", Required: true}}},
 		func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {

@@ -108,7 +108,7 @@ func TestSet_Status(t *testing.T) {
 		set := open()
 		want := []mcp.ServerStatus{{
 			Name: "kit", State: mcp.StateConnected, Transport: w.transport, Protocol: w.version,
-			Stateless: w.version == stateless, Info: "kit 1.2", Tools: 15, Prompts: 1, Resources: 5, Templates: 1,
+			Stateless: w.version == stateless, Info: "kit 1.2", Tools: 16, Prompts: 1, Resources: 5, Templates: 1,
 		}}
 		if diff := cmp.Diff(want, set.Status()); diff != "" {
 			t.Errorf("status (-want +got):\n%s", diff)
@@ -261,6 +261,16 @@ func TestSet_ToolsChange(t *testing.T) {
 		if _, err := set.Call(t.Context(), echo, jsonx.Raw(`{"text":"x"}`), nil); err == nil {
 			t.Error("the tool that is gone still runs")
 		}
+	})
+}
+
+func TestSet_PromptsAndResourcesChange(t *testing.T) {
+	eachThat(t, twoWay, func(t *testing.T, _ way, _ *mcp.Options, open func() *watched) {
+		set := open()
+		set.says("kit", "publish", "{}")
+		set.until("the new prompt is listed and the old resource is not", func() bool {
+			return len(set.Prompts()) == 2 && !slices.ContainsFunc(set.Resources(), func(r mcp.Resource) bool { return r.URI == "kit://a" })
+		})
 	})
 }
 

@@ -25,15 +25,15 @@ const (
 	otherSuffix = "_other"
 )
 
-// missingArgument is the error for a required argument that has no value.
-type missingArgument struct {
+// missingError is the error for a required argument that has no value.
+type missingError struct {
 	prompt *mcp.Prompt
 	name   string
 	// values describes what the server suggests; empty for nothing.
 	values string
 }
 
-func (e *missingArgument) Error() string {
+func (e *missingError) Error() string {
 	return fmt.Sprintf("the argument %s is missing; use /%s %s%s", e.name, promptName(e.prompt), promptHint(e.prompt), e.values)
 }
 
@@ -61,7 +61,7 @@ func suggestions(name string, found *mcp.Completion) string {
 
 // askArguments asks the user for the arguments of a prompt that have no value, with the values that the server suggests. If the editor
 // has no forms, the error lists them.
-func (c *call) askArguments(set *mcp.Set, args map[string]string, missing *missingArgument) error {
+func (c *call) askArguments(set *mcp.Set, args map[string]string, missing *missingError) error {
 	ctx, cancel := context.WithTimeout(c, completeWait)
 	defer cancel()
 	properties := make(map[string]any)
@@ -119,7 +119,7 @@ func (c *call) askArguments(set *mcp.Set, args map[string]string, missing *missi
 func missingOf(p *mcp.Prompt, args map[string]string, values string) error {
 	for _, a := range p.Arguments {
 		if _, given := args[a.Name]; a.Required && !given {
-			return &missingArgument{p, a.Name, values}
+			return &missingError{p, a.Name, values}
 		}
 	}
 	return nil
@@ -189,7 +189,7 @@ func completeArgument(c *call, set *mcp.Set, words []string) error {
 }
 
 // promptArguments assigns the words that follow a command to the prompt's arguments: name=value by name, the others in order. The
-// last argument receives all remaining words. If a required argument has no word, it returns a [*missingArgument] and the others.
+// last argument receives all remaining words. If a required argument has no word, it returns a [*missingError] and the others.
 func promptArguments(p *mcp.Prompt, typed string) (map[string]string, error) {
 	args := make(map[string]string)
 	var plain []string

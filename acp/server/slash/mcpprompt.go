@@ -75,7 +75,7 @@ func (c *call) mcpPrompt() (*mcp.Set, *mcp.Prompt) {
 // fillPrompt requests a prompt from its server, with the arguments of the command.
 func (c *call) fillPrompt(set *mcp.Set, p *mcp.Prompt) (agent.Prepared, error) {
 	args, err := promptArguments(p, c.args)
-	if missing, ok := errors.AsType[*missingArgument](err); ok {
+	if missing, ok := errors.AsType[*missingError](err); ok {
 		err = c.askArguments(set, args, missing)
 	}
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/internal/trust"
 )
 
-// claudeProject is what Claude keeps for one directory in the user's file.
+// claudeProject has the servers of one directory in the user's file of Claude.
 type claudeProject struct {
 	dir     string
 	servers []*entry

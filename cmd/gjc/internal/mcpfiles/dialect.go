@@ -64,10 +64,10 @@ const (
 	aDeny         meaning = "deny"
 	aSignIn       meaning = "oauth"
 	aScopes       meaning = "scopes"
-	anotherWay    meaning = "another" // a way to sign in that gjc does not have
-	aSandbox      meaning = "sandbox" // a boundary that gjc would not enforce
+	anotherWay    meaning = "another"  // a way to sign in that gjc does not have
+	aSandbox      meaning = "sandbox"  // a boundary that gjc would not enforce
 	anApproval    meaning = "approval" // tools that run without a question
-	unused        meaning = ""        // the other program has it, and it changes nothing for gjc
+	unused        meaning = ""         // the other program has it, and it changes nothing for gjc
 )
 
 func same(names ...meaning) []field {
