@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -104,9 +105,7 @@ func TestMCP_FieldsWithoutEffect(t *testing.T) {
 			"mine": object{"command": self(t), "env": object{asMCP: "plain"}, "auth": object{"type": "oauth"}},
 			"off":  object{"command": "x", "enabled": false, "auth": 1},
 		}
-		for name, s := range more {
-			servers[name] = s
-		}
+		maps.Copy(servers, more)
 		text, err := json.Marshal(object{"mcpServers": servers})
 		if err != nil {
 			t.Fatal(err)

@@ -132,7 +132,7 @@ func (c *call) refused(set *mcp.Set, p *mcp.Prompt, args map[string]string, err 
 	}
 	ctx, cancel := context.WithTimeout(c, completeWait)
 	defer cancel()
-	values := ""
+	var values strings.Builder
 	for _, a := range p.Arguments {
 		value, given := args[a.Name]
 		if !given {
@@ -145,13 +145,13 @@ func (c *call) refused(set *mcp.Set, p *mcp.Prompt, args map[string]string, err 
 			found = complete(ctx, set, p, a.Name, "", others)
 		}
 		if found != nil && !slices.Contains(found.Values, value) {
-			values += suggestions(a.Name, found)
+			values.WriteString(suggestions(a.Name, found))
 		}
 	}
-	if values == "" {
+	if values.Len() == 0 {
 		return err
 	}
-	return fmt.Errorf("%w%s", err, values)
+	return fmt.Errorf("%w%s", err, values.String())
 }
 
 const completeUsage = "use /mcp complete <server> <prompt or URI template> <argument> [value]"
