@@ -46,6 +46,7 @@ func TestMCP_Mentions(t *testing.T) {
 		script.Else(func(*providers.Request) providertest.Step { return providertest.Step{providertest.Text("ok")} })
 		c.server.Sessions.UserDir, c.server.Sessions.Home = c.agent, c.agent
 		put(t, filepath.Join(c.agent, "commands", "own.md"), "Compare: $ARGUMENTS")
+		put(t, filepath.Join(c.agent, "commands", "fixed.md"), "Follow @the-docs:file:///a.md, @nowhere:file:///a.md and @no/file:x.")
 	})
 	id := call[acp.NewSessionResponse](e, "session/new", obj{"cwd": e.dir, "mcpServers": []any{
 		httpSpec("the docs", docs.URL, ""), httpSpec("plain", plain.URL, ""), httpSpec("gone", "ftp://127.0.0.1/x", ""),
@@ -109,8 +110,11 @@ func TestMCP_Mentions(t *testing.T) {
 		}
 	}
 
-	// So do the commands whose prompts are for the model.
+	// Commands have resources, too: those that the user types, and those of the command's file.
 	if text, _ = asked("/own @the-docs:file:///a.md"); !containsAll(text, "Compare: @the-docs:file:///a.md", "all about ants") {
+		t.Errorf("the model was asked %q", text)
+	}
+	if text, _ = asked("/fixed @the-docs:file:///a.md"); !strings.HasPrefix(text, "Follow @the-docs:file:///a.md, @nowhere:file:///a.md and @no/file:x.") || strings.Count(text, "all about ants") != 1 {
 		t.Errorf("the model was asked %q", text)
 	}
 	// A replay shows what the user typed, with the calls.

@@ -126,6 +126,9 @@ func (f *filler) file(p *commands.Piece) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		f.text.WriteString(p.Text)
+		if m, _ := mentionAt(p.File); m.uri != "" && !slices.Contains(f.mentions, m) {
+			f.mentions = append(f.mentions, m) // a resource of a server is attached after the files
+		}
 		return
 	case err != nil:
 		f.text.WriteString(p.Text + " (" + err.Error() + ")")
