@@ -141,18 +141,22 @@ func mentionAt(s string) (m Mention, n int) {
 
 // trimWord removes the punctuation that follows a word, and brackets that it does not open.
 func trimWord(s string) string {
-	for {
-		short := strings.TrimRight(s, ".,;:!?'*")
-		for _, pair := range [...]string{"()", "[]", "{}"} {
-			if strings.HasSuffix(short, pair[1:]) && strings.Count(short, pair[:1]) < strings.Count(short, pair[1:]) {
-				short = short[:len(short)-1]
-			}
-		}
-		if short == s {
+	const opening, closing = "([{", ")]}"
+	var extra [len(closing)]int // closing brackets without an opening one
+	for i := range extra {
+		extra[i] = strings.Count(s, closing[i:i+1]) - strings.Count(s, opening[i:i+1])
+	}
+	for s != "" {
+		last := s[len(s)-1]
+		switch i := strings.IndexByte(closing, last); {
+		case i >= 0 && extra[i] > 0:
+			extra[i]--
+		case strings.IndexByte(".,;:!?'*", last) < 0:
 			return s
 		}
-		s = short
+		s = s[:len(s)-1]
 	}
+	return s
 }
 
 // isScheme reports whether s can be the scheme of a URI (RFC 3986).
