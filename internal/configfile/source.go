@@ -53,11 +53,11 @@ func ReadFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// ErrLinkOut is wrapped by the error for a file of a workspace to which a link leads from outside.
-var ErrLinkOut = errors.New("a link out of the workspace")
+// errLinkOut is wrapped by the error for a file of a workspace that is a link out of it.
+var errLinkOut = errors.New("a link out of the workspace")
 
 // ReadInside is [ReadFile] for a file of a workspace. A file that is outside of root, because it or a directory above it is a link, is an
-// error that wraps [ErrLinkOut]; the null device is not.
+// error; the null device is not.
 func ReadInside(root, path string) ([]byte, error) {
 	if real, err := filepath.EvalSymlinks(path); err == nil && real != os.DevNull {
 		top, err := filepath.EvalSymlinks(root)
@@ -65,7 +65,7 @@ func ReadInside(root, path string) ([]byte, error) {
 			return nil, err
 		}
 		if rel, err := filepath.Rel(top, real); err != nil || !filepath.IsLocal(rel) {
-			return nil, &fs.PathError{Op: "read", Path: path, Err: ErrLinkOut}
+			return nil, &fs.PathError{Op: "read", Path: path, Err: errLinkOut}
 		}
 	}
 	return ReadFile(path)
