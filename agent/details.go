@@ -47,6 +47,7 @@ type contentJSON struct {
 	Path     string  `json:"path,omitzero"`
 	Old      *string `json:"oldText,omitzero"`
 	New      string  `json:"newText,omitzero"`
+	Skipped  int     `json:"skippedLines,omitzero"`
 	Terminal string  `json:"terminalId,omitzero"`
 	URI      string  `json:"uri,omitzero"`
 	Name     string  `json:"name,omitzero"`
@@ -86,7 +87,7 @@ func encodeContent(content []Content) []contentJSON {
 		case TextContent:
 			out = append(out, contentJSON{Type: "text", Text: c.Text})
 		case DiffContent:
-			out = append(out, contentJSON{Type: "diff", Path: c.Path, Old: c.Old, New: c.New})
+			out = append(out, contentJSON{Type: "diff", Path: c.Path, Old: c.Old, New: c.New, Skipped: c.Skipped})
 		case TerminalContent:
 			out = append(out, contentJSON{Type: "terminal", Terminal: c.TerminalID})
 		case LinkContent:
@@ -132,7 +133,7 @@ func decodeContent(content []contentJSON, printed string) []Content {
 		case "text":
 			out = append(out, TextContent{c.Text})
 		case "diff":
-			out = append(out, DiffContent{c.Path, c.Old, c.New})
+			out = append(out, DiffContent{c.Path, c.Old, c.New, c.Skipped})
 		case "terminal":
 			// The result also contains the texts of the other blocks, which are separate here.
 			output := printed
@@ -320,6 +321,7 @@ func excerpt(d DiffContent) DiffContent {
 	for range diffContext {
 		head = strings.LastIndexByte(before[:max(head-1, 0)], '\n') + 1
 	}
+	skipped := d.Skipped + strings.Count(before[:head], "\n")
 	before, after = before[head:], after[head:]
 	tail := commonSuffix(before, after)
 	kept := before[len(before)-tail:]
@@ -327,7 +329,7 @@ func excerpt(d DiffContent) DiffContent {
 		_, kept, _ = strings.Cut(kept, "\n")
 	}
 	before, after = before[:len(before)-len(kept)], after[:len(after)-len(kept)]
-	return DiffContent{Path: d.Path, Old: &before, New: after}
+	return DiffContent{Path: d.Path, Old: &before, New: after, Skipped: skipped}
 }
 
 func commonPrefix(a, b string) int {

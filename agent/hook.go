@@ -157,6 +157,7 @@ func (t *turnHooks) runHooks(ctx context.Context, set *hooks.Set, in hooks.Input
 			continue
 		}
 		about := h.About()
+		t.changed(nil, true)
 		a, err := h.Run(ctx, hookRunner{t.session.opts.Programs}, in)
 		switch {
 		case ctx.Err() != nil:

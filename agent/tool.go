@@ -228,6 +228,8 @@ type DiffContent struct {
 	// with some lines around it.
 	Old *string
 	New string
+	// Skipped is the number of lines of the file before Old and New. Tools leave it zero.
+	Skipped int
 }
 
 // TerminalContent shows an editor's terminal.

@@ -107,6 +107,8 @@ type toolRun struct {
 
 	// permit holds the decisions so far.
 	permit approval.Permit
+	// record holds what the call has done; nil before it runs.
+	record *permit.Record
 	// before holds the state of the roots before the call's programs could change them; nil if none runs inside the boundary.
 	before *boundary.Access
 	// lingered says that programs have run since before.
@@ -163,7 +165,9 @@ func (r *toolRun) run(ctx context.Context) (res *Result, words []string) {
 		return r.failure(err), nil
 	}
 	if err = r.permit.Moved(s.opts.FS); err == nil {
-		res, err = r.tool.Run(approval.WithPermit(ctx, &r.permit), call)
+		r.record = new(permit.Record)
+		recorded := permit.New(&r.permit).Recorded(r.record)
+		res, err = r.tool.Run(permit.With(ctx, recorded), call)
 	}
 	if moved := r.permit.Moved(s.opts.FS); moved != nil && err == nil {
 		err = moved // the tool read another file than the user was asked about
@@ -346,10 +350,31 @@ func (r *toolRun) update(p Progress) {
 	r.turn.emit(ev)
 }
 
+// changesOf returns what a call has changed, and whether it may have changed other files too.
+func changesOf(r *toolRun, failed bool) (paths []string, incomplete bool) {
+	if r.record == nil {
+		return nil, false // it has not run
+	}
+	paths = r.record.Changed()
+	incomplete = failed && len(paths) > 0 || r.record.Ran(r.permit.Uses.Starts) || slices.ContainsFunc(r.plan.Effects, func(e approval.Effect) bool {
+		switch e.Action {
+		case approval.ActionCommand, approval.ActionMCP, approval.ActionDebug, approval.ActionResume:
+			return true
+		default:
+			return false
+		}
+	})
+	if failed {
+		paths = nil
+	}
+	return paths, incomplete
+}
+
 // end records the result of a call and the text that hooks add to it for the model, and then emits the call's end. An error comes
 // from the log; the call then stays open, as a loaded session would show it.
 func (r *toolRun) end(res *Result, words []string) error {
 	t, secrets := r.turn, r.turn.session.opts.Secrets
+	t.changed(changesOf(r, res.IsError))
 	ev := ToolEnded{CallID: r.call.ID, Failed: res.IsError, Content: res.Content, Locations: res.Locations}
 	if ev.Content == nil {
 		ev.Content = r.closing(res.Text)

@@ -30,9 +30,10 @@ const (
 // TurnResult is the result of a turn. Usage is the known usage of the turn. Err is set instead of Stop for a turn that
 // failed; it wraps a [*providers.Error] or an error of the session's log.
 type TurnResult struct {
-	Stop  StopReason
-	Usage providers.Usage
-	Err   error
+	Stop    StopReason
+	Usage   providers.Usage
+	Changes Changes
+	Err     error
 }
 
 // Turn is a queued prompt and everything that follows from it. It is safe for concurrent use.
@@ -45,6 +46,8 @@ type Turn struct {
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when result is set
 	result TurnResult
+
+	changes changes
 }
 
 // turnState is the actor's state of a turn.
@@ -263,7 +266,7 @@ func (st *state) turnOver(t *turnState, r TurnResult) {
 		// This also applies if the end and the cancellation coincide: the canceller waits for this answer.
 		r = TurnResult{Stop: StopCancelled}
 	}
-	r.Usage = usageOf(t.uses)
+	r.Usage, r.Changes = usageOf(t.uses), t.changes.all()
 	previews{st}.leavePreview()
 	st.emitCost()
 	if !t.idle {

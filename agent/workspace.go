@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/boundary"
@@ -257,4 +258,56 @@ func (t *temporary) shown(path string) (in string, ok bool) {
 func (w *Workspace) Temporary(path string) bool {
 	_, ok := w.temp.shown(path)
 	return ok
+}
+
+// Changes are the changes of files in a turn, those of its subagents included.
+type Changes struct {
+	// Paths are the absolute paths that successful calls have changed, as the calls named them, in the order of the changes.
+	Paths []string
+	// Incomplete reports that other files may have changed: a command, a hook or a tool of a server has run, or a call has failed after
+	// it had begun to change files.
+	Incomplete bool
+}
+
+// maxChanges bounds the number of paths that are remembered of a turn.
+const maxChanges = 10_000
+
+// changes collects the changes of a turn.
+type changes struct {
+	mu   sync.Mutex // guards the fields below
+	seen map[string]bool
+	sum  Changes
+}
+
+// all returns what was collected.
+func (c *changes) all() Changes {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return Changes{slices.Clone(c.sum.Paths), c.sum.Incomplete}
+}
+
+func (c *changes) add(paths []string, incomplete bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sum.Incomplete = c.sum.Incomplete || incomplete
+	for _, path := range paths {
+		switch {
+		case c.seen[path]:
+			continue
+		case len(c.sum.Paths) == maxChanges:
+			c.sum.Incomplete = true
+			return
+		case c.seen == nil:
+			c.seen = make(map[string]bool)
+		}
+		c.seen[path] = true
+		c.sum.Paths = append(c.sum.Paths, path)
+	}
+}
+
+// changed records changes for the turn, and for those that its session works for.
+func (t *Turn) changed(paths []string, incomplete bool) {
+	for ; t != nil; t = t.session.parent {
+		t.changes.add(paths, incomplete)
+	}
 }

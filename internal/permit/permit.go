@@ -39,17 +39,32 @@ type Holder interface {
 }
 
 // Permit is the leave of a call, or of gjc's own work.
-type Permit struct{ holder Holder }
+type Permit struct {
+	holder Holder
+	record *Record // nil for none
+}
 
 // New returns a permit on which a holder decides.
-func New(h Holder) Permit { return Permit{h} }
+func New(h Holder) Permit { return Permit{holder: h} }
 
 // Check returns an error if the effect is not permitted.
 func (p Permit) Check(e Effect) error {
 	if p.holder == nil {
 		return fmt.Errorf("%s %s%s: %w", e.Action, e.Path, e.Host, ErrNone)
 	}
-	return p.holder.Check(e)
+	if err := p.holder.Check(e); err != nil {
+		return err
+	}
+	if p.record != nil {
+		p.record.add(e)
+	}
+	return nil
+}
+
+// Recorded returns the permit with a record of the effects that it permits.
+func (p Permit) Recorded(r *Record) Permit {
+	p.record = r
+	return p
 }
 
 // Holder returns what decides on the permit; nil for the zero Permit.
@@ -62,7 +77,7 @@ func (own) Check(Effect) error { return nil }
 
 // Own returns a permit for what gjc does by itself and no model has chosen: reading its configuration, asking language servers, removing
 // its temporary files.
-func Own() Permit { return Permit{own{}} }
+func Own() Permit { return Permit{holder: own{}} }
 
 // preparation is the leave of a call that has not been decided on.
 type preparation struct{ helper func(path string) bool }
@@ -76,7 +91,7 @@ func (p preparation) Check(e Effect) error {
 
 // Preparation returns a permit for finding out what a call would do: reading, and running the programs that helper reports. What is read
 // must not be shown before the call has been decided on.
-func Preparation(helper func(path string) bool) Permit { return Permit{preparation{helper}} }
+func Preparation(helper func(path string) bool) Permit { return Permit{holder: preparation{helper}} }
 
 type key struct{}
 

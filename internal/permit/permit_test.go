@@ -3,6 +3,7 @@ package permit_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/gajae-code/gjc/internal/permit"
@@ -55,5 +56,39 @@ func TestPreparation_OnlyReads(t *testing.T) {
 		if err := p.Check(e); !errors.Is(err, permit.ErrNone) {
 			t.Errorf("%+v: %v", e, err)
 		}
+	}
+}
+
+// A record has what was permitted, except the names that files have only while they are changed, and not what was refused.
+func TestRecord(t *testing.T) {
+	var r permit.Record
+	ctx := permit.With(t.Context(), permit.Own().Recorded(&r))
+	for _, e := range []permit.Effect{
+		{Action: permit.Read, Path: "/w/r"},
+		{Action: permit.Change, Path: "/w/b"},
+		{Action: permit.Change, Path: "/w/a"},
+		{Action: permit.Change, Path: "/w/b"},
+		{Action: permit.Change, Path: "/w/aside"},
+		{Action: permit.Run, Path: "/bin/rg"},
+	} {
+		if err := permit.Check(ctx, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	permit.Aside(ctx, "/w/aside")
+	permit.Aside(t.Context(), "/w/b") // another context
+	refusing := permit.With(ctx, permit.New(only("/w/c")).Recorded(&r))
+	if err := permit.Check(refusing, permit.Effect{Action: permit.Change, Path: "/w/d"}); err == nil {
+		t.Fatal("permitted")
+	}
+	if got := r.Changed(); !slices.Equal(got, []string{"/w/b", "/w/a"}) {
+		t.Errorf("changed %q", got)
+	}
+	rg := func(path string) bool { return path == "/bin/rg" }
+	if r.Ran(rg) || !r.Ran(func(string) bool { return false }) {
+		t.Error("a helper counts as a program, or no program counts")
+	}
+	if err := permit.Check(ctx, permit.Effect{Action: permit.Run, Path: "/bin/sh"}); err != nil || !r.Ran(rg) {
+		t.Error("a program does not count")
 	}
 }

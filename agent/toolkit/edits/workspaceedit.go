@@ -427,6 +427,7 @@ func (w *WorkspaceChange) remove(ctx context.Context, o *lsp.FileOperation) erro
 	}
 	aside := filepath.Join(filepath.Dir(o.Path), ".gjc-removed-"+rand.Text()[:8])
 	approval.PermitOf(ctx).AllowSibling(o.Path, aside)
+	permit.Aside(ctx, aside)
 	if err := w.Call.FS.Rename(ctx, o.Path, aside); err != nil {
 		return fmt.Errorf("%s cannot be deleted: %w", w.name(o.Path), linkReason(err))
 	}

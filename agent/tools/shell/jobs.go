@@ -31,6 +31,8 @@ type jobs struct {
 	made int
 	runs sync.WaitGroup
 	over bool
+	// watch is called for jobs that begin and end; nil if they are not watched.
+	watch func(JobChange)
 }
 
 // job is a command that continues to run after its call.
@@ -52,6 +54,66 @@ var (
 	errJobCancelled = errors.New("the job was cancelled")
 	errTooManyJobs  = fmt.Errorf("%d jobs are running already; cancel one with the job tool, or wait for one to end", maxJobs)
 )
+
+// JobChange describes a background job that has begun or ended, to those outside the session's tools.
+type JobChange struct {
+	// CallID is the tool call whose command became the job.
+	CallID string
+	Title  string
+	State  JobState
+}
+
+// JobState says how far a job is.
+type JobState uint8
+
+// The states. JobCancelled is for a job that the model or the user has ended, or the session's end.
+const (
+	JobRunning JobState = iota
+	JobCompleted
+	JobFailed
+	JobCancelled
+)
+
+// WatchJobs makes watch learn of each background job of a session when it begins and when it ends. It is called before the session's first
+// turn. watch must not block.
+func WatchJobs(k *agent.Values, watch func(JobChange)) { keptJobs(k).watch = watch }
+
+// JobsRunning reports whether a session has background jobs that have not ended.
+func JobsRunning(k *agent.Values) bool {
+	all := keptJobs(k)
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	return all.runningLocked() > 0
+}
+
+// ErrNoJob is wrapped by the error for a call whose command is no background job.
+var ErrNoJob = errors.New("no such background job")
+
+// StopJob ends the background job of a tool call for the session's user and waits for its end. It reports false for one that has ended
+// already.
+func StopJob(ctx context.Context, k *agent.Values, callID string) (stopped bool, err error) {
+	all := keptJobs(k)
+	all.mu.Lock()
+	i := slices.IndexFunc(all.list, func(b *job) bool { return b.run.call.ID == callID })
+	if i < 0 {
+		all.mu.Unlock()
+		return false, ErrNoJob
+	}
+	found := all.list[i]
+	running := found.result == nil
+	all.mu.Unlock()
+	if !running {
+		return false, nil
+	}
+	return true, endJobs(ctx, []*job{found})
+}
+
+// report reports a job to the one who watches.
+func (j *jobs) report(b *job, state JobState) {
+	if j.watch != nil {
+		j.watch(JobChange{b.run.call.ID, b.title, state})
+	}
+}
 
 func jobsOf(call *agent.Call) *jobs { return keptJobs(call.Values) }
 
@@ -123,12 +185,21 @@ func (j *jobs) adopt(ctx context.Context, run *bashRun, wait func(ctx context.Co
 		end(errJobCancelled)
 	}
 	j.mu.Unlock()
+	j.report(b, JobRunning)
 	j.runs.Go(func() {
 		result := wait(ctx)
+		state := JobCompleted
+		switch {
+		case errors.Is(context.Cause(ctx), errJobCancelled):
+			state = JobCancelled
+		case result.IsError:
+			state = JobFailed
+		}
 		end(nil)
 		j.mu.Lock()
 		b.result, b.took = result, time.Since(b.began)
 		j.mu.Unlock()
+		j.report(b, state)
 		close(b.done)
 	})
 	return b
