@@ -114,7 +114,7 @@ var layers = map[string][]string{
 	"agent/tools/toolstest":      {"agent", "agent/approval", "internal/permit", "internal/places", "agent/toolkit", "agent/tools", "agent/tools/debug", "agent/tools/files", "agent/tools/shell", "internal/jsonx", "internal/proc", "internal/testenv", "internal/webclient", "lsp", "providers"},
 	"agent/transcript":           {"agent", "internal/jsonx", "internal/text", "providers", "sessions"},
 	"bridges":                    {"acp", "acp/content", "agent", "agent/approval", "agent/secrets", "internal/egress", "internal/jsonx", "internal/proc", "internal/sandbox", "internal/text", "internal/permit", "internal/boundary"},
-	"acp/server":                 {"acp", "acp/content", "acp/server/slash", "agent", "agent/agents", "agent/approval", "agent/commands", "agent/contextwindow", "agent/extensions", "agent/hooks", "agent/rules", "agent/toolkit", "agent/tools/custom", "agent/tools/debug", "agent/tools/mcptools", "agent/userfiles", "dap", "internal/bug", "internal/jsonx", "internal/proc", "internal/trust", "lsp", "mcp", "mcp/oauth", "providers", "sessions", "internal/permit", "internal/boundary"},
+	"acp/server":                 {"acp", "acp/content", "acp/server/air", "acp/server/slash", "agent", "agent/agents", "agent/approval", "agent/commands", "agent/contextwindow", "agent/extensions", "agent/hooks", "agent/rules", "agent/toolkit", "agent/tools/custom", "agent/tools/debug", "agent/tools/mcptools", "agent/tools/shell", "agent/userfiles", "dap", "internal/bug", "internal/jsonx", "internal/proc", "internal/trust", "lsp", "mcp", "mcp/oauth", "providers", "sessions", "internal/permit", "internal/boundary"},
 	"acp/acptest":                {"acp", "internal/jsonx", "internal/proc"},
 	"conformance":                {"internal/jsonx", "internal/proc"},
 	"cmd/gjc":                    {"*"},
@@ -143,6 +143,7 @@ var layers = map[string][]string{
 	"cmd/pack":                   {"internal/jsonx"},
 	"cmd/sample":                 {"internal/prose"},
 	"acp/content":                {"acp", "agent", "providers"},
+	"acp/server/air":             {"acp", "acp/content", "agent", "agent/tools/shell", "internal/jsonx", "providers"},
 	"acp/server/slash":           {"acp", "acp/content", "agent", "agent/approval", "agent/commands", "agent/contextwindow", "agent/extensions", "agent/tools/debug", "agent/tools/mcptools", "agent/tools/shell", "agent/transcript", "dap", "internal/jsonx", "internal/text", "lsp", "mcp", "mcp/oauth", "providers", "sessions", "internal/trust"},
 }
 

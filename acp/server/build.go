@@ -5,6 +5,7 @@ import (
 	"io/fs"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/server/air"
 	"github.com/gajae-code/gjc/acp/server/slash"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/agents"
@@ -13,6 +14,7 @@ import (
 	"github.com/gajae-code/gjc/agent/rules"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/tools/debug"
+	"github.com/gajae-code/gjc/agent/tools/shell"
 	"github.com/gajae-code/gjc/agent/userfiles"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/trust"
@@ -66,6 +68,12 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 	opts.FS, opts.Terminal, opts.Programs, opts.Approver, opts.Elicitor = bridges.FS, bridges.Terminal, bridges.Programs, bridges.Approver, bridges.Elicitor
 	opts.Values = agent.NewValues(nil)
 	toolkit.SetLanguages(opts.Values, o.languages, params.Display)
+	if s.out.air.Has(air.AsyncTasks) {
+		shell.WatchJobs(opts.Values, func(job shell.JobChange) {
+			job.Title = o.Hide(job.Title)
+			s.out.job(&job)
+		})
+	}
 	if o.debugger != nil {
 		debug.SetDebugger(opts.Values, o.debugger)
 	}

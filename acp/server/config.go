@@ -3,10 +3,12 @@ package server
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/server/air"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/providers"
@@ -84,6 +86,7 @@ func (c *sessionConfig) options(snap *agent.Snapshot) []acp.SessionConfigOption 
 			Category: acp.SessionConfigOptionCategoryModelConfig, Kind: sel(cmp.Or(snap.ServiceTier, tierDefault), values),
 		})
 	}
+	c.recommend(options, snap)
 	if c.out.booleans {
 		options = append(options, acp.SessionConfigOption{
 			ID: optionThoughts, Name: "Show thinking", Description: "Whether to show the model's reasoning as it streams",
@@ -91,6 +94,36 @@ func (c *sessionConfig) options(snap *agent.Snapshot) []acp.SessionConfigOption 
 		})
 	}
 	return options
+}
+
+// recommend adds the values that a new session would have to the options for the model and its thinking, for a client that shows
+// them.
+func (c *sessionConfig) recommend(options []acp.SessionConfigOption, snap *agent.Snapshot) {
+	if !c.out.air.Has(air.RecommendedValue) {
+		return
+	}
+	for i := range options {
+		o := &options[i]
+		var value acp.SessionConfigValueID
+		switch o.ID {
+		case optionModel:
+			info, _ := c.models.DefaultIn(c.cwd)
+			value = acp.SessionConfigValueID(info.Ref())
+		case optionThinking:
+			value = acp.SessionConfigValueID(cmp.Or(snap.Model.DefaultThinking, providers.ThinkingOff))
+		default:
+			continue
+		}
+		if kind, ok := o.Kind.(*acp.SessionConfigSelect); ok && offers(kind, value) {
+			air.Set(&o.Meta, string(air.RecommendedValue), value)
+		}
+	}
+}
+
+// offers reports whether a value is one of an option's.
+func offers(s *acp.SessionConfigSelect, value acp.SessionConfigValueID) bool {
+	all, _ := s.Options.(acp.SessionConfigUngroupedOptions)
+	return slices.ContainsFunc(all, func(o acp.SessionConfigSelectOption) bool { return o.Value == value })
 }
 
 func modelOption(m providers.ModelInfo) acp.SessionConfigSelectOption {

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/gajae-code/gjc/acp/server/air"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/providers"
 )
@@ -53,6 +56,16 @@ func otherErrors() []errorKind {
 		{kind: "service_tier", means: "the model has no such service tier"},
 		{kind: "title", means: "a title must not be blank"},
 	}
+}
+
+// turnFailure returns the error of a turn as JetBrains Air shows it. It is false for other clients and other errors, which are those of the
+// request.
+func (f *features) turnFailure(err error) (air.Failure, bool) {
+	e, ok := errors.AsType[*providers.Error](err)
+	if !ok || e.Kind == kindSecrets || !f.air.Has(air.SessionFailure) {
+		return air.Failure{}, false
+	}
+	return air.ModelFailure(uuid.NewString()+":error", modelMessage(err, e), e)
 }
 
 // modelMessage returns the message of a failed model call: what happened, until when, and what to do next.

@@ -18,6 +18,10 @@ func invalidParams(format string, args ...any) error {
 	return &acp.Error{Code: acp.ErrorCodeInvalidParams, Message: fmt.Sprintf(format, args...)}
 }
 
+func methodNotFound(method string) error {
+	return &acp.Error{Code: acp.ErrorCodeMethodNotFound, Message: "method not found: " + method}
+}
+
 // errorData is the data of an error that does not concern the protocol.
 type errorData struct {
 	Kind      string `json:"kind"`

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/server/air"
 	"github.com/gajae-code/gjc/agent/commands"
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
@@ -25,6 +26,7 @@ type extension func(context.Context, jsonx.Raw) (func() (any, error), error)
 func newExtensions(client *client, prompts *promptHandlers, stored *storedHandlers, branches *branchHandlers, addons *addonHandlers) extensions {
 	return extensions{client, map[string]extension{
 		"_session/steering":      ordered(prompts.steer),
+		air.StopTask:             concurrent(prompts.stopTask),
 		"_gjc/session/branch":    ordered(branches.branch),
 		"_gjc/sessions/listAll":  concurrent(stored.listAll),
 		"_gjc/projects/list":     concurrent(stored.projects),
@@ -35,14 +37,16 @@ func newExtensions(client *client, prompts *promptHandlers, stored *storedHandle
 	}}
 }
 
-// names lists the extension methods.
-func (x extensions) names() []string { return slices.Sorted(maps.Keys(x.methods)) }
+// names lists the extension methods that are for every client.
+func (x extensions) names() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(x.methods)), func(name string) bool { return name == air.StopTask })
+}
 
 // serve handles a method whose name begins with an underscore. For an unknown one it returns -32601.
 func (x extensions) serve(ctx context.Context, method string, params jsonx.Raw) (func() (any, error), error) {
 	handler := x.methods[method]
 	if handler == nil {
-		return nil, &acp.Error{Code: acp.ErrorCodeMethodNotFound, Message: "method not found: " + method}
+		return nil, methodNotFound(method)
 	}
 	if err := x.client.initialized(); err != nil {
 		return nil, err

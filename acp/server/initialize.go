@@ -7,6 +7,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/server/air"
 )
 
 // protocolVersion is the version of ACP that the server implements.
@@ -57,6 +58,14 @@ func (h *initializeHandlers) Initialize(_ context.Context, p *acp.InitializeRequ
 	if p.ClientInfo != nil {
 		h.log.Info().Str("client", p.ClientInfo.Name).Str("version", p.ClientInfo.Version).Msg("initialize")
 	}
+	meta := steeringMeta()
+	client, err := air.ParseClient(p.ClientCapabilities.Meta)
+	if err != nil {
+		h.log.Warn().Err(err).Msg("a part of the client's capabilities is malformed and ignored")
+	}
+	if client.Declared {
+		air.Advertise(&meta)
+	}
 	return acp.Done(&acp.InitializeResponse{
 		// If the client requested another version, it decides whether to continue with this one.
 		ProtocolVersion: protocolVersion,
@@ -84,7 +93,7 @@ func (h *initializeHandlers) Initialize(_ context.Context, p *acp.InitializeRequ
 			Meta:      extensionMeta(h.methods),
 		},
 		AuthMethods: authMethods(&p.ClientCapabilities, h.login),
-		Meta:        steeringMeta(),
+		Meta:        meta,
 	}), nil
 }
 

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/server/air"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools/shell"
 	"github.com/gajae-code/gjc/internal/permit"
 )
 
@@ -73,9 +75,10 @@ func (o *outlet) warn(titles []string) {
 
 // needsTurn reports whether an event that can occur at any time is sent as an agent message.
 func (o *outlet) needsTurn(ev agent.Event) bool {
-	switch ev.(type) {
+	switch ev := ev.(type) {
 	case agent.Noticed:
-		return !o.notices
+		_, failure := o.failure(&ev)
+		return !o.notices && !failure
 	case agent.CompactionChanged:
 		return !o.notices && !o.compaction
 	default:
@@ -166,6 +169,13 @@ func (o *outlet) release(first ...acp.SessionUpdate) {
 		o.write(u)
 	}
 	o.held, o.open = nil, true
+}
+
+// job reports a background job of the session to a client that lists them.
+func (o *outlet) job(job *shell.JobChange) {
+	for _, u := range air.TaskUpdates(job) {
+		o.send(u)
+	}
 }
 
 // flushTimeout bounds how long flush waits for a client that does not read.

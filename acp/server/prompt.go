@@ -2,11 +2,16 @@ package server
 
 import (
 	"context"
+	"errors"
+
+	"github.com/rs/zerolog"
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/content"
+	"github.com/gajae-code/gjc/acp/server/air"
 	"github.com/gajae-code/gjc/acp/server/slash"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools/shell"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 )
@@ -16,6 +21,7 @@ type promptHandlers struct {
 	sessions *registry
 	models   *models
 	tasks    *background
+	log      zerolog.Logger
 }
 
 // Prompt queues a turn. The prompts of a session run one after the other, in the order of the wire.
@@ -25,17 +31,19 @@ func (h *promptHandlers) Prompt(ctx context.Context, p *acp.PromptRequest) (acp.
 		return nil, err
 	}
 	h.models.refresh(ctx) // before the session's model is called: the last call may have asked for a login
-	begin, err := newTurn(p)
+	begin, command, err := newTurn(p)
 	if err != nil {
 		return nil, err
 	}
+	report := h.changeReport(s, p.Meta)
 	type started struct {
 		opened *opened
 		turn   *agent.Turn
+		jobs   bool
 	}
 	begun := after(&s.opening, func(o *opened) started {
 		s.out.beginTurn()
-		return started{o, begin(o)}
+		return started{o, begin(o), shell.JobsRunning(o.Values())}
 	})
 	return func() (*acp.PromptResponse, error) {
 		b, err := begun()
@@ -43,42 +51,66 @@ func (h *promptHandlers) Prompt(ctx context.Context, p *acp.PromptRequest) (acp.
 			return nil, err
 		}
 		r := b.turn.Wait(ctx)
+		if report != "" {
+			r.Changes.Incomplete = r.Changes.Incomplete || b.jobs || shell.JobsRunning(b.opened.Values())
+			ws := b.opened.Workspace()
+			asked := !command || r.Usage != (providers.Usage{})
+			s.out.send(air.Report(report, append([]string{ws.Cwd}, ws.Additional...), &r, asked))
+		}
 		s.out.endTurn()
 		acp.AfterResponse(ctx, func() { s.refreshCommands(b.opened, h.tasks) })
+		resp := &acp.PromptResponse{StopReason: acp.StopReason(r.Stop), Usage: usage(r.Usage)}
 		if r.Err != nil {
-			return nil, r.Err
+			f, ok := s.out.turnFailure(r.Err)
+			if !ok {
+				return nil, r.Err
+			}
+			resp.StopReason = acp.StopReasonEndTurn // the client reads the failure instead
+			f.Put(&resp.Meta)
 		}
-		return &acp.PromptResponse{StopReason: acp.StopReason(r.Stop), Usage: usage(r.Usage)}, nil
+		return resp, nil
 	}, nil
 }
 
+// changeReport returns the ID with which a prompt asks for a report on the files that its turn changes; empty for none.
+func (h *promptHandlers) changeReport(s *session, m acp.Meta) string {
+	if !s.out.air.Has(air.FileChangeReport) {
+		return ""
+	}
+	id, err := air.ReportRequest(m)
+	if err != nil {
+		h.log.Warn().Err(err).Msg("a part of the prompt is malformed and ignored")
+	}
+	return id
+}
+
 // newTurn returns a function that queues the turn for a prompt: a slash command's turn or a model's turn.
-func newTurn(p *acp.PromptRequest) (func(*opened) *agent.Turn, error) {
+func newTurn(p *acp.PromptRequest) (begin func(*opened) *agent.Turn, command bool, err error) {
 	trace := traceOf(p.Meta)
 	output, err := outputOf(p.Meta)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	typed, err := slash.Parse(p.Prompt)
 	if err != nil {
-		return nil, invalidParams("%v", err)
+		return nil, false, invalidParams("%v", err)
 	}
 	if typed != nil && output != nil {
-		return nil, invalidParams("a slash command has no %s; send the command first, then a prompt with the schema", content.OutputSchemaMeta)
+		return nil, false, invalidParams("a slash command has no %s; send the command first, then a prompt with the schema", content.OutputSchemaMeta)
 	}
 	if typed != nil {
-		return func(o *opened) *agent.Turn { return o.commands.Start(o.Session, typed, trace) }, nil
+		return func(o *opened) *agent.Turn { return o.commands.Start(o.Session, typed, trace) }, true, nil
 	}
 	parts, err := content.PromptParts(p.Prompt, 0)
 	if err != nil {
-		return nil, invalidParams("%v", err)
+		return nil, false, invalidParams("%v", err)
 	}
 	if named := slash.Mentions(p.Prompt); len(named) > 0 {
 		return func(o *opened) *agent.Turn {
 			return o.Prompt(agent.Prompt{Prepare: o.commands.Attach(o.Session, parts, named), Output: output, Trace: trace})
-		}, nil
+		}, false, nil
 	}
-	return func(o *opened) *agent.Turn { return o.Prompt(agent.Prompt{Parts: parts, Output: output, Trace: trace}) }, nil
+	return func(o *opened) *agent.Turn { return o.Prompt(agent.Prompt{Parts: parts, Output: output, Trace: trace}) }, false, nil
 }
 
 // outputOf returns the format of the answer in a request's _meta; nil for text.
@@ -207,7 +239,11 @@ func (h *promptHandlers) steer(_ context.Context, p *steerParams) (func() (any, 
 		s.out.beginTurn()
 		if !h.tasks.run(func() { // ends with the turn, which ends with the session
 			if r := done.Turn.Wait(context.Background()); r.Err != nil {
-				s.out.notice(agent.SeverityError, "The turn failed.", r.Err.Error())
+				if f, ok := s.out.turnFailure(r.Err); ok {
+					s.out.send(f.Update())
+				} else {
+					s.out.notice(agent.SeverityError, "The turn failed.", r.Err.Error())
+				}
 			}
 			s.out.endTurn()
 		}) {
@@ -215,4 +251,33 @@ func (h *promptHandlers) steer(_ context.Context, p *steerParams) (func() (any, 
 		}
 		return steerResult{Outcome: "startedNewTurn"}, nil
 	}, nil
+}
+
+type stopTaskParams struct {
+	SessionID   acp.SessionID `json:"sessionId"`
+	AsyncTaskID string        `json:"asyncTaskId"`
+}
+
+type stopTaskResult struct {
+	Stopped bool `json:"stopped"`
+}
+
+// stopTask handles "_session/async_task/stop" of JetBrains Air: it ends a background job.
+func (h *promptHandlers) stopTask(ctx context.Context, p *stopTaskParams) (any, error) {
+	s, err := h.sessions.lookup(p.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	if !s.out.air.Has(air.AsyncTasks) {
+		return nil, methodNotFound(air.StopTask)
+	}
+	o, err := s.wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	stopped, err := shell.StopJob(ctx, o.Values(), p.AsyncTaskID)
+	if errors.Is(err, shell.ErrNoJob) {
+		return nil, invalidParams("no task %q; the tasks of a session are those of its async_task_spawned updates", p.AsyncTaskID)
+	}
+	return stopTaskResult{stopped}, err
 }

@@ -80,7 +80,7 @@ func newServer(ctx context.Context, conn *acp.AgentConn, opts *Options) *server 
 		panicked: s.panicked,
 	}
 	store := opts.Sessions.Store
-	prompts := &promptHandlers{sessions: s.sessions, models: models, tasks: s.tasks}
+	prompts := &promptHandlers{sessions: s.sessions, models: models, tasks: s.tasks, log: opts.Log}
 	stored := &storedHandlers{client: client, sessions: s.sessions, store: store, log: opts.Log}
 	s.extensions = newExtensions(client, prompts, stored, &branchHandlers{s.sessions, store, opts.Sessions.summarizesBranches},
 		&addonHandlers{s.sessions, switches, opts.Sessions.storedCommandSources})

@@ -124,7 +124,7 @@ func (o *outlet) emitNested(names callNames, ev agent.Event) {
 	case agent.ToolStarted:
 		e.CallID = names.of(e.CallID)
 		e.Title = names.title + e.Title
-		u := toolCall(e)
+		u := o.toolCall(e)
 		setMeta(&u.Meta, parentCall, names.call)
 		o.send(u)
 		return

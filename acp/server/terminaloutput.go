@@ -43,17 +43,17 @@ type printing struct {
 // progress returns the updates about the progress of a call.
 func (m *mapper) progress(ev agent.ToolProgress) []acp.SessionUpdate {
 	if m.output == "" {
-		return []acp.SessionUpdate{toolProgress(ev)}
+		return []acp.SessionUpdate{m.toolProgress(ev)}
 	}
 	p := m.printing[ev.CallID]
 	if p == nil && ev.Output == "" {
-		return []acp.SessionUpdate{toolProgress(ev)}
+		return []acp.SessionUpdate{m.toolProgress(ev)}
 	}
 	var all []acp.SessionUpdate
 	if p == nil {
 		p = &printing{shown: ev.Content[:max(len(ev.Content)-1, 0)]} // the last block is the output
 		m.printing[ev.CallID] = p
-		u := toolProgress(agent.ToolProgress{CallID: ev.CallID, Running: true, Content: p.content(ev.CallID)})
+		u := m.toolProgress(agent.ToolProgress{CallID: ev.CallID, Running: true, Content: p.content(ev.CallID)})
 		setMeta(&u.Meta, metaInfo, terminalInfo{ev.CallID})
 		all = append(all, u)
 	}
@@ -75,7 +75,7 @@ func (p *printing) content(call string) []agent.Content {
 func (m *mapper) ended(ev agent.ToolEnded) []acp.SessionUpdate {
 	p := m.printing[ev.CallID]
 	if p == nil {
-		return []acp.SessionUpdate{toolEnded(ev)}
+		return []acp.SessionUpdate{m.toolEnded(ev)}
 	}
 	delete(m.printing, ev.CallID)
 	var all []acp.SessionUpdate
@@ -96,7 +96,7 @@ func (m *mapper) ended(ev agent.ToolEnded) []acp.SessionUpdate {
 		}
 	}
 	ev.Content = p.content(ev.CallID)
-	u := toolEnded(ev)
+	u := m.toolEnded(ev)
 	setMeta(&u.Meta, metaExit, exit)
 	return append(all, u)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/content"
+	"github.com/gajae-code/gjc/acp/server/air"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/contextwindow"
 )
@@ -19,10 +20,12 @@ type features struct {
 	// output is the member of _meta in which the client accepts a command's output; empty for none. It is only set for
 	// clients without terminals.
 	output string
+	air    air.Client
 }
 
 func featuresOf(c *acp.ClientCapabilities) features {
 	f := features{plans: c.Plan != nil, subagents: c.Subagents != nil}
+	f.air, _ = air.ParseClient(c.Meta) // initialize has reported the error
 	if s := c.Session; s != nil {
 		f.notices, f.compaction = s.Notices != nil, s.Compaction != nil
 		f.booleans = s.ConfigOptions != nil && s.ConfigOptions.Boolean != nil
@@ -58,7 +61,7 @@ func (m *mapper) updates(ev agent.Event) []acp.SessionUpdate {
 		}
 		return all
 	case agent.ToolStarted:
-		return []acp.SessionUpdate{toolCall(ev)}
+		return []acp.SessionUpdate{m.toolCall(ev)}
 	case agent.ToolProgress:
 		return m.progress(ev)
 	case agent.ToolEnded:
@@ -89,6 +92,9 @@ func (m *mapper) updates(ev agent.Event) []acp.SessionUpdate {
 	case agent.InfoChanged:
 		return []acp.SessionUpdate{infoUpdate(ev.Title, ev.UpdatedAt)}
 	case agent.Noticed:
+		if f, ok := m.failure(&ev); ok {
+			return []acp.SessionUpdate{f.Update()}
+		}
 		return []acp.SessionUpdate{noticeUpdate(ev, m.notices)}
 	default:
 		return nil
@@ -126,6 +132,14 @@ func infoUpdate(title string, at time.Time) acp.SessionUpdate {
 	return u
 }
 
+// failure returns a notice as JetBrains Air shows it. It is false for other clients, and for notices that are sent as such.
+func (f *features) failure(ev *agent.Noticed) (air.Failure, bool) {
+	if f.notices || !f.air.Has(air.SessionFailure) {
+		return air.Failure{}, false
+	}
+	return air.Warning(cmp.Or(ev.ID, uuid.NewString())+":notice", ev)
+}
+
 func noticeUpdate(ev agent.Noticed, notices bool) acp.SessionUpdate {
 	if notices {
 		return &acp.Notice{Severity: acp.NoticeSeverity(ev.Severity), Title: ev.Title, Description: ev.Detail}
@@ -139,21 +153,29 @@ func noticeUpdate(ev agent.Noticed, notices bool) acp.SessionUpdate {
 	}
 }
 
-func toolCall(ev agent.ToolStarted) *acp.ToolCall {
+// content returns the content of a tool call in the form that the client has asked for.
+func (f *features) content(list []agent.Content) []acp.ToolCallContent {
+	if f.air.Has(air.DiffPatch) {
+		return air.PatchedContent(list)
+	}
+	return content.ToolCall(list)
+}
+
+func (f *features) toolCall(ev agent.ToolStarted) *acp.ToolCall {
 	return &acp.ToolCall{
 		ToolCallID: acp.ToolCallID(ev.CallID), Title: ev.Title, Name: ev.Name, Kind: acp.ToolKind(ev.Kind),
-		Status: acp.ToolCallStatusPending, Content: content.ToolCall(ev.Content), Locations: content.Locations(ev.Locations),
+		Status: acp.ToolCallStatusPending, Content: f.content(ev.Content), Locations: content.Locations(ev.Locations),
 		RawInput: ev.Input,
 	}
 }
 
-func toolProgress(ev agent.ToolProgress) *acp.ToolCallUpdate {
+func (f *features) toolProgress(ev agent.ToolProgress) *acp.ToolCallUpdate {
 	u := &acp.ToolCallUpdate{ToolCallID: acp.ToolCallID(ev.CallID)}
 	if ev.Running {
 		u.Status = acp.Value(acp.ToolCallStatusInProgress)
 	}
 	if ev.Content != nil {
-		u.Content = acp.Value(content.ToolCall(ev.Content))
+		u.Content = acp.Value(f.content(ev.Content))
 	}
 	if ev.Locations != nil {
 		u.Locations = acp.Value(content.Locations(ev.Locations))
@@ -161,7 +183,7 @@ func toolProgress(ev agent.ToolProgress) *acp.ToolCallUpdate {
 	return u
 }
 
-func toolEnded(ev agent.ToolEnded) *acp.ToolCallUpdate {
+func (f *features) toolEnded(ev agent.ToolEnded) *acp.ToolCallUpdate {
 	u := &acp.ToolCallUpdate{
 		ToolCallID: acp.ToolCallID(ev.CallID), Status: acp.Value(acp.ToolCallStatusCompleted), RawOutput: ev.Raw,
 	}
@@ -169,7 +191,7 @@ func toolEnded(ev agent.ToolEnded) *acp.ToolCallUpdate {
 		u.Status = acp.Value(acp.ToolCallStatusFailed)
 	}
 	if ev.Content != nil {
-		u.Content = acp.Value(content.ToolCall(ev.Content))
+		u.Content = acp.Value(f.content(ev.Content))
 	}
 	if ev.Locations != nil {
 		u.Locations = acp.Value(content.Locations(ev.Locations))
