@@ -102,8 +102,18 @@ type Tool struct {
 	// InputSchema is a JSON Schema of an object. If empty, the tool has no parameters.
 	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
 	// Parallel tools may run at the same time as others.
-	Parallel bool                                                      `json:"parallel,omitempty"`
-	Run      func(ctx context.Context, c ToolCall) (ToolResult, error) `json:"-"`
+	Parallel bool `json:"parallel,omitempty"`
+	// Effects names what calls do beyond running the extension. If nil, they may do anything.
+	Effects *Effects                                                  `json:"effects,omitempty"`
+	Run     func(ctx context.Context, c ToolCall) (ToolResult, error) `json:"-"`
+}
+
+// Effects names what calls of a [Tool] read, change and connect to, which the user's permissions decide about. In paths, which are relative
+// to the session's working directory, {name} stands for a parameter. Network is true for any host, or a list of hosts.
+type Effects struct {
+	Read    []string `json:"read,omitempty"`
+	Write   []string `json:"write,omitempty"`
+	Network any      `json:"network,omitempty"`
 }
 
 // ToolCall is a call of a [Tool].

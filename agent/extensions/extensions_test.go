@@ -360,10 +360,71 @@ func TestTool(t *testing.T) {
 	}
 }
 
+// What a tool declares to do is judged beyond the program: an "always" for the tool does not cover files outside the workspace.
+func TestTool_Effects(t *testing.T) {
+	for name, c := range map[string]struct {
+		effects *extension.Effects
+		file    string // of the second call
+		asks    bool   // at the second call
+		kind    agent.ToolKind
+		last    string
+	}{
+		"none":        {nil, `"/home/u/.ssh/id_rsa"`, false, agent.KindExecute, "looked"},
+		"read inside": {&extension.Effects{Read: []string{"{file}"}}, `"sub/a.txt"`, false, agent.KindRead, "looked"},
+		"read":        {&extension.Effects{Read: []string{"{file}"}}, `"/home/u/.ssh/id_rsa"`, true, agent.KindRead, "looked"},
+		"write":       {&extension.Effects{Write: []string{"out/{file}.txt"}}, `["a","../../b"]`, true, agent.KindExecute, "looked"},
+		"no path":     {&extension.Effects{Read: []string{"{file}"}}, `{"x":1}`, false, agent.KindRead, "file names files, so it must be a string or a list of strings"},
+	} {
+		e := &extension.Extension{Tools: []extension.Tool{{
+			Name: "lookup", Description: "Looks up.", InputSchema: []byte(`{"type":"object","properties":{"file":{}}}`), Effects: c.effects,
+			Run: func(context.Context, extension.ToolCall) (extension.ToolResult, error) {
+				return extension.ToolResult{Text: "looked"}, nil
+			},
+		}}}
+		run(t, map[string]play{"a": serves(e)}, map[string]string{"a": file}, func(w *world) {
+			w.decide = agent.AllowAlways
+			w.prompt("go")
+			if len(w.asked) != 1 {
+				t.Errorf("%s: asked %q about the program", name, w.asked)
+			}
+			if got := w.manager.Tools(nil)[0].Spec().Kind; got != c.kind {
+				t.Errorf("%s: the tool is a %q", name, got)
+			}
+			w.prompt("again")
+			if got := w.last(); !strings.Contains(got, c.last) {
+				t.Errorf("%s: the model received %q, want %q", name, got, c.last)
+			}
+			if asks := len(w.asked) > 1; asks != c.asks {
+				t.Errorf("%s: asked %q", name, w.asked)
+			}
+		}, providertest.Step{providertest.Call("1", "lookup", `{}`)}, providertest.Step{providertest.Text("ok")},
+			providertest.Step{providertest.Call("2", "lookup", `{"file":`+c.file+`}`)}, providertest.Step{providertest.Text("ok")})
+	}
+}
+
+// The hosts that a tool declares are judged too: each has its question.
+func TestTool_Hosts(t *testing.T) {
+	for network, rule := range map[any]string{true: "connects to any host", "db.example.com": "connects to db.example.com"} {
+		e := &extension.Extension{Tools: []extension.Tool{{
+			Name: "lookup", Description: "Looks up.", Effects: &extension.Effects{Network: network},
+			Run: func(context.Context, extension.ToolCall) (extension.ToolResult, error) {
+				return extension.ToolResult{Text: "looked"}, nil
+			},
+		}}}
+		run(t, map[string]play{"a": serves(e)}, map[string]string{"a": file}, func(w *world) {
+			w.manager.Start(w.t.Context())
+			plan, err := w.manager.Tools(nil)[0].Plan(w.t.Context(), &agent.Call{Input: []byte("{}")})
+			if err != nil || len(plan.Effects) != 2 || plan.Effects[1].Action != approval.ActionNetwork || !strings.HasSuffix(plan.Effects[1].Title, rule) {
+				t.Errorf("%v: planned %+v, %v", network, plan, err)
+			}
+		})
+	}
+}
+
 // Names that are taken, invalid schemas and unknown events are named once, and the rest works.
 func TestRegister_Problems(t *testing.T) {
 	tools := `{"name":"read","description":"d"},{"name":"mcp__x_y","description":"d"},{"name":"x y","description":"d"},{"name":"twice","description":"d"},{"name":"twice","description":"d"},` +
-		`{"name":"mute"},{"name":"odd","description":"d","inputSchema":{"type":"string"}},{"name":"shared","description":"d"}`
+		`{"name":"mute"},{"name":"odd","description":"d","inputSchema":{"type":"string"}},{"name":"shared","description":"d"},{"name":"far","description":"d","effects":{"reads":["a"]}},{"name":"wide","description":"d","effects":[]},{"name":"brace","description":"d","effects":{"write":"a{b"}}`
 	quiet := func(string, io.Writer) (int, bool) { return 0, false }
 	run(t, map[string]play{
 		"a": answers(`{"events":["nope"],"tools":[`+tools+`],"commands":[{"name":"a b"},{"name":"ok"}]}`, quiet),
@@ -379,7 +440,7 @@ func TestRegister_Problems(t *testing.T) {
 		if c := w.manager.Commands(); len(c) != 1 || c[0].Name != "ok" {
 			t.Errorf("the commands are %v", c)
 		}
-		for _, want := range []string{`no event "nope"`, `"read" is taken`, `"mcp__x_y" is taken`, `"x y" must have`, `two tools with the name "twice"`, "mute needs a description", "odd cannot be used", `"a b" must have`} {
+		for _, want := range []string{`no event "nope"`, `"read" is taken`, `"mcp__x_y" is taken`, `"x y" must have`, `two tools with the name "twice"`, "mute needs a description", "odd cannot be used", `far cannot be used: unknown field "reads"`, "wide cannot be used: must be a mapping", "brace cannot be used", `"a b" must have`} {
 			w.want(want)
 		}
 		if got := w.manager.Tools([]agent.Tool{w.manager.Tools(nil)[0]}); len(got) != 1 {

@@ -45,6 +45,8 @@ type toolRegistration struct {
 	Description string    `json:"description"`
 	InputSchema jsonx.Raw `json:"inputSchema"`
 	Parallel    bool      `json:"parallel"`
+	// Effects are those of a tool's file; without them the tool may do anything.
+	Effects jsonx.Raw `json:"effects"`
 }
 
 type commandRegistered struct {

@@ -2,6 +2,7 @@ package extensions
 
 import (
 	"github.com/gajae-code/gjc/agent/hooks"
+	"github.com/gajae-code/gjc/agent/toolkit/effects"
 	"github.com/gajae-code/gjc/internal/configfile"
 )
 
@@ -18,6 +19,7 @@ func ProtocolSchema() configfile.JSONSchema {
 	tool := configfile.Fields(map[string]configfile.JSONSchema{
 		"name": text(), "description": text(), "inputSchema": object().About("a JSON Schema of an object; by default no parameters"),
 		"parallel": truth().About("calls may run at the same time as others"),
+		"effects":  effects.Schema().About("what calls do beyond running the extension; without it they may do anything"),
 	}, "name", "description")
 	command := configfile.Fields(map[string]configfile.JSONSchema{"name": text(), "description": text(), "hint": text().About("describes the arguments")}, "name")
 	part := configfile.Fields(map[string]configfile.JSONSchema{

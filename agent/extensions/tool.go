@@ -12,6 +12,8 @@ import (
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/discovery"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/effects"
+	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/text"
 )
@@ -23,9 +25,10 @@ const (
 
 // tool is an [agent.Tool] of an extension.
 type tool struct {
-	of    *extension
-	spec  agent.ToolSpec
-	input *jsonschema.Resolved
+	of      *extension
+	spec    agent.ToolSpec
+	input   *jsonschema.Resolved
+	effects *effects.Effects
 }
 
 // newTool returns the tool that an extension has registered, or why it cannot be used.
@@ -57,20 +60,45 @@ func newTool(e *extension, reg *toolRegistration) (*tool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the inputSchema of the tool %s cannot be used: %s", name, text.OneLine(err.Error()))
 	}
-	return &tool{of: e, input: resolved, spec: agent.ToolSpec{
-		Name: reg.Name, Description: description, Kind: agent.KindExecute, Schema: raw, Exclusive: !reg.Parallel,
+	declared, err := reg.effects()
+	if err != nil {
+		return nil, fmt.Errorf("the effects of the tool %s cannot be used: %w", name, err)
+	}
+	return &tool{of: e, input: resolved, effects: declared, spec: agent.ToolSpec{
+		Name: reg.Name, Description: description, Kind: declared.Kind(), Schema: raw, Exclusive: !reg.Parallel,
 		Origin: discovery.Origin{Server: "extension " + e.def.name},
 	}}, nil
+}
+
+// effects returns what the tool declares to do; nil if it declares nothing.
+func (reg *toolRegistration) effects() (*effects.Effects, error) {
+	if len(reg.Effects) == 0 || jsonx.IsNull(reg.Effects) {
+		return nil, nil
+	}
+	n, err := configfile.ParseJSON(reg.Effects)
+	if err != nil {
+		return nil, err
+	}
+	declared, reason := effects.Parse(n)
+	if reason != "" {
+		return nil, errors.New(reason)
+	}
+	return declared, nil
 }
 
 // Spec implements [agent.Tool].
 func (t *tool) Spec() *agent.ToolSpec { return &t.spec }
 
 // Plan implements [agent.Tool]. A call is judged as a command: the program's, with the name of the tool, so that an "always" is for the
-// tool. The program runs outside the boundary.
+// tool. What the tool declares is judged too. The program runs outside the boundary, so that nothing keeps it to that.
 func (t *tool) Plan(_ context.Context, call *agent.Call) (*agent.CallPlan, error) {
 	plan := &agent.CallPlan{Title: t.spec.Name + " " + text.Truncate(text.OneLine(string(call.Input)), 80)}
-	if err := t.check(call.Input); err != nil {
+	input, err := t.check(call.Input)
+	if err != nil {
+		return plan, err
+	}
+	declared, err := t.effects.Of(t.spec.Name, call.Workspace.Cwd, input)
+	if err != nil {
 		return plan, err
 	}
 	line := t.of.def.line() + " " + text.ShellWord(t.spec.Name)
@@ -78,20 +106,21 @@ func (t *tool) Plan(_ context.Context, call *agent.Call) (*agent.CallPlan, error
 		Text: "A tool of the extension " + t.of.def.name + " (" + t.of.def.path + "):\n\n```json\n" + text.TruncateBytes(string(call.Input), 4<<10) + "\n```",
 	}}
 	plan.Effects = []approval.Effect{{Action: approval.ActionCommand, Command: "exec " + line, Dir: call.Workspace.Cwd, Title: t.spec.Name + ": a tool of the extension " + t.of.def.name}}
+	plan.Effects = append(plan.Effects, declared.Judged(t.spec.Name)...)
 	return plan, nil
 }
 
 // check checks the input against the schema. Its error contains the schema, so that the model can repeat the call.
-func (t *tool) check(raw jsonx.Raw) error {
+func (t *tool) check(raw jsonx.Raw) (map[string]any, error) {
 	var input map[string]any
 	err := jsonx.Unmarshal(object(raw), &input)
 	if err == nil {
 		err = t.input.Validate(input)
 	}
 	if err != nil {
-		return fmt.Errorf("%w for %s: %s; its schema is %s", agent.ErrBadInput, t.spec.Name, text.OneLine(err.Error()), text.TruncateBytes(string(t.spec.Schema), 2000))
+		return nil, fmt.Errorf("%w for %s: %s; its schema is %s", agent.ErrBadInput, t.spec.Name, text.OneLine(err.Error()), text.TruncateBytes(string(t.spec.Schema), 2000))
 	}
-	return nil
+	return input, nil
 }
 
 func object(raw jsonx.Raw) jsonx.Raw {
@@ -103,7 +132,7 @@ func object(raw jsonx.Raw) jsonx.Raw {
 
 // Run implements [agent.Tool].
 func (t *tool) Run(ctx context.Context, call *agent.Call) (*agent.Result, error) {
-	if err := t.check(call.Input); err != nil {
+	if _, err := t.check(call.Input); err != nil {
 		return nil, err
 	}
 	p := t.of.running()

@@ -7,7 +7,6 @@ package custom
 
 import (
 	"context"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -202,20 +201,5 @@ func (l *loader) trusts(sub *trust.Subject) bool {
 
 // runs describes the tool for the question about trust.
 func (d *definition) runs() []string {
-	lines := []string{"tool " + d.name + ": " + d.line()}
-	if d.effects == nil {
-		return lines
-	}
-	for _, part := range []struct {
-		verb  string
-		names []string
-	}{{"reads", d.effects.read}, {"changes", d.effects.write}, {"connects to", d.effects.hosts}} {
-		if len(part.names) > 0 {
-			lines = append(lines, fmt.Sprintf("%s %s", part.verb, strings.Join(part.names, ", ")))
-		}
-	}
-	if d.effects.network {
-		lines = append(lines, "connects to any host")
-	}
-	return lines
+	return append([]string{"tool " + d.name + ": " + d.line()}, d.effects.Lines()...)
 }

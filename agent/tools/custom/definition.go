@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/gajae-code/gjc/agent/toolkit/effects"
 	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/text"
@@ -27,9 +28,6 @@ const (
 // fieldNames are the fields of a file.
 var fieldNames = [...]string{"name", "description", "parameters", "command", "cwd", "env", "timeout", "effects", "parallel"}
 
-// effectNames are the fields of effects.
-var effectNames = [...]string{"read", "write", "network"}
-
 // definition is the content of a file.
 type definition struct {
 	path string
@@ -45,14 +43,8 @@ type definition struct {
 	cwd               string
 	env               []string
 	timeout           time.Duration
-	effects           *effects // nil if the file declares none: it may do anything
+	effects           *effects.Effects
 	parallel          bool
-}
-
-// effects holds what a tool declares to do. Paths may contain names of parameters in braces.
-type effects struct {
-	read, write, hosts []string
-	network            bool // any host
 }
 
 // line returns the command as a line for a shell.
@@ -140,7 +132,9 @@ func (d *definition) field(name string, n *configfile.Node) string {
 		}
 		d.timeout = time.Duration(seconds * float64(time.Second))
 	case "effects":
-		return d.declare(n)
+		var reason string
+		d.effects, reason = effects.Parse(n)
+		return reason
 	case "parallel":
 		if n.Kind != configfile.Boolean {
 			return "must be true or false"
@@ -217,62 +211,4 @@ func (d *definition) program(n *configfile.Node) string {
 		d.command[0] = filepath.Join(d.base, filepath.FromSlash(name))
 	}
 	return ""
-}
-
-// declare reads the effects.
-func (d *definition) declare(n *configfile.Node) string {
-	if n.Kind != configfile.Object {
-		return "must be a mapping with read, write and network"
-	}
-	e := new(effects)
-	for _, m := range n.Members {
-		list := m.Value.Strings()
-		if m.Value.Kind == configfile.Text {
-			list = []string{m.Value.Text}
-		}
-		switch m.Name {
-		case "read", "write":
-			if m.Value.Kind != configfile.Text && configfile.StringList.Check(m.Value) != "" || slices.Contains(list, "") {
-				return m.Name + " must be a list of paths"
-			}
-			for _, path := range list {
-				if reason := d.checkPath(path); reason != "" {
-					return reason
-				}
-			}
-			if m.Name == "read" {
-				e.read = list
-			} else {
-				e.write = list
-			}
-		case "network":
-			switch {
-			case m.Value.Kind == configfile.Boolean:
-				e.network = m.Value.True()
-			case len(list) > 0 && !slices.Contains(list, ""):
-				e.hosts = list
-			default:
-				return "network must be true, false or a list of hosts"
-			}
-		default:
-			return "unknown field " + strconv.Quote(m.Name) + configfile.Suggestion(m.Name, effectNames[:])
-		}
-	}
-	d.effects = e
-	return ""
-}
-
-// checkPath returns a reason why a declared path is invalid.
-func (d *definition) checkPath(path string) string {
-	for rest := path; ; {
-		_, after, ok := strings.Cut(rest, "{")
-		if !ok {
-			return ""
-		}
-		name, tail, closed := strings.Cut(after, "}")
-		if !closed || name == "" {
-			return strconv.Quote(path) + " has a brace without the name of a parameter"
-		}
-		rest = tail
-	}
 }

@@ -83,15 +83,15 @@ func (t *tool) Run(ctx context.Context, call *agent.Call) (*agent.Result, error)
 func (t *tool) enclose(ctx context.Context, call *agent.Call, work *job) {
 	permit := approval.PermitOf(ctx)
 	inside := permit.Inside()
-	if inside == nil || t.def.effects == nil {
+	if inside == nil || work.declared == nil {
 		return
 	}
-	hosts := work.hosts
-	if t.def.effects.network {
+	hosts := work.declared.Hosts
+	if work.declared.Network {
 		hosts = inside.Hosts
 	}
-	narrow := inside.Narrow(append([]string{call.Workspace.Cwd}, append(call.Workspace.Additional, call.Workspace.Real...)...), work.write, hosts)
-	narrow.Network = inside.Network && t.def.effects.network
+	narrow := inside.Narrow(append([]string{call.Workspace.Cwd}, append(call.Workspace.Additional, call.Workspace.Real...)...), work.declared.Write, hosts)
+	narrow.Network = inside.Network && work.declared.Network
 	permit.Enclose(narrow)
 }
 

@@ -3,12 +3,11 @@ package custom
 import (
 	"context"
 	"fmt"
-	"path/filepath"
-	"strings"
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/discovery"
+	"github.com/gajae-code/gjc/agent/toolkit/effects"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/text"
 )
@@ -23,12 +22,8 @@ type tool struct {
 const source = "tools of the user and the workspace"
 
 func newTool(d *definition) *tool {
-	kind := agent.KindExecute
-	if d.effects != nil && len(d.effects.write) == 0 {
-		kind = agent.KindRead
-	}
 	return &tool{def: d, spec: agent.ToolSpec{
-		Name: d.name, Description: d.description, Kind: kind, Schema: d.schema, Exclusive: !d.parallel,
+		Name: d.name, Description: d.description, Kind: d.effects.Kind(), Schema: d.schema, Exclusive: !d.parallel,
 		Origin: discovery.Origin{Server: source},
 	}}
 }
@@ -50,19 +45,7 @@ func (t *tool) Plan(_ context.Context, call *agent.Call) (*agent.CallPlan, error
 	}
 	plan.Content = []agent.Content{agent.TextContent{Text: "```sh\n" + t.def.line() + "\n```\n\n```json\n" + text.TruncateBytes(string(call.Input), 4<<10) + "\n```"}}
 	plan.Effects = []approval.Effect{{Action: approval.ActionCommand, Command: "exec " + t.def.line(), Dir: job.dir, Title: t.spec.Name + ": " + t.def.line()}}
-	add := func(action approval.Action, paths []string, verb string) {
-		if len(paths) > 0 {
-			plan.Effects = append(plan.Effects, approval.Effect{Action: action, Paths: paths, Title: t.spec.Name + " " + verb + " " + strings.Join(paths, ", ")})
-		}
-	}
-	add(approval.ActionRead, job.read, "reads")
-	add(approval.ActionEdit, job.write, "changes")
-	for _, host := range job.hosts {
-		plan.Effects = append(plan.Effects, approval.Effect{Action: approval.ActionNetwork, Host: host, Title: t.spec.Name + " connects to " + host})
-	}
-	if t.def.effects != nil && t.def.effects.network {
-		plan.Effects = append(plan.Effects, approval.Effect{Action: approval.ActionNetwork, Title: t.spec.Name + " connects to any host"})
-	}
+	plan.Effects = append(plan.Effects, job.declared.Judged(t.spec.Name)...)
 	return plan, nil
 }
 
@@ -89,89 +72,17 @@ func (t *tool) decode(raw jsonx.Raw) (map[string]any, error) {
 
 // job holds what one call does.
 type job struct {
-	dir                string
-	read, write, hosts []string
+	dir      string
+	declared *effects.Effects
 }
 
-// job returns what a call with an input does. Its paths are absolute.
+// job returns what a call with an input does.
 func (t *tool) job(ws *agent.Workspace, input map[string]any) (*job, error) {
 	j := &job{dir: ws.Cwd}
 	if t.def.cwd != "" {
-		j.dir = absolute(ws.Cwd, t.def.cwd)
-	}
-	if t.def.effects == nil {
-		return j, nil
+		j.dir = effects.Absolute(ws.Cwd, t.def.cwd)
 	}
 	var err error
-	if j.read, err = t.paths(j.dir, t.def.effects.read, input); err != nil {
-		return nil, err
-	}
-	if j.write, err = t.paths(j.dir, t.def.effects.write, input); err != nil {
-		return nil, err
-	}
-	j.hosts = t.def.effects.hosts
-	return j, nil
-}
-
-func absolute(dir, path string) string {
-	if path = filepath.FromSlash(path); filepath.IsAbs(path) {
-		return filepath.Clean(path)
-	}
-	return filepath.Join(dir, path)
-}
-
-// paths fills in the parameters of declared paths. A parameter that is a list stands for several paths, one that is absent for none.
-func (t *tool) paths(dir string, patterns []string, input map[string]any) ([]string, error) {
-	var all []string
-	for _, pattern := range patterns {
-		filled := []string{""}
-		for rest := pattern; rest != ""; {
-			before, after, found := strings.Cut(rest, "{")
-			name, tail, _ := strings.Cut(after, "}")
-			values := []string{""}
-			if found {
-				var err error
-				if values, err = t.values(name, input[name]); err != nil {
-					return nil, err
-				}
-			}
-			var next []string
-			for _, start := range filled {
-				for _, value := range values {
-					next = append(next, start+before+value)
-				}
-			}
-			filled, rest = next, tail
-		}
-		for _, path := range filled {
-			if path != "" {
-				all = append(all, absolute(dir, path))
-			}
-		}
-	}
-	return all, nil
-}
-
-// values returns the values of a parameter in a path.
-func (t *tool) values(name string, value any) ([]string, error) {
-	switch value := value.(type) {
-	case nil:
-		return nil, nil
-	case string:
-		if strings.ContainsRune(value, 0) {
-			break
-		}
-		return []string{value}, nil
-	case []any:
-		var all []string
-		for _, v := range value {
-			some, err := t.values(name, v)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, some...)
-		}
-		return all, nil
-	}
-	return nil, fmt.Errorf("%w for %s: %s names files, so it must be a string or a list of strings", agent.ErrBadInput, t.spec.Name, name)
+	j.declared, err = t.def.effects.Of(t.spec.Name, j.dir, input)
+	return j, err
 }
