@@ -34,6 +34,7 @@ type hookState struct {
 	mu       sync.Mutex      // guards the fields below
 	reported map[string]bool // the notices that the user has received
 	begun    bool            // whether the hooks for the session's start have run
+	cleared  bool            // whether the conversation was cleared since then
 	messages []extensionMessage
 }
 
@@ -56,6 +57,13 @@ func (h *hookState) has(what string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.reported[what]
+}
+
+// clear records that the conversation begins again.
+func (h *hookState) clear() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.cleared = h.begun
 }
 
 // hookRunner runs hooks as helper programs of the session: with a scrubbed environment, in a separate process group, ended with the
@@ -232,15 +240,11 @@ func (t *turnHooks) promptHooks() error {
 	}
 	var words []string
 	s.hooked.mu.Lock()
-	first := !s.hooked.begun
-	s.hooked.begun = true
+	first, cleared := !s.hooked.begun, s.hooked.cleared
+	s.hooked.begun, s.hooked.cleared = true, false
 	s.hooked.mu.Unlock()
-	if first {
-		out, err := t.around(t.ctx, hooks.SessionStart, func(in *hooks.Input) {
-			if in.Reason = "new"; len(s.opts.History) > 0 {
-				in.Reason = "open"
-			}
-		})
+	if first || cleared {
+		out, err := t.around(t.ctx, hooks.SessionStart, func(in *hooks.Input) { in.Reason, in.From = beginning(s, cleared) })
 		if err != nil {
 			return err
 		}
@@ -334,18 +338,6 @@ func (t *turnHooks) observe(ev hooks.Event, fill func(*hooks.Input)) {
 	if t.session.opts.Hooks != nil {
 		_, _ = t.around(t.ctx, ev, fill) // it fails only if the turn ends
 	}
-}
-
-// treeHooks runs the hooks before a move in the conversation. With a summary, no model writes one.
-func (t *turnHooks) treeHooks(ctx context.Context, target string) (summary string, err error) {
-	if t.session.opts.Hooks == nil {
-		return "", nil
-	}
-	out, err := t.around(ctx, hooks.BeforeTree, func(in *hooks.Input) { in.Target = target })
-	if err == nil && out.blocked != nil {
-		err = fmt.Errorf("a hook cancels the move: %w", out.blocked)
-	}
-	return out.summary, err
 }
 
 // toolInput returns the call for the input of hooks.

@@ -97,8 +97,8 @@ func TestHooks_Order(t *testing.T) {
 		}
 	}, providertest.Step{providertest.Call("1", "echo", `{"say":"hi"}`)}, providertest.Step{providertest.Text("ok")}, providertest.Step{providertest.Text("ok")})
 	want := []string{
-		"session_start new", "prompt go", "turn_start", "context", `tool_call {"say":"hi"}`, `tool_result {"say":"hi"} "hi" false`, "context",
-		"turn_end end_turn", "prompt on", "turn_start", "context", "turn_end end_turn", "session_end",
+		"session_start new", "prompt go", "turn_start", "context", "reply", `tool_call {"say":"hi"}`, `tool_result {"say":"hi"} "hi" false`, "context",
+		"reply", "turn_end end_turn", "prompt on", "turn_start", "context", "reply", "turn_end end_turn", "session_end",
 	}
 	if diff := cmp.Diff(want, p.saw); diff != "" {
 		t.Errorf("hooks saw (-want +got):\n%s", diff)

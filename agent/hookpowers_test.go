@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -288,10 +289,13 @@ func TestHooks_Observe(t *testing.T) {
 		for _, step := range in.Todo {
 			line.WriteString(" " + step.Content + "=" + step.Status)
 		}
+		for _, m := range in.Messages {
+			_, _ = fmt.Fprintf(&line, " %s %q %d", m.Role, m.Text, len(m.Calls))
+		}
 		saw = append(saw, line.String())
 		return `{"block":true,"notice":"noted"}`, 0, nil
 	}}
-	h := &hooks.Hook{Name: "h", Events: []hooks.Event{hooks.Retry, hooks.Todo}}
+	h := &hooks.Hook{Name: "h", Events: []hooks.Event{hooks.Retry, hooks.RetryEnd, hooks.Reply, hooks.Todo}}
 	run(t, func(o *agent.Options) {
 		withHooks(t, p, h)(o)
 		o.Tools = agent.Tools{agent.NewTool(agent.ToolFuncs[struct{}]{
@@ -309,7 +313,93 @@ func TestHooks_Observe(t *testing.T) {
 			t.Errorf("noticed %q", n)
 		}
 	}, providertest.Step{providertest.Fail(busy)}, providertest.Step{providertest.Call("1", "plans", `{}`)}, providertest.Step{providertest.Text("ok")})
-	if diff := cmp.Diff([]string{"retry 1", "todo 0 a=pending"}, saw); diff != "" {
+	if diff := cmp.Diff([]string{"retry 1", "retry_end 1", `reply 0 assistant "" 1`, "todo 0 a=pending", `reply 0 assistant "ok" 0`}, saw); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A request that fails for good ends its retries with the reason.
+func TestHooks_RetryEnd(t *testing.T) {
+	busy := &providers.Error{Kind: providers.KindOverloaded, Provider: "test", Message: "busy"}
+	var ends []string
+	p, h := at(hooks.RetryEnd, func(in *hooks.Input) string {
+		ends = append(ends, fmt.Sprint(in.Attempt, " ", in.Reason))
+		return ""
+	})
+	var steps []providertest.Step
+	for range 20 {
+		steps = append(steps, providertest.Step{providertest.Fail(busy)})
+	}
+	run(t, withHooks(t, p, h), func(w *world) {
+		r := w.session.Prompt(agent.Prompt{Parts: []providers.Part{providers.Text{Text: "go"}}}).Wait(w.t.Context())
+		if n := len(w.script.Requests()); r.Err == nil || len(ends) != 1 || !strings.HasPrefix(ends[0], fmt.Sprint(n, " ")) || !strings.Contains(ends[0], "busy") {
+			t.Errorf("%d requests, %v; the ends: %q", n, r.Err, ends)
+		}
+	}, steps...)
+}
+
+// After the conversation was cleared, the hooks for the session's start run again, because the model has lost what they said.
+func TestHooks_Clear(t *testing.T) {
+	p, h := at(hooks.SessionStart, says(`{"context":"we use tabs"}`))
+	with, _ := realLog(t, nil)
+	run(t, func(o *agent.Options) {
+		with(o)
+		withHooks(t, p, h)(o)
+	}, func(w *world) {
+		w.prompt("one")
+		r := w.session.Prompt(agent.Prompt{Answer: func(_ context.Context, t *agent.RunningTurn) error { return t.Clear() }}).Wait(w.t.Context())
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		w.prompt("two")
+		w.prompt("three")
+		if got := strings.Join(said(w.script.Requests()[1]), "\n"); !strings.Contains(got, "we use tabs") || strings.Contains(got, "one") {
+			t.Errorf("the model received %q", got)
+		}
+	}, providertest.Step{providertest.Text("ok")}, providertest.Step{providertest.Text("ok")}, providertest.Step{providertest.Text("ok")})
+	if diff := cmp.Diff([]string{"session_start new", "session_start clear"}, p.saw); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A hook can cancel the copy of a session. One that fails or hangs does not hold it up for long, and is named once.
+func TestHooks_Fork(t *testing.T) {
+	for name, c := range map[string]struct {
+		out, command, err, notice string
+		made                      bool
+	}{
+		"cancels": {out: `{"block":true,"reason":"not here"}`, err: "a hook cancels the fork: h: not here"},
+		"agrees":  {out: `{"notice":"copied"}`, notice: "The hook h says: copied", made: true},
+		"fails":   {out: "nonsense", notice: "The hook h failed.", made: true},
+		"hangs":   {command: "hangs", notice: "The hook h failed.", made: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var targets []string
+			p := &hookPrograms{play: func(in *hooks.Input) (string, int, error) {
+				targets = append(targets, string(in.Event)+" "+in.Target)
+				return c.out, 0, nil
+			}}
+			h := &hooks.Hook{Name: "h", Events: []hooks.Event{hooks.BeforeFork, hooks.Fork}}
+			if c.command != "" {
+				h.Command = []string{c.command}
+			}
+			made := false
+			run(t, withHooks(t, p, h), func(w *world) {
+				err := agent.Fork(w.t.Context(), w.session, func() (string, error) { made = true; return "copy", nil })
+				if c.err == "" && err != nil || c.err != "" && (err == nil || err.Error() != c.err) {
+					t.Errorf("%v", err)
+				}
+				synctest.Wait()
+				if n := strings.Join(notices(w), "\n"); !strings.Contains(n, c.notice) || strings.Count(n, "failed") > 1 {
+					t.Errorf("noticed %q", n)
+				}
+			})
+			if made != c.made {
+				t.Errorf("made: %v", made)
+			}
+			if c.made && c.command == "" && !cmp.Equal(targets, []string{"before_fork ", "fork copy"}) {
+				t.Errorf("the hook saw %q", targets)
+			}
+		})
 	}
 }

@@ -3,7 +3,9 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/contextwindow"
@@ -171,3 +173,78 @@ func (t *RunningTurn) SelectTools(names []string) error {
 func (t *RunningTurn) Label(id, name string) error {
 	return t.do(func(*state) error { return t.session.opts.Log.SetLabel(id, name) })
 }
+
+// treeHooks runs the hooks before a move in the conversation. With a summary, no model writes one.
+func (t *turnHooks) treeHooks(ctx context.Context, target string) (summary string, err error) {
+	if t.session.opts.Hooks == nil {
+		return "", nil
+	}
+	out, err := t.around(ctx, hooks.BeforeTree, func(in *hooks.Input) { in.Target = target })
+	if err == nil && out.blocked != nil {
+		err = fmt.Errorf("a hook cancels the move: %w", out.blocked)
+	}
+	return out.summary, err
+}
+
+// beginning returns the reason for the hooks of the session's start, and the session that this one is a new copy of.
+func beginning(s *Session, cleared bool) (reason, from string) {
+	switch {
+	case cleared:
+		return "clear", ""
+	case s.opts.ForkOf != "":
+		return "fork", s.opts.ForkOf
+	case len(s.opts.History) > 0:
+		return "open", ""
+	default:
+		return "new", ""
+	}
+}
+
+// Fork runs the hooks around the creation of a copy of a session, which returns the copy's ID. A hook can cancel it; the error says why.
+// Fork may be called at any time, so it asks no questions: a workspace's hooks run if they are trusted already.
+func Fork(ctx context.Context, s *Session, create func() (id string, err error)) error {
+	if err := outside(ctx, s, hooks.BeforeFork, ""); err != nil {
+		return fmt.Errorf("%w: %w", ErrForkCancelled, err)
+	}
+	id, err := create()
+	if err == nil {
+		_ = outside(ctx, s, hooks.Fork, id) // it has happened
+	}
+	return err
+}
+
+// ErrForkCancelled is wrapped by the error of a fork that a hook has cancelled.
+var ErrForkCancelled = errors.New("a hook cancels the fork")
+
+// outside runs the hooks for an event outside a turn. An error says which hook has rejected the step, and why.
+func outside(ctx context.Context, s *Session, ev hooks.Event, target string) error {
+	if s.opts.Hooks == nil || s.child {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, maxOutside, fmt.Errorf("it and those before it took longer than %v", maxOutside))
+	defer cancel()
+	show := func(n Noticed) { s.do(func(st *state) error { st.emit(n); return nil }) }
+	in := s.hookInput(ev)
+	in.Target = target
+	for _, h := range s.opts.Hooks().Handlers() {
+		if !h.For(ev, "") {
+			continue
+		}
+		about := h.About()
+		a, err := h.Run(ctx, hookRunner{s.opts.Programs}, in)
+		switch {
+		case err != nil:
+			if title, detail := "The "+about.Kind+" "+about.Name+" failed.", about.At+": "+err.Error(); s.hooked.once(title + "\x00" + detail) {
+				show(Noticed{Severity: SeverityWarning, Title: title, Detail: detail})
+			}
+		case a.Block:
+			return &blockedError{about.Name, a.Reason}
+		case a.Notice != "":
+			show(Noticed{Severity: SeverityInfo, Title: "The " + about.Kind + " " + about.Name + " says: " + s.opts.Secrets.Hide(a.Notice)})
+		}
+	}
+	return nil
+}
+
+// maxOutside is the time limit for all hooks of an event outside a turn.
+const maxOutside = 10 * time.Second

@@ -113,6 +113,9 @@ func (t *requester) attempt(ctx context.Context) (*providers.Message, error) {
 		}
 		t.watchRules(ctx)
 		msg, err := t.stream(ctx, model, req)
+		if err == nil && failed > 1 {
+			t.hooks.observe(hooks.RetryEnd, func(in *hooks.Input) { in.Attempt = failed - 1 })
+		}
 		if err == nil || ctx.Err() != nil || len(t.rules.broke) > 0 {
 			return msg, err
 		}
@@ -138,6 +141,7 @@ func (t *requester) again(ctx context.Context, failed int, err error) error {
 	wait, again := policy.Next(failed, err)
 	if !again {
 		if failed > 1 {
+			t.hooks.observe(hooks.RetryEnd, func(in *hooks.Input) { in.Attempt, in.Reason = failed, t.session.opts.Secrets.Hide(err.Error()) })
 			err = fmt.Errorf("%w (tried %d times)", err, failed)
 		}
 		if asked := policy.Asked(err); asked > 0 {

@@ -141,6 +141,7 @@ type Conversation struct {
 	Log Log
 	// History holds the messages of a loaded session.
 	History []providers.Message
+	ForkOf  string // the ID of the session that this one is a new copy of; empty for none
 	// Uses is the earlier usage of the session. If nil, it is computed from History.
 	Uses []sessions.Use
 	// Title and Plan are those of a loaded session.

@@ -119,7 +119,7 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) { 
 	about := Subagent{ID: s.opts.NewID(), CallID: r.call.ID, Name: task.Name, Title: subagentTitle(s.opts.Secrets.Hide(task.Title))}
 	around := s.opts.Subagent(about)
 	opts := s.opts
-	opts.ID, opts.Title, opts.History, opts.Uses, opts.Plan, opts.Subagent = about.ID, about.Title, nil, nil, nil, nil
+	opts.ID, opts.Title, opts.History, opts.ForkOf, opts.Uses, opts.Plan, opts.Subagent = about.ID, about.Title, nil, "", nil, nil, nil
 	opts.Values = NewValues(s.opts.Values)
 	if around.Provide != nil {
 		around.Provide(opts.Values)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/contextwindow"
+	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/internal/bug"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
@@ -451,6 +452,7 @@ func (t *RunningTurn) step() (r TurnResult, over bool) {
 	if err := t.record(msg); err != nil {
 		return t.ended(err), true
 	}
+	t.hooks.observe(hooks.Reply, func(in *hooks.Input) { in.Messages = hookMessages([]providers.Message{*msg}) })
 	t.unanswered = nil
 	t.emitUsage(msg)
 	stop, over := stopReason(msg.StopReason), true
@@ -530,6 +532,7 @@ func (t *RunningTurn) Clear() error {
 		if err := t.session.opts.Log.Clear(); err != nil {
 			return err
 		}
+		t.session.hooked.clear()
 		st.window.Clear()
 		st.branch++
 		if st.plan != nil {

@@ -62,8 +62,12 @@ type Event struct {
 	Mode      string   `json:"mode"`
 	Prompt    string   `json:"prompt"`
 	Reason    string   `json:"reason"`
-	Tool      *Call    `json:"tool"`
-	Result    *Result  `json:"result"`
+	// From is the session that this one was copied from, at the start of a fork.
+	From string `json:"from"`
+	// Target is the entry that the conversation moves to, or the session that was copied from this one.
+	Target string  `json:"target"`
+	Tool   *Call   `json:"tool"`
+	Result *Result `json:"result"`
 	// All is the whole event as JSON.
 	All json.RawMessage `json:"-"`
 }

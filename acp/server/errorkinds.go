@@ -50,6 +50,7 @@ func otherErrors() []errorKind {
 		{kind: "session_corrupt", means: "the session's file is damaged; it was not changed"},
 		{kind: "storage", means: "the session can no longer be saved"},
 		{kind: "nothing_to_fork", means: "the session has no messages yet"},
+		{kind: "fork_cancelled", means: "a hook or an extension cancels the fork"},
 		{kind: "cursor", means: "session/list received a cursor that it did not return"},
 		{kind: "mode", means: "the mode does not exist"},
 		{kind: "thinking", means: "the model has no such thinking level"},

@@ -75,6 +75,7 @@ func wireError(err error) *acp.Error {
 		{agent.ErrServiceTier, acp.ErrorCodeInvalidParams, "service_tier"},
 		{agent.ErrEmptyTitle, acp.ErrorCodeInvalidParams, "title"},
 		{sessions.ErrNothingToFork, acp.ErrorCodeInvalidParams, "nothing_to_fork"},
+		{agent.ErrForkCancelled, acp.ErrorCodeInternalError, "fork_cancelled"},
 		{agent.ErrSessionClosed, acp.ErrorCodeResourceNotFound, "session_closed"},
 	} {
 		if errors.Is(err, m.is) {

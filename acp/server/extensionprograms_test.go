@@ -3,11 +3,15 @@ package server_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/acptest"
@@ -33,11 +37,32 @@ func serveExtension() {
 			return extension.Reply{Prompt: "please " + args}, nil
 		}}},
 	}
+	if path := os.Getenv(hearsVariable); path != "" {
+		e.Events = hears(path)
+	}
 	_ = e.Serve(context.Background(), os.Stdin, os.Stdout)
 }
 
+// hearsVariable names the file to which the extension adds a line for each event of a session.
+const hearsVariable = "GJC_TEST_HEARS"
+
+func hears(path string) map[string]func(context.Context, extension.Event) (extension.Answer, error) {
+	all := make(map[string]func(context.Context, extension.Event) (extension.Answer, error))
+	for _, name := range []string{"session_start", "session_end", "before_fork", "fork", "before_tree", "tree"} {
+		all[name] = func(_ context.Context, ev extension.Event) (extension.Answer, error) {
+			f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+			if err != nil {
+				return extension.Answer{}, err
+			}
+			_, err = fmt.Fprintln(f, ev.SessionID, name, ev.Reason, ev.From, ev.Target)
+			return extension.Answer{Block: name == "before_fork" && os.Getenv("GJC_TEST_NO_FORK") != ""}, errors.Join(err, f.Close())
+		}
+	}
+	return all
+}
+
 // withExtension configures a server whose user has the extension.
-func withExtension(t *testing.T) func(*config) {
+func withExtension(t *testing.T, env ...string) func(*config) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -49,7 +74,7 @@ func withExtension(t *testing.T) func(*config) {
 		if err := os.MkdirAll(dir, 0o777); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, "mine.yml"), []byte("command: "+string(command)+"\nenv: {"+extensionVariable+": \"1\"}\n"), 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "mine.yml"), []byte("command: "+string(command)+"\nenv: {"+extensionVariable+": \"1\""+strings.Join(env, "")+"}\n"), 0o666); err != nil {
 			t.Fatal(err)
 		}
 		c.server.Sessions.Extensions = func(roots []string) func(context.Context) *extensions.Set {
@@ -87,5 +112,75 @@ func TestExtensionPrograms(t *testing.T) {
 	e.say(id, "go", acp.StopReasonEndTurn)
 	if !strings.Contains(e.toolText(id), "the extension runs") {
 		t.Errorf("the tool returned %q", e.toolText(id))
+	}
+}
+
+// An extension hears that its session is forked, opened again and moved in, each process of its own session alone.
+func TestExtensionPrograms_Sessions(t *testing.T) {
+	heard := filepath.Join(t.TempDir(), "heard")
+	e := start(t, scripted(slices.Repeat([]providertest.Step{{providertest.Text("ok")}}, 9)...), withExtension(t, ", "+hearsVariable+": '"+heard+"'"))
+	lines := func() []string {
+		t.Helper()
+		raw, err := os.ReadFile(heard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(heard); err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for line := range strings.Lines(string(raw)) {
+			all = append(all, strings.Join(strings.Fields(line), " "))
+		}
+		return all
+	}
+	same := func(what string, want ...string) {
+		t.Helper()
+		if diff := cmp.Diff(want, lines()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	id := e.session()
+	a := string(id)
+	e.say(id, "one", acp.StopReasonEndTurn)
+	same("new", a+" session_start new")
+	copied := call[acp.ForkSessionResponse](e, "session/fork", obj{"sessionId": id, "cwd": e.dir}).SessionID
+	same("fork", a+" before_fork", a+" fork "+string(copied))
+	e.say(copied, "two", acp.StopReasonEndTurn)
+	same("the first prompt of the fork", string(copied)+" session_start fork "+a)
+	e.say(id, "/fork", acp.StopReasonEndTurn)
+	if got := lines(); len(got) != 2 || got[0] != a+" before_fork" || !strings.HasPrefix(got[1], a+" fork ") {
+		t.Errorf("/fork: %q", got)
+	}
+	call[struct{}](e, "session/close", obj{"sessionId": copied})
+	same("close", string(copied)+" session_end")
+	for _, method := range []string{"session/load", "session/resume"} {
+		call[map[string]any](e, method, obj{"sessionId": copied, "cwd": e.dir, "mcpServers": []any{}})
+		e.say(copied, "three", acp.StopReasonEndTurn)
+		same(method, string(copied)+" session_start open")
+		call[struct{}](e, "session/close", obj{"sessionId": copied})
+		same("close", string(copied)+" session_end")
+	}
+	e.say(id, "four", acp.StopReasonEndTurn)
+	tree, _ := e.after(id, "/tree")
+	two := idOf(t, tree, "user: four")
+	before := idOf(t, tree, "agent: ok")
+	e.after(id, "/tree go "+two)
+	same("tree", a+" before_tree "+two, a+" tree "+before)
+	e.say(id, "/clear", acp.StopReasonEndTurn)
+	e.say(id, "five", acp.StopReasonEndTurn)
+	same("clear", a+" session_start clear")
+}
+
+// An extension can cancel a fork.
+func TestExtensionPrograms_NoFork(t *testing.T) {
+	e := start(t, scripted(providertest.Step{providertest.Text("ok")}), withExtension(t, ", "+hearsVariable+": '"+filepath.Join(t.TempDir(), "heard")+"', GJC_TEST_NO_FORK: '1'"))
+	id := e.session()
+	e.say(id, "one", acp.StopReasonEndTurn)
+	_, err := tryCall[acp.ForkSessionResponse](e, "session/fork", obj{"sessionId": id, "cwd": e.dir})
+	wantCode(t, err, acp.ErrorCodeInternalError, "a hook cancels the fork: mine")
+	e.say(id, "/fork", acp.StopReasonEndTurn)
+	if got := e.Text(id); !strings.Contains(got, "a hook cancels the fork: mine") {
+		t.Errorf("/fork: %q", got)
 	}
 }

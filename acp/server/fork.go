@@ -35,8 +35,15 @@ func (h *openHandlers) ForkSession(ctx context.Context, p *acp.ForkSessionReques
 		if err != nil {
 			return nil, err
 		}
-		s, snap, err := h.fork(ctx, string(p.SessionID), params, at)
-		if err != nil {
+		var s *session
+		var snap *agent.Snapshot
+		if err := h.forking(ctx, p.SessionID, func() (string, error) {
+			s, snap, err = h.fork(ctx, string(p.SessionID), params, at)
+			if err != nil {
+				return "", err
+			}
+			return string(s.id), nil
+		}); err != nil {
 			return nil, err
 		}
 		resp := &acp.ForkSessionResponse{SessionID: s.id, Modes: modeState(snap.Mode), ConfigOptions: s.config.options(snap)}
@@ -45,6 +52,18 @@ func (h *openHandlers) ForkSession(ctx context.Context, p *acp.ForkSessionReques
 		}
 		return resp, nil
 	}, nil
+}
+
+// forking calls fork, which makes a copy of a session and returns its ID. If the session is open, its hooks and extensions hear of it,
+// and can cancel it.
+func (h *openHandlers) forking(ctx context.Context, id acp.SessionID, fork func() (string, error)) error {
+	if open, err := h.sessions.lookup(id); err == nil {
+		if o, err := after(&open.opening, func(o *opened) *opened { return o })(); err == nil {
+			return agent.Fork(ctx, o.Session, fork)
+		}
+	}
+	_, err := fork()
+	return err
 }
 
 func (h *openHandlers) fork(ctx context.Context, id string, params *sessionParams, at *forkPoint) (*session, *agent.Snapshot, error) {
@@ -57,6 +76,7 @@ func (h *openHandlers) fork(ctx context.Context, id string, params *sessionParam
 		_ = log.Close() // the fork is stored, and can be opened once a model is available for it
 		return nil, nil, err
 	}
+	opts.ForkOf = id
 	s, snap, err := h.begin(ctx, log, params, opts)
 	if err != nil {
 		return nil, nil, err

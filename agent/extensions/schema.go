@@ -39,7 +39,7 @@ func ProtocolSchema() configfile.JSONSchema {
 			"type": "object", "required": []string{"event", "sessionId", "cwd"},
 			"properties": map[string]configfile.JSONSchema{
 				"event": events, "hook": text().About("the extension's name"), "sessionId": text(), "cwd": text(), "roots": configfile.ListOf(text()), "mode": text(),
-				"tool": object(), "result": object(), "prompt": text(), "reason": text(), "messages": configfile.ListOf(object()), "question": text(),
+				"tool": object(), "result": object(), "prompt": text(), "reason": text(), "from": text(), "messages": configfile.ListOf(object()), "question": text(),
 				"target": text(), "attempt": {"type": "integer"}, "rules": configfile.ListOf(text()), "todo": configfile.ListOf(object()), "subagent": object(),
 			},
 		}.About("gjc → extension: an event, as hooks receive it"),

@@ -231,8 +231,13 @@ func (c *claudeHook) input(in *Input) ([]byte, error) {
 	}
 	switch in.Event {
 	case SessionStart:
-		if out.Source = "startup"; in.Reason == "open" {
+		switch in.Reason {
+		case "open", "fork":
 			out.Source = "resume"
+		case "clear":
+			out.Source = "clear"
+		default:
+			out.Source = "startup"
 		}
 	case SessionEnd:
 		out.Reason = "other"

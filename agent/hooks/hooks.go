@@ -27,7 +27,7 @@ type Event string
 
 // The events.
 const (
-	// SessionStart precedes the first prompt after a session was created or opened.
+	// SessionStart precedes the first prompt after a session was created or opened, or its conversation was cleared.
 	SessionStart Event = "session_start"
 	Prompt       Event = "prompt"
 	TurnStart    Event = "turn_start"
@@ -45,8 +45,14 @@ const (
 	// BeforeTree precedes a move to another place of the conversation. A hook may cancel it or supply the summary of what is left.
 	BeforeTree Event = "before_tree"
 	Tree       Event = "tree"
-	// Retry follows a failed request that is repeated.
-	Retry Event = "retry"
+	// BeforeFork precedes a copy of the open session into another one. A hook may cancel it.
+	BeforeFork Event = "before_fork"
+	Fork       Event = "fork"
+	// Retry follows a failed request that is repeated, and RetryEnd the last repetition.
+	Retry    Event = "retry"
+	RetryEnd Event = "retry_end"
+	// Reply follows each answer of the model, before its calls.
+	Reply Event = "reply"
 	// Rule follows an answer that violates rules.
 	Rule Event = "rule"
 	// Todo follows a change of the plan.
@@ -60,8 +66,8 @@ const (
 // Events lists all events.
 func Events() []Event {
 	return []Event{
-		SessionStart, Prompt, TurnStart, Context, ToolCall, ToolResult, Permission, BeforeCompact, AfterCompact, BeforeTree, Tree, Retry, Rule,
-		Todo, SubagentStart, SubagentEnd, TurnEnd, SessionEnd,
+		SessionStart, Prompt, TurnStart, Context, ToolCall, ToolResult, Permission, BeforeCompact, AfterCompact, BeforeTree, Tree,
+		BeforeFork, Fork, Retry, RetryEnd, Reply, Rule, Todo, SubagentStart, SubagentEnd, TurnEnd, SessionEnd,
 	}
 }
 
@@ -140,15 +146,18 @@ type Input struct {
 	Result *ResultInput `json:"result,omitzero"`
 	// Prompt is the text of a prompt, or the task of a helper.
 	Prompt string `json:"prompt,omitzero"`
-	// Reason is the reason why a turn ended, a conversation is compacted, a request is repeated, or a session began: "new" or "open".
+	// Reason is the reason why a turn ended, a conversation is compacted, a request is repeated or failed for good, or a session began:
+	// "new", "open", "fork" or "clear".
 	Reason string `json:"reason,omitzero"`
-	// Messages are those of the next request, for [Context].
+	// From is the session that this one was copied from, for [SessionStart] with "fork".
+	From string `json:"from,omitzero"`
+	// Messages are those of the next request, for [Context], or the answer, for [Reply].
 	Messages []MessageInput `json:"messages,omitzero"`
 	// Question is the title of a question, for [Permission].
 	Question string `json:"question,omitzero"`
-	// Target is the entry that a conversation moves to, for [BeforeTree] and [Tree].
+	// Target is the entry that a conversation moves to, for [BeforeTree] and [Tree], or the new session, for [Fork].
 	Target string `json:"target,omitzero"`
-	// Attempt counts the failed requests, for [Retry].
+	// Attempt counts the failed requests, for [Retry] and [RetryEnd].
 	Attempt int `json:"attempt,omitzero"`
 	// Rules are the names of the violated rules, for [Rule].
 	Rules []string `json:"rules,omitzero"`
@@ -209,8 +218,8 @@ type ResultInput struct {
 
 // Answer is the output of a hook. Fields that are not for its event have no effect.
 type Answer struct {
-	// Block rejects a call ([ToolCall]), a prompt ([Prompt]), a question ([Permission]), or cancels a compaction or a move
-	// ([BeforeCompact], [BeforeTree]). The model or the user receives Reason. For [TurnEnd] it makes the model go on.
+	// Block rejects a call ([ToolCall]), a prompt ([Prompt]), a question ([Permission]), or cancels a compaction, a move or a copy
+	// ([BeforeCompact], [BeforeTree], [BeforeFork]). The model or the user receives Reason. For [TurnEnd] it makes the model go on.
 	Block  bool   `json:"block"`
 	Reason string `json:"reason"`
 	// Context is added to what the model receives.

@@ -162,13 +162,20 @@ func clearContext(c *call) error {
 // fork runs /fork. The client must open the new session itself, because an agent cannot change the session that a client shows.
 func fork(c *call) error {
 	ws := c.session.Workspace()
-	log, err := c.opts().Store.Fork(c, c.session.ID(), sessions.ForkOptions{Cwd: ws.Cwd, AdditionalDirectories: ws.Additional})
-	if err != nil {
-		if errors.Is(err, sessions.ErrNothingToFork) {
-			err = errors.New("there is nothing to fork yet")
+	var id string
+	err := agent.Fork(c, c.session, func() (string, error) {
+		log, err := c.opts().Store.Fork(c, c.session.ID(), sessions.ForkOptions{Cwd: ws.Cwd, AdditionalDirectories: ws.Additional})
+		if err != nil {
+			return "", err
 		}
+		id = log.ID()
+		return id, log.Close()
+	})
+	if errors.Is(err, sessions.ErrNothingToFork) {
+		err = errors.New("there is nothing to fork yet")
+	}
+	if err != nil {
 		return c.fail(err)
 	}
-	id := log.ID()
-	return c.say("Forked into session "+id+". Open it from the session list.", log.Close())
+	return c.say("Forked into session "+id+". Open it from the session list.", nil)
 }
