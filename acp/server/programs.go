@@ -156,6 +156,9 @@ func (b *builder) extensions(s *session, o *opened, params *sessionParams, progr
 	}
 	return agentext.New(&agentext.Options{
 		Load: b.opts.Sessions.Extensions(params.roots()), Programs: programs, Session: func() *agent.Session { return o.Session },
+		Log: func(extension, line string) {
+			b.opts.Log.Info().Str("extension", extension).Str("session", string(s.id)).Msg(line)
+		},
 		Notice: s.out.notice, Changed: func() { s.advertise(o) }, Version: b.opts.Version,
 		Reserved: func() []string {
 			var names []string

@@ -24,8 +24,8 @@ const (
 	firstBackoff = time.Second
 	// maxSlow is the number of timeouts in a row after which an extension receives no more events.
 	maxSlow = 3
-	// maxState bounds one entry, in bytes, and maxEntries the entries of an extension in one session.
-	maxState, maxEntries = 64 << 10, 1000
+	// maxState bounds one entry, in bytes; maxEntries and maxStates bound the entries of an extension in one session, and their bytes.
+	maxState, maxEntries, maxStates = 64 << 10, 1000, 4 << 20
 	// maxWords bounds a text for the user, in bytes.
 	maxWords = 4 << 10
 )
@@ -46,7 +46,8 @@ type extension struct {
 	tools    []*tool
 	commands []commandRegistered
 	slow     int // timeouts in a row
-	appended int // entries that it has added since gjc counted those in the log
+	entries  int // in the log, and kept is their size in bytes, once counted
+	kept     int
 	counted  bool
 }
 
@@ -256,18 +257,22 @@ func (e *extension) append(entry *stateEntry) error {
 		}
 		e.mu.Lock()
 		if !e.counted {
-			e.counted, e.appended = true, len(entries)
+			e.counted, e.entries = true, len(entries)
+			for i := range entries {
+				e.kept += len(entries[i].Data)
+			}
 		}
 		e.mu.Unlock()
 	}
 	e.mu.Lock()
-	full := e.appended >= maxEntries
+	full := e.entries >= maxEntries || e.kept+len(entry.Data) > maxStates
 	if !full {
-		e.appended++
+		e.entries++
+		e.kept += len(entry.Data)
 	}
 	e.mu.Unlock()
 	if full {
-		return fmt.Errorf("a session keeps at most %d entries of an extension", maxEntries)
+		return fmt.Errorf("a session keeps at most %d entries of an extension, with %s together", maxEntries, toolkit.Size(maxStates))
 	}
 	return agent.AppendCustom(e.m.opts.Session(), e.prefix()+entry.Type, entry.Data)
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -169,6 +170,7 @@ type world struct {
 	mu      sync.Mutex
 	notices []string
 	asked   []string
+	logged  []string
 }
 
 func (w *world) Approve(_ context.Context, q agent.Question) (agent.Decision, error) {
@@ -268,6 +270,11 @@ func (w *world) open() {
 			return extensions.Load(ctx, extensions.LoadOptions{UserDir: w.dir})
 		},
 		Programs: w.programs, Session: func() *agent.Session { return w.session }, Notice: w.notice,
+		Log: func(extension, line string) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.logged = append(w.logged, extension+": "+line)
+		},
 		Reserved: func() []string { return []string{"read"} }, Changed: func() {}, Version: "1",
 	})
 	var ids atomic.Int64
@@ -583,6 +590,130 @@ func TestState(t *testing.T) {
 	}, providertest.Step{providertest.Text("1")}, providertest.Step{providertest.Text("2")}, providertest.Step{providertest.Text("3")})
 }
 
+// The entries of an extension are bounded in number and in size together, also after the session is opened again, which has all that
+// were kept.
+func TestState_Limits(t *testing.T) {
+	for name, c := range map[string]struct{ size, kept int }{"many": {3, 1000}, "large": {60 << 10, 68}} {
+		var session *extension.Session
+		e := &extension.Extension{Start: func(_ context.Context, s *extension.Session, _ extension.Start) error {
+			session = s
+			return nil
+		}}
+		data := strings.Repeat("x", c.size-2)
+		// fill adds entries until one is refused, and returns how many it has added.
+		fill := func(w *world) (n int, err error) {
+			for ; ; n++ {
+				if n%25 == 24 {
+					time.Sleep(time.Second) // of the bubble: more in a second would be a flood
+				}
+				if err = session.Append(w.t.Context(), "x", data); err != nil {
+					return n, err
+				}
+			}
+		}
+		run(t, map[string]play{"a": serves(e)}, map[string]string{"a": file}, func(w *world) {
+			w.prompt("one")
+			if n, err := fill(w); n != c.kept || !errors.Is(err, extension.ErrRefused) || !strings.Contains(err.Error(), "at most 1000 entries of an extension, with 4096 KiB together") {
+				t.Errorf("%s: %d entries, then %v", name, n, err)
+			}
+			id := w.log.ID()
+			w.close()
+			var err error
+			if w.log, err = w.store.Open(w.t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			w.open()
+			w.prompt("two")
+			if entries, err := session.State(w.t.Context()); err != nil || len(entries) != c.kept || string(entries[c.kept-1].Data) != strconv.Quote(data) {
+				t.Errorf("%s: %d entries after the session was opened again, %v", name, len(entries), err)
+			}
+			if n, err := fill(w); n != 0 || err == nil {
+				t.Errorf("%s: %d more entries, %v", name, n, err)
+			}
+			if n := w.noticed("extension a"); n > 0 {
+				t.Errorf("%s: noticed %q", name, w.notices)
+			}
+		}, providertest.Step{providertest.Text("1")}, providertest.Step{providertest.Text("2")})
+	}
+}
+
+// What an extension logs goes to gjc's log, on one line, bounded.
+func TestLog(t *testing.T) {
+	p := func(in io.Reader, out io.Writer) int {
+		_, _ = io.WriteString(out, `{"jsonrpc":"2.0","method":"log","params":{"a":"b","c":"`+strings.Repeat("x", 8<<10)+`"}}`+"\n")
+		return subscribes("prompt", "fine")(in, out)
+	}
+	run(t, map[string]play{"a": p}, map[string]string{"a": file}, func(w *world) {
+		w.prompt("hi")
+		if len(w.logged) != 1 || !strings.HasPrefix(w.logged[0], `a: {"a":"b","c":"xxx`) || len(w.logged[0]) > 5<<10 {
+			t.Errorf("logged %.200q", w.logged)
+		}
+		if n := w.noticed("extension a"); n > 0 {
+			t.Errorf("noticed %q", w.notices)
+		}
+	}, providertest.Step{providertest.Text("ok")})
+}
+
+// FuzzMessages lets an extension write anything before and after it answers. Whatever that is, the turns go on, the user is not flooded,
+// and what is not answered does not stay.
+func FuzzMessages(f *testing.F) {
+	for _, seed := range []string{
+		"", "Welcome!\nto this", "{", "[]", "null", "\xff\xfe", `{"jsonrpc":"2.0"}`, `{"jsonrpc":"1.0","method":"log"}`, `{"jsonrpc":"2.0","id":{},"method":"log"}`,
+		`{"jsonrpc":"2.0","id":1,"result":{"events":["prompt"],"tools":[{"name":"t","description":"d","effects":{"read":["{x"]}}]}}`,
+		`{"jsonrpc":"2.0","id":1,"result":{"events":5}}`, `{"jsonrpc":"2.0","id":1,"result":[[]]}`, `{"jsonrpc":"2.0","id":1,"error":{"code":"x"}}`, `{"jsonrpc":"2.0","id":1,"error":5}`,
+		`{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"t","description":"d","inputSchema":{"type":"object","$ref":"#"}}],"commands":[{"name":5}]}}`,
+		`{"jsonrpc":"2.0","id":"e","method":"session/message","params":{"text":"x","deliverAs":"followUp"}}`, `{"jsonrpc":"2.0","id":9,"method":"session/append","params":{"type":"x","data":1e999}}`,
+		`{"jsonrpc":"2.0","id":9,"method":"session/append","params":{"type":"x","data":` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + `}}`,
+		`{"jsonrpc":"2.0","method":"ui/notify","params":{"text":["x"]}}`, `{"jsonrpc":"2.0","method":"ui/notify","params":{"text":"\u0000\u001b[31m","level":"error"}}`,
+		`{"jsonrpc":"2.0","method":"tool/progress","params":{"callId":1}}`, `{"jsonrpc":"2.0","method":"cancel","params":{"id":null}}`, `{"jsonrpc":"2.0","id":3,"method":"fs/read"}`,
+		`[{"jsonrpc":"2.0","method":"log"},{"jsonrpc":"2.0","id":4,"method":"session/state"}]`, strings.Repeat(`{"jsonrpc":"2.0","method":"log","params":{}}`+"\n", 60),
+		`{"jsonrpc":"2.0","method":"log","params":"` + strings.Repeat("x", 1<<16) + `"}`, strings.Repeat(`{"a":`, 5000), `{"jsonrpc":"2.0","id":2,"result":{"block":"yes"}}`,
+		`{"jsonrpc":"2.0","id":2,"result":{"block":true,"reason":5,"messages":[{"index":"x"}]}}`, `{"jsonrpc":"2.0","method":"log","method":"log","params":{}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 1<<20 {
+			return
+		}
+		said := append(bytes.Clone(data), '\n')
+		p := func(in io.Reader, out io.Writer) int {
+			_, _ = out.Write(said)
+			return answers(`{"events":["turn_start"]}`, func(line string, out io.Writer) (int, bool) {
+				if strings.Contains(line, `"method":"event"`) {
+					_, _ = out.Write(said)
+				}
+				return 0, strings.Contains(line, `"method":"shutdown"`)
+			})(in, out)
+		}
+		run(t, map[string]play{"a": p}, map[string]string{"a": file}, func(w *world) {
+			for range 2 {
+				if r := w.session.Prompt(agent.Prompt{Parts: []providers.Part{providers.Text{Text: "hi"}}}).Wait(w.t.Context()); r.Stop != agent.StopEndTurn && !strings.Contains(fmt.Sprint(r.Err), "a hook rejects this prompt") {
+					t.Errorf("the turn ended with %+v", r)
+				}
+			}
+			if n := len(w.notices); n > 3*50 {
+				t.Errorf("%d notices", n)
+			}
+			for _, about := range []string{"is not a message", "cannot use; it is ignored"} {
+				if n := w.noticed(about); n > 4 { // once for each of its processes
+					t.Errorf("%d notices with %q", n, about)
+				}
+			}
+			for _, n := range w.notices {
+				if len(n) > 40<<10 || strings.ContainsAny(n, "\x00\x1b") {
+					t.Errorf("the notice %.200q", n)
+				}
+			}
+			for _, line := range w.logged {
+				if len(line) > 5<<10 || strings.ContainsAny(line, "\n\x00\x1b") {
+					t.Errorf("the line %.200q", line)
+				}
+			}
+		}, slices.Repeat([]providertest.Step{{providertest.Text("ok")}}, 300)...)
+	})
+}
+
 // A program that ends is named once and started again, up to three times; the turns go on.
 func TestCrash(t *testing.T) {
 	for name, p := range map[string]play{
@@ -697,14 +828,23 @@ func TestOutput(t *testing.T) {
 		play          play
 		notice, model string
 	}{
-		"garbage":       {say("Welcome!\nto this\n"), "writes something to its output that is not a message", "fine"},
-		"a huge line":   {say(strings.Repeat("x", 17<<20) + "\n"), "writes something to its output that is not a message", "fine"},
-		"an unknown ID": {say(`{"jsonrpc":"2.0","id":77,"result":{}}` + "\n"), "", "fine"},
-		"a flood":       {flood(`{"jsonrpc":"2.0","method":"log","params":{}}` + "\n"), "does not run in this session: it cannot be used: it sent more than 50 messages in a second", ""},
-		"much garbage":  {flood("x\n"), "it sent more than 50 messages in a second", ""},
-		"no newline":    {flood(strings.Repeat("x", 1<<20)), "", ""},
-		"no program":    {nil, "does not run in this session: it cannot be used: its program a is not there", ""},
-		"unknown":       {say(`{"jsonrpc":"2.0","id":1,"method":"fs/read","params":{}}` + "\n"), "", "fine"},
+		"garbage":                 {say("Welcome!\nto this\n"), "writes something to its output that is not a message", "fine"},
+		"a huge line":             {say(strings.Repeat("x", 17<<20) + "\n"), "writes something to its output that is not a message", "fine"},
+		"an unknown ID":           {say(`{"jsonrpc":"2.0","id":77,"result":{}}` + "\n"), "", "fine"},
+		"a flood":                 {flood(`{"jsonrpc":"2.0","method":"log","params":{}}` + "\n"), "does not run in this session: it cannot be used: it sent more than 50 messages in a second", ""},
+		"much garbage":            {flood("x\n"), "it sent more than 50 messages in a second", ""},
+		"no newline":              {flood(strings.Repeat("x", 1<<20)), "", ""},
+		"no program":              {nil, "does not run in this session: it cannot be used: its program a is not there", ""},
+		"unknown":                 {say(`{"jsonrpc":"2.0","id":1,"method":"fs/read","params":{}}` + "\n"), "", "fine"},
+		"an unknown notification": {say(strings.Repeat(`{"jsonrpc":"2.0","method":"ui/dance","params":{}}`+"\n", 3)), "The extension a sends a notification that gjc cannot use; it is ignored. ui/dance", "fine"},
+		"a wrong type":            {say(strings.Repeat(`{"jsonrpc":"2.0","method":"ui/notify","params":{"text":5}}`+"\n", 3)), "sends a notification that gjc cannot use", "fine"},
+		"a wrong level":           {say(`{"jsonrpc":"2.0","method":"ui/notify","params":{"text":"x","level":"loud"}}` + "\n"), "level must be info, warning or error", "fine"},
+		"no text":                 {say(`{"jsonrpc":"2.0","method":"ui/notify","params":{}}` + "\n"), "ui/notify: invalid params: text is empty", "fine"},
+		"a progress of nothing":   {say(`{"jsonrpc":"2.0","method":"tool/progress","params":[]}` + "\n"), "tool/progress", "fine"},
+		"an empty log":            {say(`{"jsonrpc":"2.0","method":"log"}` + "\n"), "there is nothing to log", "fine"},
+		"a huge notification":     {say(`{"jsonrpc":"2.0","method":"log","params":{"x":"` + strings.Repeat("x", 1<<20) + `"}}` + "\n"), "log: invalid params: more than 1024 KiB", "fine"},
+		"many mistakes":           {say(strings.Repeat(`{"jsonrpc":"2.0","method":"ui/notify","params":[]}`+"\n", 40)), "sends a notification that gjc cannot use", "fine"},
+		"a wrong registration":    {answers(`{"tools":5}`, func(string, io.Writer) (int, bool) { return 0, false }), "The extension a does not run in this session: it cannot be used: ", ""},
 	} {
 		plays := map[string]play{"a": c.play}
 		if c.play == nil {

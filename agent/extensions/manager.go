@@ -27,6 +27,8 @@ type Options struct {
 	Session func() *agent.Session
 	// Notice shows the user a notice at any time.
 	Notice func(severity agent.Severity, title, detail string)
+	// Log writes what an extension logs to gjc's log.
+	Log func(extension, line string)
 	// Reserved returns the names of other tools.
 	Reserved func() []string
 	// Changed is called after the commands and tools have changed.

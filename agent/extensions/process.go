@@ -16,6 +16,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonrpc"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/permit"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 const (
@@ -51,6 +52,7 @@ type process struct {
 	count    int
 	tail     []byte // the end of stderr
 	garbage  bool   // whether the user knows of output that is no message
+	unusable bool   // whether the user knows of a notification that cannot be used
 	progress map[string]func(agent.Progress)
 }
 
@@ -100,6 +102,9 @@ func (e *extension) start(ctx context.Context) (*process, *registration, error) 
 	if err := p.conn.Call(limited, "initialize", e.m.initialize(e), reg); err != nil {
 		p.kill(nil)
 		<-program.Done()
+		if _, bad := errors.AsType[*jsonrpc.AnswerError](err); bad { // it would give the same answer again
+			err = fmt.Errorf("%w: %w", errUnusable, err)
+		}
 		return nil, nil, p.reason(err)
 	}
 	return p, reg, nil
@@ -193,18 +198,26 @@ func (p *process) allow() bool {
 	return ok
 }
 
-// dropped receives the reasons why output was ignored. Late answers are no mistake.
+// dropped receives the reasons why output was ignored. Late answers are no mistake. The user hears of each kind of mistake once.
 func (p *process) dropped(reason error) {
-	_, long := errors.AsType[*frame.TooLongError](reason)
-	if !p.allow() || !long && !errors.Is(reason, jsonrpc.ErrParse) && !errors.Is(reason, jsonrpc.ErrInvalidRequest) {
+	if errors.Is(reason, jsonrpc.ErrInvalidParams) || errors.Is(reason, jsonrpc.ErrMethodNotFound) { // Handle has counted the message
+		p.mistake(&p.unusable, "sends a notification that gjc cannot use; it is ignored.", reason)
 		return
 	}
+	_, long := errors.AsType[*frame.TooLongError](reason)
+	if p.allow() && (long || errors.Is(reason, jsonrpc.ErrParse) || errors.Is(reason, jsonrpc.ErrInvalidRequest)) {
+		p.mistake(&p.garbage, "writes something to its output that is not a message; it is ignored.", reason)
+	}
+}
+
+// mistake names the extension in a warning, unless the user knows already.
+func (p *process) mistake(known *bool, what string, reason error) {
 	p.mu.Lock()
-	first := !p.garbage
-	p.garbage = true
+	first := !*known
+	*known = true
 	p.mu.Unlock()
 	if first {
-		p.of.notice(agent.SeverityWarning, "The extension "+p.of.def.name+" writes something to its output that is not a message; it is ignored.", reason.Error())
+		p.of.notice(agent.SeverityWarning, "The extension "+p.of.def.name+" "+what, words(reason.Error()))
 	}
 }
 
@@ -243,7 +256,7 @@ func (p *process) Handle(_ context.Context, req *jsonrpc.Request) (jsonrpc.Reply
 	case methodProgress:
 		return nil, p.report(req)
 	case methodLog:
-		return nil, nil // the program's own; kept by no one
+		return nil, p.log(req)
 	default:
 		return nil, fmt.Errorf("%w: %s; gjc serves %s", jsonrpc.ErrMethodNotFound, req.Method, strings.Join(capabilities(), ", "))
 	}
@@ -284,9 +297,20 @@ func (p *process) notify(req *jsonrpc.Request) error {
 	default:
 		return fmt.Errorf("%w: level must be info, warning or error", jsonrpc.ErrInvalidParams)
 	}
-	if shown := words(n.Text); shown != "" {
-		p.of.notice(severity, "The extension "+p.of.def.name+" says: "+shown, "")
+	shown := words(n.Text)
+	if shown == "" {
+		return fmt.Errorf("%w: text is empty", jsonrpc.ErrInvalidParams)
 	}
+	p.of.notice(severity, "The extension "+p.of.def.name+" says: "+shown, "")
+	return nil
+}
+
+// log passes on what the extension writes to gjc's log.
+func (p *process) log(req *jsonrpc.Request) error {
+	if len(req.Params) == 0 {
+		return fmt.Errorf("%w: there is nothing to log", jsonrpc.ErrInvalidParams)
+	}
+	p.of.m.opts.Log(p.of.def.name, p.of.m.opts.Session().Hide(words(text.OneLine(string(req.Params)))))
 	return nil
 }
 

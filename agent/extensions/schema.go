@@ -59,7 +59,7 @@ func ProtocolSchema() configfile.JSONSchema {
 		"session/state.result":   configfile.Fields(map[string]configfile.JSONSchema{"entries": configfile.ListOf(entry())}).About("extension → gjc"),
 		"ui/notify.params":       configfile.Fields(map[string]configfile.JSONSchema{"text": text(), "level": configfile.OneOf([]string{"info", "warning", "error"})}, "text").About("extension → gjc, a notification"),
 		"tool/progress.params":   configfile.Fields(map[string]configfile.JSONSchema{"callId": text(), "text": text()}, "callId", "text").About("extension → gjc, a notification"),
-		"log.params":             object().About("extension → gjc, a notification: the extension's own, and not kept"),
+		"log.params":             object().About("extension → gjc, a notification: a line of gjc's log"),
 	}
 	return configfile.JSONSchema{
 		"type": "object", "required": []string{"jsonrpc"}, "$defs": defs,
