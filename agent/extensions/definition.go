@@ -46,7 +46,9 @@ type Set struct {
 
 	list     []*definition // those that may run
 	trust    *trust.Session
+	answers  string // the stamp of the answers about trust
 	subjects []*trust.Subject
+	stamps   []configfile.Stamp
 }
 
 // definition is the content of a file.
@@ -67,15 +69,27 @@ type definition struct {
 
 // Load reads the files of extensions. It starts nothing.
 func Load(ctx context.Context, o LoadOptions) *Set {
-	s := &Set{trust: o.Trust}
+	s := &Set{trust: o.Trust, answers: answersOf(o.Trust)}
 	l := &loader{Reader: userfiles.Reader{Roots: o.Roots}, set: s, opts: &o}
 	where := userfiles.Where{Roots: o.Roots, UserDir: o.UserDir}
 	for _, p := range where.Places(userfiles.Extensions) {
 		l.at = p
 		l.In(&p, func() { l.directory(ctx, p.Dir) })
 	}
-	s.Problems, s.Found = l.Problems, l.Found
+	s.Problems, s.Found, s.stamps = l.Problems, l.Found, l.Stamps
 	return s
+}
+
+func answersOf(t *trust.Session) string {
+	if t == nil {
+		return ""
+	}
+	return t.Stamp()
+}
+
+// Stale reports whether [Load] would now return another set. It reads no file. It reports false if ctx ends.
+func (s *Set) Stale(ctx context.Context) bool {
+	return s.answers != answersOf(s.trust) || configfile.Stale(ctx, s.stamps)
 }
 
 // Subjects returns what the user must trust for the extensions of a workspace, whether trusted or not.
@@ -153,6 +167,9 @@ func (l *loader) trusted(name, data string, d *definition) bool {
 		l.Problem(name, 0, "%v; the extension is ignored", err)
 		l.Refuse(name, d.name)
 		return false
+	}
+	for _, f := range sub.Files[1:] { // the scripts
+		l.Stamps = append(l.Stamps, configfile.StampOf(filepath.Join(sub.Path, filepath.FromSlash(f.Name))))
 	}
 	l.set.subjects = append(l.set.subjects, sub)
 	if l.opts.Trust != nil {

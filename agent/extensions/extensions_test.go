@@ -27,6 +27,7 @@ import (
 	"github.com/gajae-code/gjc/agent/extensions"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/extension"
+	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
 	"github.com/gajae-code/gjc/sessions"
@@ -166,6 +167,7 @@ type world struct {
 	store    *sessions.Store
 	log      *sessions.Log
 	decide   agent.Decision
+	loads    int
 
 	mu      sync.Mutex
 	notices []string
@@ -267,6 +269,7 @@ func run(t *testing.T, plays map[string]play, files map[string]string, fn func(w
 func (w *world) open() {
 	w.manager = extensions.New(&extensions.Options{
 		Load: func(ctx context.Context) *extensions.Set {
+			w.loads++
 			return extensions.Load(ctx, extensions.LoadOptions{UserDir: w.dir})
 		},
 		Programs: w.programs, Session: func() *agent.Session { return w.session }, Notice: w.notice,
@@ -877,6 +880,77 @@ func TestFiles(t *testing.T) {
 			t.Errorf("%d programs were started", n)
 		}
 	}, providertest.Step{providertest.Text("ok")})
+}
+
+// The files are read once, and again when one has changed, has come or has gone.
+func TestFiles_ReadAgain(t *testing.T) {
+	run(t, map[string]play{"a": subscribes("prompt", "fine"), "b": subscribes("prompt", "fine")}, map[string]string{"a": file, "bad": "[1]"}, func(w *world) {
+		read := func(what string, want int) {
+			t.Helper()
+			for range 2 {
+				_ = w.manager.Questions(w.t.Context())
+				w.prompt("hi")
+			}
+			if w.loads != want {
+				t.Errorf("%s: read %d times, want %d", what, w.loads, want)
+			}
+		}
+		at := func(name string) string { return filepath.Join(w.dir, "extensions", name) }
+		read("the first time", 1)
+		if err := os.WriteFile(at("b.yml"), []byte("command: [b]\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		read("a file more", 2)
+		if n := w.programs.starts(); n != 2 {
+			t.Errorf("%d programs were started", n)
+		}
+		if err := os.WriteFile(at("bad.yml"), []byte("[1, 2, 3]"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		read("another content", 3)
+		if err := os.Remove(at("bad.yml")); err != nil {
+			t.Fatal(err)
+		}
+		read("a file less", 4)
+		over, cancel := context.WithCancel(w.t.Context())
+		cancel()
+		_ = w.manager.Questions(over)
+		read("after a call that was cancelled", 4)
+		w.want("bad.yml:1: must be a mapping")
+	}, slices.Repeat([]providertest.Step{{providertest.Text("ok")}}, 20)...)
+}
+
+// An answer about trust, and another script, count without a change of the file.
+func TestFiles_Stale(t *testing.T) {
+	root := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(root, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(text), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(".gjc/extensions/a.yml", "command: [sh, .gjc/a.sh]\n")
+	write(".gjc/a.sh", "true")
+	answers := trust.NewSession(nil)
+	load := func() *extensions.Set {
+		return extensions.Load(t.Context(), extensions.LoadOptions{Roots: []string{root}, Trust: answers})
+	}
+	set := load()
+	if len(set.Subjects()) != 1 || set.Stale(t.Context()) {
+		t.Fatalf("%d subjects, stale: %v", len(set.Subjects()), set.Stale(t.Context()))
+	}
+	if err := answers.Question(set.Subjects()[0]).Answer(t.Context(), true, false); err != nil {
+		t.Fatal(err)
+	}
+	if !set.Stale(t.Context()) {
+		t.Error("an answer does not count")
+	}
+	set = load()
+	write(".gjc/a.sh", "false; true")
+	if !set.Stale(t.Context()) {
+		t.Error("another script does not count")
+	}
 }
 
 // TestProtocolSchema checks the messages of both sides against the published schema.

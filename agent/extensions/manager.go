@@ -45,6 +45,8 @@ type Manager struct {
 	wait sync.WaitGroup
 
 	starting sync.Mutex // held while extensions are started, so that each starts once
+	loading  sync.Mutex // held while the files are read; guards set
+	set      *Set
 	mu       sync.Mutex // guards the fields below
 	closed   bool
 	list     []*extension
@@ -59,13 +61,31 @@ func New(opts *Options) *Manager {
 
 // Questions returns the open questions about files of the workspace.
 func (m *Manager) Questions(ctx context.Context) []*trust.Question {
-	return m.opts.Load(ctx).questions()
+	return m.files(ctx).questions()
+}
+
+// files returns what the files say. It reads them again only if they, or the answers about trust, have changed.
+func (m *Manager) files(ctx context.Context) *Set {
+	m.loading.Lock()
+	defer m.loading.Unlock()
+	if m.set != nil && !m.set.Stale(ctx) {
+		return m.set
+	}
+	set := m.opts.Load(ctx)
+	if ctx.Err() != nil {
+		if m.set != nil {
+			return m.set
+		}
+		return set // it may be incomplete, so it is not kept
+	}
+	m.set = set
+	return set
 }
 
 // Start starts the extensions that may run and were not started yet, and waits until they are ready or have failed.
 func (m *Manager) Start(ctx context.Context) {
 	m.starting.Lock()
-	set := m.opts.Load(ctx)
+	set := m.files(ctx)
 	m.mu.Lock()
 	for _, d := range set.list {
 		if m.closed || ctx.Err() != nil || slices.ContainsFunc(m.list, func(e *extension) bool { return e.def.name == d.name }) {
