@@ -176,6 +176,46 @@ func (s *Set) trusts(sub *trust.Subject) bool {
 	return err == nil && v.State == trust.Trusted
 }
 
+// Listed is a hook for a list. State is "used", "asks for trust" or "not trusted".
+type Listed struct {
+	*Hook
+	Origin, State string
+	// Runs is the command line.
+	Runs string
+}
+
+// List lists the hooks that may run, and those that wait for an answer of the user's or have got a no.
+func (s *Set) List() []Listed {
+	var all []Listed
+	for _, h := range s.Hooks {
+		all = append(all, s.listed(h, "used"))
+	}
+	for _, h := range s.Untrusted {
+		state := "asks for trust"
+		if s.opts.Trust != nil && slices.ContainsFunc(s.subjects, func(sub *trust.Subject) bool {
+			v, err := s.opts.Trust.Look(sub)
+			return sub.Path == h.Dir && err == nil && v.State == trust.Denied
+		}) {
+			state = "not trusted"
+		}
+		all = append(all, s.listed(h, state))
+	}
+	return all
+}
+
+func (s *Set) listed(h *Hook, state string) Listed {
+	l := Listed{Hook: h, Origin: "gjc", State: state, Runs: h.shown()}
+	if h.claude != nil {
+		l.Origin = "Claude Code"
+	}
+	for i := range s.opts.Plugins {
+		if p := &s.opts.Plugins[i]; strings.HasPrefix(h.At, p.Dir+string(filepath.Separator)) {
+			l.Origin = "plugin " + p.Name
+		}
+	}
+	return l
+}
+
 // Subject returns what the user must trust for a workspace's hooks to run, whether trusted or not; nil for none.
 func (s *Set) Subject(root string) *trust.Subject {
 	var all *trust.Subject

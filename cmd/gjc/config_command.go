@@ -95,7 +95,7 @@ func newConfigCommand(h *host, opts *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&told, "instructions", false, "print the files of instructions, rules, commands, skills and helpers instead")
+	cmd.Flags().BoolVar(&told, "instructions", false, "print the files of instructions, rules, commands, skills and helpers, the MCP servers and the hooks instead")
 	cmd.AddCommand(newConfigSet(h, opts))
 	return cmd
 }
@@ -103,7 +103,10 @@ func newConfigCommand(h *host, opts *options) *cobra.Command {
 // printInstructions prints the files that instruct sessions in a directory.
 func printInstructions(ctx context.Context, h *host, cfg *config.Config, dir, cwd string, asJSON bool) error {
 	home, _ := h.home() // without one there are no files of other programs
-	found := survey.Read(ctx, &survey.Options{Instructions: instructionsIn(cfg, dir, home, cwd), Skills: skillsIn(h, cfg), Trust: trust.NewSession(trust.Open(trustFile(dir))), Plugins: pluginsOf(h, dir)([]string{cwd})})
+	servers := mcpOptions(h, dir, []string{cwd})
+	servers.Plugins = pluginsOf(h, dir)([]string{cwd})
+	servers.Disabled = func() bool { return !cfg.DiscoverMCP }
+	found := survey.Read(ctx, &survey.Options{Instructions: instructionsIn(cfg, dir, home, cwd), Skills: skillsIn(h, cfg), Trust: servers.Trust, Plugins: servers.Plugins, MCP: &servers})
 	if asJSON {
 		return found.JSON(h.stdout)
 	}

@@ -9,10 +9,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/mcpfiles"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/survey"
 	"github.com/gajae-code/gjc/internal/permit"
 	"github.com/gajae-code/gjc/internal/testenv"
+	"github.com/gajae-code/gjc/internal/trust"
 )
 
 // TestOrigins prints what gjc makes of a repository of each program, in a directory of the repository. -update rewrites the listings.
@@ -59,14 +62,44 @@ func listOrigin(t *testing.T, origin string) string {
 	if err := os.Mkdir(filepath.Join(top, "repo", ".git"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	found := survey.Read(permit.With(t.Context(), permit.Own()), &survey.Options{Instructions: instructionsIn(config.New(), filepath.Join(home, ".gjc", "agent"), home, cwd)})
-	var out bytes.Buffer
-	if err := found.Text(&out, cwd, home); err != nil {
-		t.Fatal(err)
+	answers := trust.NewSession(nil)
+	list := func(dir string) string {
+		t.Helper()
+		agentDir := filepath.Join(home, ".gjc", "agent")
+		found := survey.Read(permit.With(t.Context(), permit.Own()), &survey.Options{
+			Instructions: instructionsIn(config.New(), agentDir, home, dir), Trust: answers,
+			MCP: &mcpfiles.Options{AgentDir: agentDir, Roots: []string{dir}, Trust: answers, Home: home, Getenv: func(string) string { return "" }},
+		})
+		var out bytes.Buffer
+		if err := found.Text(&out, dir, home); err != nil {
+			t.Fatal(err)
+		}
+		var lines []string
+		for line := range strings.Lines(strings.ReplaceAll(out.String(), top, "")) {
+			lines = append(lines, strings.Join(strings.Fields(filepath.ToSlash(line)), " "))
+		}
+		return strings.Join(lines, "\n") + "\n"
 	}
-	var lines []string
-	for line := range strings.Lines(strings.ReplaceAll(out.String(), top, "")) {
-		lines = append(lines, strings.Join(strings.Fields(filepath.ToSlash(line)), " "))
+	// Servers and hooks belong to the root of a session, which is the top of the repository here, before and after a yes to all.
+	repo := filepath.Join(top, "repo")
+	listing := list(cwd) + "\nAs a root:\n" + programsIn(list(repo))
+	for _, sub := range append(mcpfiles.Subjects([]string{repo}), hooks.Load(hooks.Options{Roots: []string{repo}}).Subject(repo)) {
+		if q := answers.Question(sub); sub != nil && q != nil {
+			if err := q.Answer(t.Context(), true, false); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
-	return strings.Join(lines, "\n") + "\n"
+	return listing + "\nOnce trusted:\n" + programsIn(list(repo))
+}
+
+// programsIn returns the lines of a listing about MCP servers and hooks, and the problems.
+func programsIn(listing string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(listing) {
+		if strings.HasPrefix(line, "MCP server ") || strings.HasPrefix(line, "hook ") || strings.HasPrefix(line, "Problem: ") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -18,13 +19,20 @@ type Listed struct {
 	Runs string `json:"runs"`
 	// Notes describe the fields that have no effect.
 	Notes []string `json:"notes,omitzero"`
+	// Origin is the program whose file it is, or the plugin. Asks reports that a session asks the user to trust the file.
+	Origin string `json:"-"`
+	Asks   bool   `json:"-"`
 }
 
 // List lists all definitions, and notes about what is wrong or ignored in the files.
 func List(o *Options) (all []Listed, notes []string) {
 	snap := o.take()
 	for _, d := range snap.all {
-		all = append(all, d.listed())
+		l := d.listed()
+		l.Asks = d.state == stateUntrusted && slices.ContainsFunc(snap.asks, func(sub *trust.Subject) bool {
+			return sub.Path == d.file.Dir && sub.Files[0].Name == d.file.Name
+		})
+		all = append(all, l)
 	}
 	for _, err := range snap.errs {
 		notes = append(notes, err.Error())
@@ -36,7 +44,12 @@ func List(o *Options) (all []Listed, notes []string) {
 }
 
 func (d *definition) listed() Listed {
-	l := Listed{Definition: mcp.Definition{Name: d.Name, File: d.file.Path, State: string(d.state), Detail: d.detail}, Notes: d.notes}
+	l := Listed{
+		Definition: mcp.Definition{Name: d.Name, File: d.file.Path, State: string(d.state), Detail: d.detail}, Notes: d.notes, Origin: d.file.Dialect.Name,
+	}
+	if d.file.plugin != "" {
+		l.Origin = "plugin"
+	}
 	switch {
 	case d.Stdio != nil:
 		l.Runs = commandLine(append([]string{d.Stdio.Command}, d.Stdio.Args...))

@@ -1,5 +1,5 @@
-// Package survey lists the files from which sessions in a directory get instructions, rules, commands, skills, helpers and prompts, and
-// what becomes of each.
+// Package survey lists the files from which sessions in a directory get instructions, rules, commands, skills, helpers, prompts, MCP
+// servers and hooks, and what becomes of each.
 package survey
 
 import (
@@ -7,18 +7,22 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/gajae-code/gjc/agent/agents"
 	"github.com/gajae-code/gjc/agent/commands"
 	"github.com/gajae-code/gjc/agent/extensions"
+	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/instructions"
 	"github.com/gajae-code/gjc/agent/rules"
 	"github.com/gajae-code/gjc/agent/tools/custom"
 	"github.com/gajae-code/gjc/agent/userfiles"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/mcpfiles"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/trust"
 )
@@ -31,7 +35,17 @@ type Options struct {
 	Trust *trust.Session
 	// Plugins are the plugins that sessions use; nil for none.
 	Plugins userfiles.Plugins
+	// MCP says where MCP servers are defined; nil for nowhere.
+	MCP *mcpfiles.Options
 }
+
+// The kinds of what is listed by itself, since one file can have several.
+const (
+	servers userfiles.Kind = "MCP server"
+	hook    userfiles.Kind = "hook"
+	// asks is the state of what a session asks about.
+	asks userfiles.State = "asks for trust"
+)
 
 // Survey lists the files that were found.
 type Survey struct {
@@ -104,6 +118,7 @@ func Read(ctx context.Context, opts *Options) *Survey {
 	for _, f := range programs.Found {
 		s.add(f)
 	}
+	s.programs(ctx, opts, roots)
 	for _, name := range userfiles.SystemFiles() {
 		_, files := instructions.System(ctx, in, name)
 		problems = append(problems, files.Problems...)
@@ -117,6 +132,57 @@ func Read(ctx context.Context, opts *Options) *Survey {
 		}
 	}
 	return s
+}
+
+// programs lists the MCP servers and the hooks.
+func (s *Survey) programs(ctx context.Context, opts *Options, roots []string) {
+	if opts.MCP != nil {
+		all, notes := mcpfiles.List(opts.MCP)
+		for i := range all {
+			d := &all[i]
+			state, why := userfiles.State(d.State), cmp.Or(d.Detail, d.Runs)
+			if d.Asks {
+				state, why = asks, d.Runs
+			}
+			s.add(userfiles.File{Kind: servers, Name: d.Name, Origin: origin(d.Origin), Path: d.File, State: state, Why: why})
+		}
+		s.Problems = append(s.Problems, notes...)
+	}
+	in := &opts.Instructions
+	set := hooks.Load(hooks.Options{UserDir: in.UserDir, Roots: roots, Home: in.Home, Trust: opts.Trust, Plugins: userfiles.ActiveOf(ctx, opts.Plugins)})
+	for _, h := range set.List() {
+		var events []string
+		for _, e := range h.Events {
+			events = append(events, string(e))
+		}
+		s.add(userfiles.File{Kind: hook, Name: strings.Join(events, ","), Origin: h.Origin, Path: h.At, State: userfiles.State(h.State), Why: h.Runs})
+	}
+	s.Problems = append(s.Problems, set.Problems...)
+	for _, dir := range append(roots[:len(roots):len(roots)], in.Home) {
+		if path := filepath.Join(dir, ".cursor", "hooks.json"); dir != "" {
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+				s.add(userfiles.File{Kind: hook, Origin: "Cursor", Path: path, Bytes: int(info.Size()), State: userfiles.Refused, Why: "gjc has no hooks of Cursor; write them to .gjc/hooks.yml"})
+			}
+		}
+	}
+}
+
+// origin returns the name of a program as the other kinds have it.
+func origin(dialect string) string {
+	switch dialect {
+	case "claude":
+		return "Claude Code"
+	case "vscode":
+		return "VS Code"
+	case "cursor":
+		return "Cursor"
+	case "gemini":
+		return "Gemini CLI"
+	case "codex":
+		return "Codex"
+	default:
+		return dialect
+	}
 }
 
 func (s *Survey) add(f userfiles.File) {
@@ -151,7 +217,11 @@ func (s *Survey) Text(w io.Writer, cwd, home string) error {
 	fmt.Fprintln(table, "KIND\tNAME\tBYTES\tSTATE\tFILE\tORIGIN\tNOTE")
 	for i := range s.Files {
 		f := &s.Files[i]
-		fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", f.Kind, cmp.Or(short(f.Name), "-"), f.Bytes, f.State, short(f.Path), f.Origin, cmp.Or(short(f.Why), "-"))
+		size := "-" // a server or a hook is a part of a file
+		if f.Bytes > 0 || f.Kind != servers && f.Kind != hook {
+			size = strconv.Itoa(f.Bytes)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.Kind, cmp.Or(short(f.Name), "-"), size, f.State, short(f.Path), f.Origin, cmp.Or(short(f.Why), "-"))
 	}
 	if err := table.Flush(); err != nil {
 		return err
