@@ -66,6 +66,8 @@ type entry struct {
 	own    bool
 	plugin string
 	size   int
+	// ignored are fields of another program without an effect.
+	ignored []string
 	// tools are the allowed tools of a skill. A secret skill is not offered to models, an unlisted one not to the user.
 	tools            []string
 	secret, unlisted bool

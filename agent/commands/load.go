@@ -3,6 +3,7 @@ package commands
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -75,6 +76,7 @@ func Load(ctx context.Context, opts Options) (*Set, []userfiles.Problem) {
 		p := userfiles.Place{Root: dir, Dir: ".", Trusted: true, Source: userfiles.Source{Origin: "gjc", Kind: userfiles.Skills, Format: userfiles.SkillDir}}
 		l.in(&p, func() { l.deepSkills(ctx, ".", 0) })
 	}
+	l.reportIgnored()
 	l.set.stamps, l.set.found = l.Stamps, l.Found
 	return l.set, l.Problems
 }
@@ -88,6 +90,64 @@ type loader struct {
 	at      *userfiles.Place
 	entries int
 	found   map[string]bool // the names found
+
+	// ignored are the commands of other programs with fields that have no effect, by program in the order of reading.
+	ignored []ignoredFields
+}
+
+// ignoredFields are the fields without an effect in the commands of one program.
+type ignoredFields struct {
+	origin, path string // of the first file
+	line         int
+	fields       []string
+	more         int // files after the first
+}
+
+// ignore returns the fields of a command of another program that gjc does not honour although they change what the command does there.
+func (l *loader) ignore(file string, d *document) []string {
+	var fields []string
+	if l.at.Own() {
+		return nil
+	}
+	for _, name := range []string{"model", "agent", "mode"} {
+		line, ok := d.lines[name]
+		if !ok {
+			continue
+		}
+		fields = append(fields, name)
+		i := slices.IndexFunc(l.ignored, func(one ignoredFields) bool { return one.origin == l.at.Origin })
+		switch {
+		case i < 0:
+			l.ignored = append(l.ignored, ignoredFields{origin: l.at.Origin, path: l.Full(file), line: line, fields: []string{name}})
+			continue
+		case l.ignored[i].path != l.Full(file) && len(fields) == 1:
+			l.ignored[i].more++
+		}
+		if !slices.Contains(l.ignored[i].fields, name) {
+			l.ignored[i].fields = append(l.ignored[i].fields, name)
+		}
+	}
+	return fields
+}
+
+// reportIgnored reports the ignored fields once for each program, since a user may have many such files.
+func (l *loader) reportIgnored() {
+	for _, one := range l.ignored {
+		others := ""
+		switch {
+		case one.more == 1:
+			others = ", nor in another command of " + one.origin
+		case one.more > 1:
+			others = fmt.Sprintf(", nor in %d other commands of %s", one.more, one.origin)
+		}
+		verb := "has"
+		if len(one.fields) > 1 {
+			verb = "have"
+		}
+		l.Problems = append(l.Problems, userfiles.Problem{Path: one.path, Line: one.line, Reason: fmt.Sprintf(
+			"%s %s no effect here%s: gjc runs the command with the session's model and mode", strings.Join(one.fields, " and "), verb, others,
+		)})
+	}
 }
 
 func (l *loader) in(p *userfiles.Place, fn func()) {
@@ -198,7 +258,7 @@ func (l *loader) command(ctx context.Context, file, name string) {
 		return
 	}
 	l.unknown(file, &d, commandFields)
-	l.add(&entry{file: file, path: l.Full(file), own: l.mine(), plugin: l.at.Plugin, size: size, template: l.pluginTemplate(&d), Command: Command{
+	l.add(&entry{ignored: l.ignore(file, &d), file: file, path: l.Full(file), own: l.mine(), plugin: l.at.Plugin, size: size, template: l.pluginTemplate(&d), Command: Command{
 		Name: name, Description: cmp.Or(d.fields["description"], summaryOf(d.body)),
 		Hint: cmp.Or(d.fields["argument-hint"], strings.Join(d.list("arguments"), " "), defaultHint),
 	}})
@@ -338,7 +398,11 @@ func (l *loader) add(e *entry) {
 	switch first := l.set.byName[e.Name]; {
 	case first == nil:
 		l.set.byName[e.Name] = e
-		l.Add(e.file, e.Name, e.size, userfiles.Used, "")
+		why := ""
+		if len(e.ignored) > 0 {
+			why = "ignored: " + strings.Join(e.ignored, ", ")
+		}
+		l.Add(e.file, e.Name, e.size, userfiles.Used, why)
 	case first.body == e.body:
 		l.Add(e.file, e.Name, e.size, userfiles.Duplicate, "of "+first.path)
 	default:

@@ -44,7 +44,7 @@ func TestExpand_Programs(t *testing.T) {
 		".claude/skills/t/SKILL.md":      "---\nargument-hint: <a>\nuser-invocable: false\n---\nDo $1",
 		".claude/skills/u/SKILL.md":      "---\ndisable-model-invocation: true\n---\nUser only",
 	})
-	set := load(t, commands.Options{ProjectDirs: []string{project}, Home: home, Foreign: true})
+	set, _ := commands.Load(t.Context(), commands.Options{ProjectDirs: []string{project}, Home: home, Foreign: true}) // model and agent have no effect
 	dir := filepath.Join(project, ".claude", "skills", "s")
 	for _, test := range []struct {
 		name, args string
@@ -107,6 +107,38 @@ func TestExpand_Quoting(t *testing.T) {
 		if got[0] != want {
 			t.Errorf("%s: %q, want %q", line, got, want)
 		}
+	}
+}
+
+// Fields of other programs that would choose a model, an agent or a mode are named: once for each program, and with each file.
+func TestLoad_ForeignIgnored(t *testing.T) {
+	dir := tree(t, map[string]string{
+		".claude/commands/a.md": "---\ndescription: x\nmodel: opus\n---\nA", ".claude/commands/b.md": "---\nmodel: sonnet\nagent: plan\n---\nB", ".claude/commands/c.md": "---\nagent: x\n---\nC",
+		".claude/commands/d.md": "---\ncolour: red\n---\nD", ".github/prompts/e.prompt.md": "---\nmode: agent\ntools: [x]\n---\nE", ".opencode/commands/f.md": "---\nagent: build\n---\nF",
+		".gjc/commands/g.md": "---\nmodel: x\n---\nG",
+	})
+	set, problems := commands.Load(t.Context(), commands.Options{ProjectDirs: []string{dir}, Foreign: true})
+	var got []string
+	for _, p := range problems {
+		got = append(got, filepath.Base(p.Path)+" "+strings.SplitN(p.String(), ": ", 2)[1])
+	}
+	want := []string{
+		`g.md unknown field "model"; it is ignored`,
+		"a.md model and agent have no effect here, nor in 2 other commands of Claude Code: gjc runs the command with the session's model and mode",
+		"f.md agent has no effect here: gjc runs the command with the session's model and mode",
+		"e.prompt.md mode has no effect here: gjc runs the command with the session's model and mode",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+	notes := make(map[string]string)
+	for _, f := range set.Found() {
+		notes[f.Name] = string(f.State) + " " + f.Why
+	}
+	if diff := cmp.Diff(map[string]string{
+		"a": "used ignored: model", "b": "used ignored: model, agent", "c": "used ignored: agent", "d": "used ", "e": "used ignored: mode", "f": "used ignored: agent", "g": "used ",
+	}, notes); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
 	}
 }
 
