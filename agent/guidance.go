@@ -28,6 +28,8 @@ type Guidance struct {
 	ReadSkill func(name, path string) ([]byte, error)
 	// UserDir and Home are the agent directory and the user's home directory, from which instructions are read; empty for none.
 	UserDir, Home string
+	// CodexHome is like that of [instructions.Options].
+	CodexHome string
 }
 
 // Skill is a text that explains how to perform a task. A model reads it when needed.

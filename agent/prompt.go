@@ -75,7 +75,7 @@ func (s prompter) systemPrompt(ctx context.Context, current approval.Mode, tools
 // promptFiles returns where the instructions of a session are.
 func (s prompter) promptFiles(g *Guidance) *instructions.Options {
 	opts := &instructions.Options{
-		Files: s.opts.FS, Cwd: s.opts.Workspace.Cwd, Additional: s.opts.Workspace.Additional, UserDir: g.UserDir, Home: g.Home,
+		Files: s.opts.FS, Cwd: s.opts.Workspace.Cwd, Additional: s.opts.Workspace.Additional, UserDir: g.UserDir, Home: g.Home, CodexHome: g.CodexHome,
 		Top: s.opts.Policy.Home, OS: s.opts.OS, Limits: s.settings.InstructionLimits,
 	}
 	for _, one := range s.settings.Instructions {

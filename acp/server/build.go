@@ -90,7 +90,7 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 	opts.Helpers = b.helpers(s, params, plugins)
 	opts.Guidance = (&guidance{
 		commands: o.commands, enabled: b.enabled, out: s.out,
-		sources: rules.Options{UserDir: b.opts.Sessions.UserDir, Home: b.opts.Sessions.Home, Roots: params.roots()},
+		sources: rules.Options{UserDir: b.opts.Sessions.UserDir, Home: b.opts.Sessions.Home, CodexHome: b.opts.Sessions.CodexHome, Roots: params.roots()},
 	}).load
 	if configured := b.opts.Machine.MCPServers; configured != nil {
 		o.tools.config = configured(params.roots(), plugins)
@@ -141,7 +141,7 @@ func (b *builder) commands(s *session, o *opened, params *sessionParams, files a
 // helpers returns a function that lists the helper agents of a session. No files are read until it is called.
 func (b *builder) helpers(s *session, params *sessionParams, plugins userfiles.Plugins) func(context.Context) []agent.Helper {
 	return agents.New(agents.Options{
-		UserDir: b.opts.Sessions.UserDir, ProjectDirs: params.roots(), Home: b.opts.Sessions.Home, Plugins: plugins,
+		UserDir: b.opts.Sessions.UserDir, ProjectDirs: params.roots(), Home: b.opts.Sessions.Home, CodexHome: b.opts.Sessions.CodexHome, Plugins: plugins,
 		Report: func(p userfiles.Problem) {
 			s.out.notice(agent.SeverityWarning, "A helper agent file has an error.", p.String())
 		},

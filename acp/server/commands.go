@@ -14,7 +14,7 @@ import (
 // commandSources returns the locations of the command files and skills of a session with these directories, the working directory
 // first.
 func (o *SessionOptions) commandSources(roots []string, skills commands.SkillOptions, plugins userfiles.Plugins) commands.Options {
-	return commands.Options{UserDir: o.UserDir, ProjectDirs: roots, Foreign: true, Home: o.Home, Skills: skills, Plugins: plugins}
+	return commands.Options{UserDir: o.UserDir, ProjectDirs: roots, Foreign: true, Home: o.Home, CodexHome: o.CodexHome, Skills: skills, Plugins: plugins}
 }
 
 // storedCommandSources is commandSources with the settings of the working directory.

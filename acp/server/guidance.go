@@ -25,7 +25,7 @@ type guidance struct {
 // load returns the rules and skills. It reads the files again if they have changed.
 func (g *guidance) load(ctx context.Context) *agent.Guidance {
 	set := g.commands.Files(ctx)
-	all := &agent.Guidance{Rules: g.rules(ctx), ReadSkill: set.ReadSkill, UserDir: g.sources.UserDir, Home: g.sources.Home}
+	all := &agent.Guidance{Rules: g.rules(ctx), ReadSkill: set.ReadSkill, UserDir: g.sources.UserDir, Home: g.sources.Home, CodexHome: g.sources.CodexHome}
 	for _, skill := range set.Skills() {
 		if g.enabled(commands.SkillPrefix + skill.Name) {
 			all.Skills = append(all.Skills, agent.Skill{Name: skill.Name, Description: skill.Description})

@@ -122,8 +122,9 @@ type SessionOptions struct {
 	MaxRequests int
 	// UserDir holds the user's own slash commands, skills, rules and helper agents. If empty, there are none.
 	UserDir string
-	// Home is the user's home directory, for commands, skills and helper agents of other programs. If empty, there are none.
-	Home string
+	// Home is the user's home directory, for commands, skills and helper agents of other programs. If empty, there are none. CodexHome is where
+	// Codex keeps the user's files; if empty, .codex in Home.
+	Home, CodexHome string
 }
 
 // MachineOptions configures what sessions use on this machine and in the editor.

@@ -32,6 +32,8 @@ type Options struct {
 	ProjectDirs []string
 	// Home is the user's home directory. If empty, the user's files of other programs are not loaded.
 	Home string
+	// CodexHome is like that of [userfiles.Where].
+	CodexHome string
 	// Plugins are the session's plugins; nil for none.
 	Plugins userfiles.Plugins
 	// Report is called once for each problem of a file. It must not call the Loader.
@@ -74,7 +76,7 @@ func (l *Loader) Helpers(ctx context.Context) []agent.Helper {
 		return slices.Clone(l.helpers)
 	}
 	r := reader{seen: make(map[string]string)}
-	where := userfiles.Where{Roots: l.opts.ProjectDirs, UserDir: l.opts.UserDir, Home: l.opts.Home, Plugins: userfiles.ActiveOf(ctx, l.opts.Plugins)}
+	where := userfiles.Where{Roots: l.opts.ProjectDirs, UserDir: l.opts.UserDir, Home: l.opts.Home, CodexHome: l.opts.CodexHome, Plugins: userfiles.ActiveOf(ctx, l.opts.Plugins)}
 	places := where.Places(userfiles.Agents)
 	for i := range places {
 		r.In(&places[i], func() { r.place(ctx, &places[i]) })

@@ -35,6 +35,8 @@ type Options struct {
 	Foreign bool
 	// Home is the user's home directory. It is used with Foreign only.
 	Home string
+	// CodexHome is like that of [userfiles.Where]. It is used with Foreign only.
+	CodexHome string
 	// Skills selects skills.
 	Skills SkillOptions
 	// Plugins are the session's plugins; nil for none.
@@ -53,7 +55,7 @@ type SkillOptions struct {
 func (o *Options) places(kind userfiles.Kind, plugins []userfiles.Plugin) []userfiles.Place {
 	where := userfiles.Where{Roots: o.ProjectDirs, UserDir: o.UserDir, Plugins: plugins}
 	if o.Foreign {
-		where.Home = o.Home
+		where.Home, where.CodexHome = o.Home, o.CodexHome
 	}
 	return slices.DeleteFunc(where.Places(kind), func(p userfiles.Place) bool { return p.Foreign() && p.Plugin == "" && !o.Foreign })
 }

@@ -90,7 +90,7 @@ func (l *loader) refusal(in *Item, name string) string {
 		return root != "" && (places.Within(root, in.real) || places.Within(l.Files.RealPath(root), in.real))
 	}
 	if in.own {
-		if within(l.Home) || within(l.UserDir) || places.Within(realPath(l.Home), in.real) || places.Within(realPath(l.UserDir), in.real) {
+		if within(l.Home) || within(l.UserDir) || within(l.CodexHome) || places.Within(realPath(l.Home), in.real) || places.Within(realPath(l.UserDir), in.real) {
 			return ""
 		}
 		return "it is outside your home directory"

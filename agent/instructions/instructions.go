@@ -58,6 +58,8 @@ type Options struct {
 	Additional []string
 	// UserDir is the agent directory. It and Home are read from disk; if one is empty, it has no files.
 	UserDir, Home string
+	// CodexHome is like that of [userfiles.Where].
+	CodexHome string
 	// Top bounds the search above a directory that is in no repository; empty for the root.
 	Top string
 	// OS is the name of the operating system.
@@ -92,7 +94,7 @@ type Set struct {
 // Load finds the instructions and cuts them to the limits.
 func Load(ctx context.Context, opts *Options) *Set {
 	l := &loader{Options: opts, set: new(Set), reals: make(map[string]string), texts: make(map[string]string)}
-	for _, p := range (&userfiles.Where{UserDir: opts.UserDir, Home: opts.Home}).Places(userfiles.Instructions) {
+	for _, p := range (&userfiles.Where{UserDir: opts.UserDir, Home: opts.Home, CodexHome: opts.CodexHome}).Places(userfiles.Instructions) {
 		l.user(ctx, &p)
 	}
 	for _, one := range opts.Texts {

@@ -358,6 +358,8 @@ type Where struct {
 	// UserDir is the agent directory.
 	UserDir string
 	Home    string
+	// CodexHome is where Codex keeps the user's files; if empty, .codex in Home.
+	CodexHome string
 	// Plugins are those that the session may use. Their places come last.
 	Plugins []Plugin
 }
@@ -383,7 +385,9 @@ func (w *Where) Places(kind Kind) []Place {
 				list = append(list, Place{Source: s, Root: w.UserDir, Dir: dir, Trusted: true})
 			}
 		case Home:
-			if w.Home != "" {
+			if in, moved := strings.CutPrefix(s.Path, ".codex/"); moved && w.CodexHome != "" {
+				list = append(list, Place{Source: s, Root: w.CodexHome, Dir: path.Clean(in), Trusted: true})
+			} else if w.Home != "" {
 				list = append(list, Place{Source: s, Root: w.Home, Dir: dir, Trusted: true})
 			}
 		}

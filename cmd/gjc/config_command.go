@@ -106,17 +106,25 @@ func printInstructions(ctx context.Context, h *host, cfg *config.Config, dir, cw
 	servers := mcpOptions(h, dir, []string{cwd})
 	servers.Plugins = pluginsOf(h, dir)([]string{cwd})
 	servers.Disabled = func() bool { return !cfg.DiscoverMCP }
-	found := survey.Read(ctx, &survey.Options{Instructions: instructionsIn(cfg, dir, home, cwd), Skills: skillsIn(h, cfg), Trust: servers.Trust, Plugins: servers.Plugins, MCP: &servers})
+	found := survey.Read(ctx, &survey.Options{Instructions: instructionsIn(h, cfg, dir, home, cwd), Skills: skillsIn(h, cfg), Trust: servers.Trust, Plugins: servers.Plugins, MCP: &servers})
 	if asJSON {
 		return found.JSON(h.stdout)
 	}
 	return found.Text(h.stdout, cwd, home)
 }
 
+// codexHome returns the directory that the user has chosen for Codex's files; empty for the usual one.
+func codexHome(h *host) string {
+	if dir := h.getenv("CODEX_HOME"); filepath.IsAbs(dir) {
+		return filepath.Clean(dir)
+	}
+	return ""
+}
+
 // instructionsIn returns where the instructions of sessions in a directory are.
-func instructionsIn(cfg *config.Config, dir, home, cwd string) instructions.Options {
+func instructionsIn(h *host, cfg *config.Config, dir, home, cwd string) instructions.Options {
 	opts := instructions.Options{
-		Files: bridges.LocalFS{}, Cwd: cwd, UserDir: dir, Home: home, Top: home, OS: runtime.GOOS, Limits: cfg.Context.InstructionLimits,
+		Files: bridges.LocalFS{}, Cwd: cwd, UserDir: dir, Home: home, CodexHome: codexHome(h), Top: home, OS: runtime.GOOS, Limits: cfg.Context.InstructionLimits,
 	}
 	for _, one := range cfg.Context.Instructions {
 		opts.Texts = append(opts.Texts, instructions.Item{File: userfiles.File{Origin: "gjc", Path: one.Path}, Text: one.Text})

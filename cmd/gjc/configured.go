@@ -108,7 +108,7 @@ func (h *host) policy(agentDir string, opts *options) func(cwd string) approval.
 	}
 	return func(cwd string) approval.Policy {
 		cfg := config.Read(agentDir, opts.configs, cwd)
-		p := approval.Policy{Home: home, Own: own, Rules: cfg.Permissions, Boundary: cfg.Boundary, Keeper: permissions.Open(agentDir).Keeper(cwd), Loaded: append(loadedFiles(), importedFiles(instructionsIn(cfg, agentDir, home, cwd))...), Followed: h.followed()}
+		p := approval.Policy{Home: home, Own: own, Rules: cfg.Permissions, Boundary: cfg.Boundary, Keeper: permissions.Open(agentDir).Keeper(cwd), Loaded: append(loadedFiles(), importedFiles(instructionsIn(h, cfg, agentDir, home, cwd))...), Followed: h.followed()}
 		for i, dir := range p.Boundary.Write {
 			if rest, ok := strings.CutPrefix(dir, "~/"); ok {
 				p.Boundary.Write[i] = filepath.Join(home, rest)

@@ -218,7 +218,7 @@ func examineFiles(ctx context.Context, h *host, opts *options, dir, cwd string, 
 		add("ok", "hooks", "%s of the project: not used, because the workspace is not trusted yet", text.Count(n, "hook"))
 	}
 	home, _ := h.home() // without one there are no files of other programs
-	files, problems := commands.Load(ctx, commands.Options{UserDir: dir, ProjectDirs: roots, Foreign: true, Home: home})
+	files, problems := commands.Load(ctx, commands.Options{UserDir: dir, ProjectDirs: roots, Foreign: true, Home: home, CodexHome: codexHome(h)})
 	for _, p := range problems {
 		add("warning", "commands", "%s", p)
 	}
@@ -232,7 +232,7 @@ func examineFiles(ctx context.Context, h *host, opts *options, dir, cwd string, 
 	if path := filepath.Join(dir, "AGENTS.md"); isThere(path) {
 		add("ok", "rules", "%s", path)
 	}
-	agents.New(agents.Options{UserDir: dir, ProjectDirs: roots, Home: home, Report: func(p userfiles.Problem) { add("warning", "agents", "%s", p) }}).Helpers(ctx)
+	agents.New(agents.Options{UserDir: dir, ProjectDirs: roots, Home: home, CodexHome: codexHome(h), Report: func(p userfiles.Problem) { add("warning", "agents", "%s", p) }}).Helpers(ctx)
 }
 
 func examineConfig(cfg *config.Config, add func(state, what, format string, args ...any)) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,7 +68,7 @@ func listOrigin(t *testing.T, origin string) string {
 		t.Helper()
 		agentDir := filepath.Join(home, ".gjc", "agent")
 		found := survey.Read(permit.With(t.Context(), permit.Own()), &survey.Options{
-			Instructions: instructionsIn(config.New(), agentDir, home, dir), Trust: answers,
+			Instructions: instructionsIn(&host{}, config.New(), agentDir, home, dir), Trust: answers,
 			MCP: &mcpfiles.Options{AgentDir: agentDir, Roots: []string{dir}, Trust: answers, Home: home, Getenv: func(string) string { return "" }},
 		})
 		var out bytes.Buffer
@@ -102,4 +103,38 @@ func programsIn(listing string) string {
 		}
 	}
 	return kept.String()
+}
+
+// CODEX_HOME is where Codex has the user's files, all of them.
+func TestOrigins_CodexHome(t *testing.T) {
+	t.Parallel()
+	top := tempDir(t)
+	for name, text := range map[string]string{
+		"codex/AGENTS.md": "Of Codex. @more.md", "codex/more.md": "More.", "codex/prompts/draft.md": "Draft it.", "codex/skills/s/SKILL.md": "---\nname: s\n---\nDo it.", "codex/agents/a.md": "---\nname: a\ndescription: d\n---\nYou help.",
+		"home/.codex/AGENTS.md": "The usual place.", "home/.codex/prompts/other.md": "Other.", "home/.agents/AGENTS.md": "Others stay.", "repo/.codex/prompts/theirs.md": "Theirs.",
+	} {
+		writeFile(t, filepath.Join(top, filepath.FromSlash(name)), text)
+	}
+	for value, want := range map[string][]string{
+		filepath.Join(top, "codex"): {"codex/AGENTS.md", "codex/agents/a.md", "codex/more.md", "codex/prompts/draft.md", "codex/skills/s/SKILL.md", "home/.agents/AGENTS.md", "repo/.codex/prompts/theirs.md"},
+		"codex":                     {"home/.agents/AGENTS.md", "home/.codex/AGENTS.md", "home/.codex/prompts/other.md", "repo/.codex/prompts/theirs.md"},
+	} {
+		h := &host{env: []string{"CODEX_HOME=" + value}}
+		found := survey.Read(t.Context(), &survey.Options{Instructions: instructionsIn(h, config.New(), filepath.Join(top, "gjc"), filepath.Join(top, "home"), filepath.Join(top, "repo"))})
+		var got []string
+		for _, f := range found.Files {
+			rel, err := filepath.Rel(top, f.Path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.State != "used" {
+				t.Errorf("%s is %s: %s", rel, f.State, f.Why)
+			}
+			got = append(got, filepath.ToSlash(rel))
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("CODEX_HOME=%s (-want +got):\n%s", value, diff)
+		}
+	}
 }

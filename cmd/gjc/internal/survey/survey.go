@@ -83,7 +83,7 @@ func Read(ctx context.Context, opts *Options) *Survey {
 	}
 	problems := told.Problems
 	roots := append([]string{in.Cwd}, in.Additional...)
-	book, more := rules.Load(ctx, rules.Options{UserDir: in.UserDir, Home: in.Home, Roots: roots})
+	book, more := rules.Load(ctx, rules.Options{UserDir: in.UserDir, Home: in.Home, CodexHome: in.CodexHome, Roots: roots})
 	problems = append(problems, more...)
 	texts := make(map[string]*rules.Rule)
 	for _, r := range book.All() {
@@ -99,12 +99,12 @@ func Read(ctx context.Context, opts *Options) *Survey {
 		}
 		s.add(f)
 	}
-	set, more := commands.Load(ctx, commands.Options{UserDir: in.UserDir, Home: in.Home, ProjectDirs: roots, Foreign: true, Skills: opts.Skills, Plugins: opts.Plugins})
+	set, more := commands.Load(ctx, commands.Options{UserDir: in.UserDir, Home: in.Home, CodexHome: in.CodexHome, ProjectDirs: roots, Foreign: true, Skills: opts.Skills, Plugins: opts.Plugins})
 	problems = append(problems, more...)
 	for _, f := range set.Found() {
 		s.add(f)
 	}
-	helpers := agents.New(agents.Options{UserDir: in.UserDir, Home: in.Home, ProjectDirs: roots, Plugins: opts.Plugins, Report: func(p userfiles.Problem) { problems = append(problems, p) }})
+	helpers := agents.New(agents.Options{UserDir: in.UserDir, Home: in.Home, CodexHome: in.CodexHome, ProjectDirs: roots, Plugins: opts.Plugins, Report: func(p userfiles.Problem) { problems = append(problems, p) }})
 	for _, f := range helpers.Found(ctx) {
 		s.add(f)
 	}
