@@ -82,7 +82,7 @@ var layers = map[string][]string{
 	"agent/discovery":            {"internal/text"},
 	"agent":                      {"agent/approval", "agent/approval/shell", "agent/contextwindow", "agent/faults", "agent/hooks", "agent/memorylog", "agent/rules", "internal/bug", "internal/jsonx", "internal/text", "internal/trust", "providers", "sessions", "internal/permit", "internal/boundary", "internal/places", "agent/discovery", "agent/instructions", "agent/userfiles"},
 	"agent/userfiles":            {"agent/approval", "internal/configfile", "internal/text", "internal/trust"},
-	"agent/instructions":         {"agent/approval", "agent/userfiles", "internal/places", "internal/text"},
+	"agent/instructions":         {"agent/approval", "agent/userfiles", "internal/configfile", "internal/places", "internal/text"},
 	"agent/commands":             {"agent/approval", "agent/userfiles", "internal/configfile", "internal/text", "internal/trust"},
 	"agent/hooks":                {"agent/userfiles", "internal/configfile", "internal/jsonx", "internal/text", "internal/trust"},
 	"agent/rules":                {"agent/approval", "agent/userfiles", "internal/configfile", "internal/jsonx", "internal/lazyregexp", "internal/text"},

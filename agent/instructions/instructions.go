@@ -94,7 +94,8 @@ type Set struct {
 // Load finds the instructions and cuts them to the limits.
 func Load(ctx context.Context, opts *Options) *Set {
 	l := &loader{Options: opts, set: new(Set), reals: make(map[string]string), texts: make(map[string]string)}
-	for _, p := range (&userfiles.Where{UserDir: opts.UserDir, Home: opts.Home, CodexHome: opts.CodexHome}).Places(userfiles.Instructions) {
+	l.readNames(ctx)
+	for _, p := range l.places(&userfiles.Where{UserDir: opts.UserDir, Home: opts.Home, CodexHome: opts.CodexHome}) {
 		l.user(ctx, &p)
 	}
 	for _, one := range opts.Texts {
@@ -125,6 +126,8 @@ type loader struct {
 	group map[string]string
 	// imported counts the imported files.
 	imported int
+	// names are those of Gemini CLI's files in place of GEMINI.md; nil for none.
+	names []string
 	// alone is set if imports are not followed.
 	alone bool
 }
@@ -157,7 +160,7 @@ func (l *loader) upwards(ctx context.Context, from string, parents bool) (dirs [
 // directory adds the files of a workspace's directory.
 func (l *loader) directory(ctx context.Context, dir, top string) {
 	l.group = make(map[string]string)
-	for _, s := range userfiles.Sources(userfiles.Instructions) {
+	for _, s := range l.named(userfiles.Sources(userfiles.Instructions)) {
 		if s.Scope != userfiles.Workspace {
 			continue
 		}

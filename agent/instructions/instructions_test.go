@@ -221,6 +221,59 @@ func TestLoad_BadInput(t *testing.T) {
 	}
 }
 
+// context.fileName of Gemini CLI's settings names what is read in place of GEMINI.md: the nearest file of the workspace counts, else the
+// user's. A name that leads out, or to secrets, is refused.
+func TestLoad_GeminiNames(t *testing.T) {
+	const both = `{"context": {"fileName": ["AGENTS.md", "CONTEXT.md"]}}`
+	for name, c := range map[string]struct {
+		user, repo, app string
+		want            []string
+		problems        []string
+	}{
+		"none": {want: []string{"used home/.gemini/GEMINI.md", "used w/AGENTS.md", "shadowed w/GEMINI.md: by w/AGENTS.md", "used w/app/GEMINI.md"}},
+		"of the user": {
+			user: `{"context": {"fileName": "CONTEXT.md"}, /* more */ "x": 1}`,
+			want: []string{"used home/.gemini/CONTEXT.md", "used w/AGENTS.md", "used w/CONTEXT.md", "used w/app/CONTEXT.md"},
+		},
+		"a list":                 {repo: both, want: []string{"used home/.gemini/AGENTS.md", "used home/.gemini/CONTEXT.md", "used w/AGENTS.md", "used w/CONTEXT.md", "used w/app/CONTEXT.md"}},
+		"the nearest":            {user: `{"contextFileName": "CONTEXT.md"}`, repo: `{"contextFileName": "x.md"}`, app: `{"contextFileName": "docs/own.md"}`, want: []string{"used w/AGENTS.md", "used w/app/docs/own.md"}},
+		"nothing":                {user: `{"context": {"fileName": []}}`, want: []string{"used w/AGENTS.md"}},
+		"others and GEMINI.md":   {app: `{"context": {"fileName": ["GEMINI.md", "CONTEXT.md"]}}`, want: []string{"used home/.gemini/GEMINI.md", "used home/.gemini/CONTEXT.md", "used w/AGENTS.md", "shadowed w/GEMINI.md: by w/AGENTS.md", "used w/CONTEXT.md", "used w/app/GEMINI.md", "used w/app/CONTEXT.md"}},
+		"out, secret and absent": {app: `{"context": {"fileName": ["../AGENTS.md", "/etc/passwd", ".env", "", "none.md"]}}`, want: []string{"used w/AGENTS.md"}, problems: []string{`"../AGENTS.md", which is no path`, `"/etc/passwd", which is no path`, `".env", which may hold secrets`, `"", which is no path`}},
+		"a wrong type":           {app: `{"context": {"fileName": 5}}`, want: []string{"used home/.gemini/GEMINI.md", "used w/AGENTS.md", "shadowed w/GEMINI.md: by w/AGENTS.md", "used w/app/GEMINI.md"}, problems: []string{"must be a name or a list"}},
+		"broken":                 {app: `{"context": `, want: []string{"used home/.gemini/GEMINI.md", "used w/AGENTS.md", "shadowed w/GEMINI.md: by w/AGENTS.md", "used w/app/GEMINI.md"}, problems: []string{"its context.fileName is not used"}},
+		"a link out":             {app: "-> ../../../home/secret.json", want: []string{"used home/.gemini/GEMINI.md", "used w/AGENTS.md", "shadowed w/GEMINI.md: by w/AGENTS.md", "used w/app/GEMINI.md"}},
+	} {
+		files := map[string]string{
+			"w/.git/HEAD": "x", "w/AGENTS.md": "Top.", "w/GEMINI.md": "Top of Gemini.", "w/CONTEXT.md": "Context.", "w/app/GEMINI.md": "App.", "w/app/CONTEXT.md": "Context of app.",
+			"w/app/docs/own.md": "Own.", "w/app/.env": "KEY=1", "home/.gemini/GEMINI.md": "User.", "home/.gemini/CONTEXT.md": "Context of the user.", "home/.gemini/AGENTS.md": "Agents of the user.",
+			"home/secret.json": both,
+		}
+		for path, text := range map[string]string{"home": c.user, "w": c.repo, "w/app": c.app} {
+			if text != "" {
+				files[path+"/.gemini/settings.json"] = text
+			}
+		}
+		dir := tree(t, files)
+		set := instructions.Load(t.Context(), &instructions.Options{Files: disk{}, Cwd: filepath.Join(dir, "w", "app"), Home: filepath.Join(dir, "home"), OS: "linux"})
+		compare(t, name, c.want, listing(dir, set))
+		if len(set.Problems) != len(c.problems) {
+			t.Errorf("%s: problems %v", name, set.Problems)
+			continue
+		}
+		for i, want := range c.problems {
+			if !strings.Contains(set.Problems[i].String(), want) {
+				t.Errorf("%s: the problem %q, want %q", name, set.Problems[i], want)
+			}
+		}
+	}
+	dir := tree(t, map[string]string{"w/.git/HEAD": "x", "w/.gemini/settings.json": both, "w/a/CONTEXT.md": "Below.", "w/a/GEMINI.md": "no"})
+	got := instructions.Nested(t.Context(), &instructions.Options{Files: disk{}, Cwd: filepath.Join(dir, "w")}, filepath.Join(dir, "w", "a", "x.go"))
+	if len(got) != 1 || got[0].Text != "Below." {
+		t.Errorf("below the root: %+v", got)
+	}
+}
+
 func TestNested(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"w/.git/HEAD": "x", "w/AGENTS.md": "Top.", "w/a/AGENTS.md": "A.", "w/a/b/CLAUDE.md": "B.", "w/a/b/GEMINI.md": "no", "w/node_modules/p/AGENTS.md": "Package.", "w/.x/AGENTS.md": "Hidden.",

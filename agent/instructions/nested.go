@@ -26,6 +26,7 @@ func Nested(ctx context.Context, opts *Options, file string) []Item {
 			return nil
 		}
 		l := &loader{Options: opts, set: new(Set), reals: make(map[string]string), texts: make(map[string]string)}
+		l.readNames(ctx)
 		for dir := root; len(parts) > 0; parts = parts[1:] {
 			dir = filepath.Join(dir, parts[0])
 			l.directory(ctx, dir, root)

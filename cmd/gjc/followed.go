@@ -32,7 +32,7 @@ func importedFiles(opts instructions.Options) []string {
 	set := instructions.Load(permit.With(context.Background(), permit.Own()), &opts) // a few small files
 	for i := range set.Items {
 		it := &set.Items[i]
-		if rel, err := filepath.Rel(opts.Cwd, it.Path); it.ImportedBy != "" && err == nil && filepath.IsLocal(rel) {
+		if rel, err := filepath.Rel(opts.Cwd, it.Path); (it.ImportedBy != "" || it.State == userfiles.Used) && err == nil && filepath.IsLocal(rel) {
 			all = append(all, filepath.ToSlash(rel))
 		}
 	}
