@@ -55,9 +55,14 @@ func parts() []part {
 // unusedMembers are parts of Claude Code's plugins that gjc does not have, with their default places.
 func unusedMembers() []part {
 	return []part{
-		{member: "outputStyles", defaults: []string{"output-styles"}}, {member: "lspServers", defaults: []string{".lsp.json"}},
-		{member: "monitors", defaults: []string{"monitors"}}, {member: "themes", defaults: []string{"themes"}}, {member: "channels"},
-		{member: "settings", defaults: []string{"settings.json"}}, {member: "userConfig"}, {member: "dependencies"},
+		{member: "outputStyles", defaults: []string{"output-styles"}},
+		{member: "lspServers", defaults: []string{".lsp.json"}},
+		{member: "monitors", defaults: []string{"monitors"}},
+		{member: "themes", defaults: []string{"themes"}},
+		{member: "channels"},
+		{member: "settings", defaults: []string{"settings.json"}},
+		{member: "userConfig"},
+		{member: "dependencies"},
 	}
 }
 

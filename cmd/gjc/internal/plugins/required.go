@@ -270,7 +270,8 @@ func RequiredSchema() configfile.JSONSchema {
 		"source": text(source), "marketplace": text("the source of the marketplace, to add it if it is not known"),
 		"commit": text("the only commit that will do, in hexadecimal digits"),
 	}, "source"))
-	return configfile.Fields(map[string]configfile.JSONSchema{"$schema": text("the address of this schema, for editors"),
+	return configfile.Fields(map[string]configfile.JSONSchema{
+		"$schema":  text("the address of this schema, for editors"),
 		"plugins":  configfile.ListOf(one).About("the plugins that the project requires"),
 		"disabled": configfile.ListOf(configfile.OfKind(configfile.Text)).About("the names of plugins that sessions in the project do not use"),
 	})

@@ -462,8 +462,12 @@ func (a *About) Holds() string {
 		one, many string
 		n         int
 	}{
-		{"command", "commands", len(a.Commands)}, {"skill", "skills", len(a.Skills)}, {"agent", "agents", len(a.Agents)}, {"hook", "hooks", len(a.Hooks)},
-		{"tool", "tools", len(a.Tools)}, {"MCP server", "MCP servers", len(a.Servers)},
+		{"command", "commands", len(a.Commands)},
+		{"skill", "skills", len(a.Skills)},
+		{"agent", "agents", len(a.Agents)},
+		{"hook", "hooks", len(a.Hooks)},
+		{"tool", "tools", len(a.Tools)},
+		{"MCP server", "MCP servers", len(a.Servers)},
 	} {
 		switch {
 		case p.n == 1:
