@@ -144,7 +144,7 @@ var layers = map[string][]string{
 	"cmd/pack":                   {"internal/jsonx"},
 	"cmd/sample":                 {"internal/prose"},
 	"acp/content":                {"acp", "agent", "providers"},
-	"acp/server/air":             {"acp", "acp/content", "agent", "agent/tools/shell", "internal/jsonx", "providers"},
+	"acp/server/air":             {"acp", "acp/content", "agent", "agent/tools/shell", "internal/jsonx", "providers", "sessions"},
 	"acp/server/slash":           {"acp", "acp/content", "agent", "agent/approval", "agent/commands", "agent/contextwindow", "agent/extensions", "agent/tools/debug", "agent/tools/mcptools", "agent/tools/shell", "agent/transcript", "dap", "internal/jsonx", "internal/text", "lsp", "mcp", "mcp/oauth", "providers", "sessions", "internal/trust"},
 }
 

@@ -25,6 +25,8 @@ const (
 type ListOptions struct {
 	// Cwd selects the sessions of one working directory, compared lexically with the headers. The directory need not exist.
 	Cwd string
+	// Also are further working directories, if Cwd is set.
+	Also []string
 	// Cursor continues after a page. It is that page's [Page].Next.
 	Cursor string
 	// Limit is the size of the page. If zero, the size starts at [DefaultListLimit] and grows from page to page.
@@ -131,12 +133,15 @@ func (s *Store) List(ctx context.Context, opts ListOptions) (Page, error) {
 
 // filter returns a predicate for the options.
 func (o *ListOptions) filter() func(*indexFile) bool {
-	archived, cwd := o.Archived, o.Cwd
-	if cwd == "" {
+	archived := o.Archived
+	if o.Cwd == "" {
 		return func(f *indexFile) bool { return archived.takes(f.archived) }
 	}
-	cwd = cwdKey(cwd)
-	return func(f *indexFile) bool { return archived.takes(f.archived) && cwdKey(f.cwd) == cwd }
+	keys := []string{cwdKey(o.Cwd)}
+	for _, dir := range o.Also {
+		keys = append(keys, cwdKey(dir))
+	}
+	return func(f *indexFile) bool { return archived.takes(f.archived) && slices.Contains(keys, cwdKey(f.cwd)) }
 }
 
 // cwdKey returns a key that is equal for lexically equal directories.

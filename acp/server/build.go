@@ -123,9 +123,16 @@ func (s *session) emit(ev agent.Event) {
 }
 
 func (b *builder) bridges(s *session, ws agent.Workspace) Bridges {
-	return b.opts.Machine.Bridges(BridgeOptions{
+	all := b.opts.Machine.Bridges(BridgeOptions{
 		Client: b.client.conn, Capabilities: b.client.capabilities(), SessionID: s.id, Workspace: ws, Children: b.children, Mark: s.mark,
 	})
+	if s.out.air.Has(air.SessionIndex) {
+		all.Approver = askingApprover{all.Approver, s.out}
+		if all.Elicitor != nil {
+			all.Elicitor = askingElicitor{all.Elicitor, s.out}
+		}
+	}
+	return all
 }
 
 // commands returns the slash commands of a session.

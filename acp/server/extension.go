@@ -27,6 +27,9 @@ func newExtensions(client *client, prompts *promptHandlers, stored *storedHandle
 	return extensions{client, map[string]extension{
 		"_session/steering":      ordered(prompts.steer),
 		air.StopTask:             concurrent(prompts.stopTask),
+		air.RenameSession:        ordered(stored.rename),
+		air.ArchiveSession:       concurrent(stored.archive),
+		air.UnarchiveSession:     concurrent(stored.unarchive),
 		"_gjc/session/branch":    ordered(branches.branch),
 		"_gjc/sessions/listAll":  concurrent(stored.listAll),
 		"_gjc/projects/list":     concurrent(stored.projects),
@@ -39,7 +42,7 @@ func newExtensions(client *client, prompts *promptHandlers, stored *storedHandle
 
 // names lists the extension methods that are for every client.
 func (x extensions) names() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(x.methods)), func(name string) bool { return name == air.StopTask })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(x.methods)), func(name string) bool { return air.Needs(name) != "" })
 }
 
 // serve handles a method whose name begins with an underscore. For an unknown one it returns -32601.
@@ -50,6 +53,9 @@ func (x extensions) serve(ctx context.Context, method string, params jsonx.Raw) 
 	}
 	if err := x.client.initialized(); err != nil {
 		return nil, err
+	}
+	if needed := air.Needs(method); needed != "" && !x.client.airClient().Has(needed) {
+		return nil, methodNotFound(method)
 	}
 	return handler(ctx, params)
 }

@@ -41,6 +41,13 @@ func (c *client) capabilities() acp.ClientCapabilities {
 	return c.request.ClientCapabilities
 }
 
+// airClient returns what the client declared of the extension of JetBrains Air.
+func (c *client) airClient() air.Client {
+	declared := c.capabilities()
+	a, _ := air.ParseClient(declared.Meta) // initialize has reported the error
+	return a
+}
+
 // initializeHandlers handles initialize.
 type initializeHandlers struct {
 	client  *client
@@ -64,7 +71,7 @@ func (h *initializeHandlers) Initialize(_ context.Context, p *acp.InitializeRequ
 		h.log.Warn().Err(err).Msg("a part of the client's capabilities is malformed and ignored")
 	}
 	if client.Declared {
-		air.Advertise(&meta)
+		client.Advertise(&meta)
 	}
 	return acp.Done(&acp.InitializeResponse{
 		// If the client requested another version, it decides whether to continue with this one.

@@ -32,6 +32,9 @@ type outlet struct {
 	// must be sent as a message waits in later.
 	turns int
 	later []acp.SessionUpdate
+	// asking counts the questions that wait for the user. ended is the time at which the last turn ended; zero for none.
+	asking int
+	ended  time.Time
 	// silent omits the model's reasoning.
 	silent bool
 }
@@ -125,6 +128,59 @@ func (o *outlet) endTurn() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.turns--
+	o.ended = time.Now()
+}
+
+// ask counts a question to the user until the returned function is called.
+func (o *outlet) ask() (answered func()) {
+	add := func(n int) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.asking += n
+	}
+	add(1)
+	return func() { add(-1) }
+}
+
+// state returns the state of the session in an index, and the time at which its last turn ended; zero for none.
+func (o *outlet) state() (name string, ended time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.asking > 0:
+		return air.StateRequiresAction, o.ended
+	case o.turns > 0:
+		return air.StateRunning, o.ended
+	default:
+		return air.StateIdle, o.ended
+	}
+}
+
+// askingApprover counts the questions of an approver.
+type askingApprover struct {
+	agent.Approver
+	out *outlet
+}
+
+func (a askingApprover) Approve(ctx context.Context, q agent.Question) (agent.Decision, error) {
+	defer a.out.ask()()
+	return a.Approver.Approve(ctx, q)
+}
+
+// askingElicitor counts the questions of an elicitor.
+type askingElicitor struct {
+	agent.Elicitor
+	out *outlet
+}
+
+func (a askingElicitor) Form(ctx context.Context, f agent.Form) (agent.FormAnswer, error) {
+	defer a.out.ask()()
+	return a.Elicitor.Form(ctx, f)
+}
+
+func (a askingElicitor) Choose(ctx context.Context, c agent.Choice) (int, agent.ElicitAction, error) {
+	defer a.out.ask()()
+	return a.Elicitor.Choose(ctx, c)
 }
 
 // takeLater returns the postponed messages. The caller must send them.

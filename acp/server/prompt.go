@@ -268,9 +268,6 @@ func (h *promptHandlers) stopTask(ctx context.Context, p *stopTaskParams) (any, 
 	if err != nil {
 		return nil, err
 	}
-	if !s.out.air.Has(air.AsyncTasks) {
-		return nil, methodNotFound(air.StopTask)
-	}
 	o, err := s.wait(ctx)
 	if err != nil {
 		return nil, err

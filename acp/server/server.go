@@ -82,6 +82,7 @@ func newServer(ctx context.Context, conn *acp.AgentConn, opts *Options) *server 
 	store := opts.Sessions.Store
 	prompts := &promptHandlers{sessions: s.sessions, models: models, tasks: s.tasks, log: opts.Log}
 	stored := &storedHandlers{client: client, sessions: s.sessions, store: store, log: opts.Log}
+	stored.watches = newWatches(stored, s.tasks)
 	s.extensions = newExtensions(client, prompts, stored, &branchHandlers{s.sessions, store, opts.Sessions.summarizesBranches},
 		&addonHandlers{s.sessions, switches, opts.Sessions.storedCommandSources})
 	s.handlers = handlers{

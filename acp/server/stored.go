@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"path/filepath"
 	"time"
@@ -9,7 +10,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/server/air"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/sessions"
 )
 
@@ -19,6 +22,8 @@ type storedHandlers struct {
 	sessions *registry
 	store    *sessions.Store
 	log      zerolog.Logger
+	// watches are those of a client that has [air.SessionIndex].
+	watches *air.Watches
 }
 
 // ListSessions lists the stored sessions that contain a message, most recent first.
@@ -28,6 +33,9 @@ func (h *storedHandlers) ListSessions(ctx context.Context, p *acp.ListSessionsRe
 	}
 	if p.Cwd != "" && !filepath.IsAbs(p.Cwd) {
 		return nil, invalidParams("cwd must be absolute: %q", p.Cwd)
+	}
+	if h.client.airClient().Has(air.SessionIndex) {
+		return h.listIndexed(ctx, p)
 	}
 	opts := sessions.ListOptions{Cursor: p.Cursor}
 	switch p.Archived {
@@ -53,6 +61,125 @@ func (h *storedHandlers) ListSessions(ctx context.Context, p *acp.ListSessionsRe
 		}
 		return resp, nil
 	}, nil
+}
+
+// listIndexed lists sessions for a client that has [air.SessionIndex].
+func (h *storedHandlers) listIndexed(ctx context.Context, p *acp.ListSessionsRequest) (acp.Reply[acp.ListSessionsResponse], error) {
+	list, err := air.ParseList(p.Cwd, p.Meta)
+	if err != nil {
+		return nil, invalidParams("%v", err)
+	}
+	after, err := list.After(p.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	return func() (*acp.ListSessionsResponse, error) {
+		resp, err := h.indexPage(ctx, list, after)
+		if err == nil && p.Cursor == "" {
+			h.watches.Add(list, sumOf(resp))
+		}
+		return resp, err
+	}, nil
+}
+
+// indexPage returns a page of the sessions for a client that has [air.SessionIndex].
+func (h *storedHandlers) indexPage(ctx context.Context, list *air.List, after string) (*acp.ListSessionsResponse, error) {
+	opts := sessions.ListOptions{Cursor: after, Limit: list.Limit, Archived: list.Archived}
+	if dirs := list.Directories(); len(dirs) > 0 {
+		opts.Cwd, opts.Also = dirs[0], dirs[1:]
+	}
+	page, err := h.store.List(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	resp := &acp.ListSessionsResponse{NextCursor: list.Cursor(page.Next)}
+	for i := range page.Sessions {
+		info := &page.Sessions[i]
+		row := air.Row{Archived: info.Archived, ForkedFrom: air.ForkedFrom(info)}
+		if s, err := h.sessions.lookup(acp.SessionID(info.ID)); err == nil {
+			if o := s.ready(); o != nil {
+				state, ended := s.out.state()
+				if row.State = state; !ended.IsZero() {
+					row.LastTurnEndedAt = formatTime(ended)
+				}
+				if snap, err := o.Snapshot(); err == nil {
+					row.Model = snap.Model.Ref()
+				}
+			}
+		}
+		shown := sessionInfo(info)
+		row.Put(&shown.Meta)
+		resp.Sessions = append(resp.Sessions, shown)
+	}
+	return resp, nil
+}
+
+// sumOf returns a checksum of a page.
+func sumOf(page *acp.ListSessionsResponse) string {
+	data, err := jsonx.Marshal(page)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return string(sum[:])
+}
+
+// newWatches returns the watches of the lists of a client.
+func newWatches(h *storedHandlers, tasks *background) *air.Watches {
+	return &air.Watches{
+		Start: func(fn func(context.Context)) bool { return tasks.run(func() { fn(tasks.ctx) }) },
+		Read: func(ctx context.Context, l *air.List) (string, error) {
+			page, err := h.indexPage(ctx, l, "")
+			return sumOf(page), err
+		},
+		Changed: func(ctx context.Context, cwd string) {
+			_ = h.client.conn.Notify(ctx, air.ListChanged, map[string]string{"cwd": cwd}) // it fails only if the client is gone
+		},
+	}
+}
+
+// rename handles "_session/rename" of [air.SessionIndex].
+func (h *storedHandlers) rename(ctx context.Context, p *struct {
+	SessionID acp.SessionID `json:"sessionId"`
+	Title     string        `json:"title"`
+},
+) (func() (any, error), error) {
+	reply, err := h.SetSessionTitle(ctx, &acp.SetSessionTitleRequest{SessionID: p.SessionID, Title: p.Title})
+	if err != nil {
+		return nil, err
+	}
+	return func() (any, error) {
+		_, err := reply()
+		return done(err)
+	}, nil
+}
+
+// namedSession names a session.
+type namedSession struct {
+	SessionID acp.SessionID `json:"sessionId"`
+}
+
+// archive handles "_session/archive" of [air.SessionIndex]. Unlike session/archive it closes no session.
+func (h *storedHandlers) archive(ctx context.Context, p *namedSession) (any, error) {
+	if _, err := h.sessions.lookup(p.SessionID); err == nil {
+		e := &acp.Error{Code: acp.ErrorCodeInvalidRequest, Message: "the session is open; close it with session/close first"}
+		e.Data = jsonx.Raw(`{"reason":"session_active"}`)
+		return nil, e
+	}
+	return done(h.store.Archive(ctx, string(p.SessionID)))
+}
+
+// unarchive handles "_session/unarchive" of [air.SessionIndex].
+func (h *storedHandlers) unarchive(ctx context.Context, p *namedSession) (any, error) {
+	return done(h.store.Unarchive(ctx, string(p.SessionID)))
+}
+
+// done returns the empty result of a request that has succeeded.
+func done(err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return struct{}{}, nil
 }
 
 func sessionInfo(i *sessions.Info) acp.SessionInfo {

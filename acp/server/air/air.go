@@ -32,9 +32,10 @@ const (
 	FileChangeReport Capability = "agentFileChangeReport"
 	AsyncTasks       Capability = "asyncTasks"
 	RecommendedValue Capability = "recommendedValue"
+	SessionIndex     Capability = "sessionIndex"
 )
 
-// served lists the capabilities in the order of the answer to initialize.
+// served lists the capabilities in the order of the answer to initialize, without [SessionIndex].
 func served() []Capability {
 	return []Capability{DiffPatch, SessionFailure, FileChangeReport, AsyncTasks, RecommendedValue}
 }
@@ -103,5 +104,11 @@ func Set(m *acp.Meta, key string, value any) {
 	_ = m.Set(namespace, map[string]any{member: map[string]any{"version": version, key: value}})
 }
 
-// Advertise stores what gjc serves in the _meta of the answer to initialize.
-func Advertise(m *acp.Meta) { Set(m, capabilities, served()) }
+// Advertise stores what gjc serves in the _meta of the answer to initialize. A client that does not know [SessionIndex] does not see it.
+func (c Client) Advertise(m *acp.Meta) {
+	all := served()
+	if c.Has(SessionIndex) {
+		all = append(all, SessionIndex)
+	}
+	Set(m, capabilities, all)
+}
