@@ -106,7 +106,7 @@ func (c *Commands) Files(ctx context.Context) *commands.Set {
 	for _, p := range problems {
 		if text := p.String(); !c.reported[text] {
 			c.reported[text] = true
-			c.opts.Session.Warn("A command file has a mistake.", text)
+			c.opts.Session.Warn("Something in a command file is not used.", text)
 		}
 	}
 	return set
