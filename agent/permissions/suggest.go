@@ -29,19 +29,24 @@ const maxSettings = 1 << 20
 
 // Suggest reads the permissions of other agents for a workspace: those of Claude Code (permissions in .claude/settings.json, see
 // https://docs.claude.com/en/docs/claude-code/settings) and the sandbox settings of Codex (config.toml, see
-// https://developers.openai.com/codex/config). With home, it reads the user's own, too. Files that cannot be read suggest nothing.
-func Suggest(root, home string) []Suggestion {
+// https://developers.openai.com/codex/config). With home, it reads the user's own, too; codex is
+// the directory of the user's files of Codex, if it is not .codex in home. Files that cannot be read suggest nothing.
+func Suggest(root, home, codex string) []Suggestion {
 	var all []Suggestion
 	for _, dir := range []string{root, home} {
 		if dir == "" {
 			continue
+		}
+		config := filepath.Join(dir, ".codex", "config.toml")
+		if dir == home && codex != "" {
+			config = filepath.Join(codex, "config.toml")
 		}
 		for _, name := range []string{".claude/settings.json", ".claude/settings.local.json"} {
 			if s, ok := fromClaude(filepath.Join(dir, filepath.FromSlash(name))); ok {
 				all = append(all, s)
 			}
 		}
-		if s, ok := fromCodex(filepath.Join(dir, ".codex", "config.toml")); ok {
+		if s, ok := fromCodex(config); ok {
 			all = append(all, s)
 		}
 	}

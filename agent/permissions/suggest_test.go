@@ -21,6 +21,17 @@ func put(t *testing.T, path, text string) {
 	}
 }
 
+// The user's own settings of Codex may be elsewhere, and then those in the home directory do not count.
+func TestSuggest_CodexHome(t *testing.T) {
+	home, codex := t.TempDir(), t.TempDir()
+	put(t, filepath.Join(home, ".codex/config.toml"), "sandbox_mode = \"workspace-write\"\n[sandbox_workspace_write]\nnetwork_access = true\n")
+	put(t, filepath.Join(codex, "config.toml"), "sandbox_mode = \"workspace-write\"\n[sandbox_workspace_write]\nwritable_roots = [\"/cache\"]\n")
+	got := strings.Join(permissions.Describe(permissions.Suggest(t.TempDir(), home, codex)), "\n")
+	if !strings.HasPrefix(got, filepath.Join(codex, "config.toml")) || strings.Contains(got, "Network") {
+		t.Errorf("%s", got)
+	}
+}
+
 func TestSuggest(t *testing.T) {
 	root, home := t.TempDir(), t.TempDir()
 	put(t, filepath.Join(root, ".claude/settings.json"), `{"permissions":{
@@ -28,7 +39,7 @@ func TestSuggest(t *testing.T) {
 		"ask":["Bash(git push:*)"],"deny":["Read(./.env)","Edit(//etc/**)","Write(/src/gen/**)","Read(~/.zshrc)"]}}`)
 	put(t, filepath.Join(root, ".codex/config.toml"), "sandbox_mode = \"workspace-write\"\n[sandbox_workspace_write]\nwritable_roots = [\"/cache\"]\nnetwork_access = true\n")
 	put(t, filepath.Join(home, ".claude/settings.json"), `{"permissions":{"deny":["Bash(rm:*)"]}}`)
-	got := strings.NewReplacer(root, "ROOT", home, "HOME").Replace(strings.Join(permissions.Describe(permissions.Suggest(root, home)), "\n"))
+	got := strings.NewReplacer(root, "ROOT", home, "HOME").Replace(strings.Join(permissions.Describe(permissions.Suggest(root, home, "")), "\n"))
 	want := `ROOT/.claude/settings.json:
   permissions.allow: bash(npm run test *)
   permissions.allow: bash(git diff *)
@@ -58,7 +69,7 @@ func TestSuggest_BadFiles(t *testing.T) {
 		root := t.TempDir()
 		put(t, filepath.Join(root, ".claude/settings.json"), text)
 		put(t, filepath.Join(root, ".codex/config.toml"), text)
-		if got := permissions.Suggest(root, ""); len(got) > 0 {
+		if got := permissions.Suggest(root, "", ""); len(got) > 0 {
 			t.Errorf("%.40q: %v", text, got)
 		}
 	}
@@ -71,7 +82,7 @@ func TestStore_Adopt(t *testing.T) {
 	put(t, settings, `{"permissions":{"deny":["Bash(rm:*)"]}}`)
 	show := func() bool {
 		t.Helper()
-		first, err := store.Show(t.Context(), root, permissions.Suggest(root, ""))
+		first, err := store.Show(t.Context(), root, permissions.Suggest(root, "", ""))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +95,7 @@ func TestStore_Adopt(t *testing.T) {
 	if !show() || show() {
 		t.Error("changed suggestions are not shown once")
 	}
-	if n, err := store.Adopt(t.Context(), root, permissions.Suggest(root, "")); n != 2 || err != nil {
+	if n, err := store.Adopt(t.Context(), root, permissions.Suggest(root, "", "")); n != 2 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
 	rules := store.Rules(root)
@@ -135,6 +146,6 @@ func FuzzSuggest(f *testing.F) {
 		root := t.TempDir()
 		put(t, filepath.Join(root, ".claude/settings.json"), claude)
 		put(t, filepath.Join(root, ".codex/config.toml"), codex)
-		permissions.Describe(permissions.Suggest(root, ""))
+		permissions.Describe(permissions.Suggest(root, "", ""))
 	})
 }

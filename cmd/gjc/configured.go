@@ -116,7 +116,7 @@ func (h *host) policy(agentDir string, opts *options) func(cwd string) approval.
 		}
 		store := permissions.Open(agentDir)
 		p.Rules = append(p.Rules[:len(p.Rules):len(p.Rules)], store.Rules(cwd)...)
-		if first, err := store.Show(context.Background(), cwd, permissions.Suggest(cwd, "")); err == nil && first {
+		if first, err := store.Show(context.Background(), cwd, permissions.Suggest(cwd, "", "")); err == nil && first {
 			p.Suggested = "Other agents have permissions for this workspace, which gjc does not use. gjc permissions suggest shows them, and --adopt adopts them."
 		}
 		find := h.sandboxOnce()

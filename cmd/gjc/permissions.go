@@ -132,7 +132,7 @@ func newPermissionsSuggest(h *host, opts *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "suggest [directory]",
 		Short: "Show what the permissions of other agents would mean, or adopt them",
-		Long: "suggest reads the permissions of Claude Code (.claude/settings.json) and the sandbox settings of Codex (.codex/config.toml) in a directory, this one unless another is named, and in the home directory, and prints them as settings of config.yml. They have no effect. " +
+		Long: "suggest reads the permissions of Claude Code (.claude/settings.json) and the sandbox settings of Codex (.codex/config.toml) in a directory, this one unless another is named, and in the home directory (or CODEX_HOME), and prints them as settings of config.yml. They have no effect. " +
 			"With --adopt, the rules hold for sessions in the directory, until gjc permissions revoke.",
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -141,7 +141,7 @@ func newPermissionsSuggest(h *host, opts *options) *cobra.Command {
 				return err
 			}
 			home, _ := h.home() // without one there are no files in it
-			all := permissions.Suggest(dir, home)
+			all := permissions.Suggest(dir, home, codexHome(h))
 			if len(all) == 0 {
 				_, err := fmt.Fprintln(h.stdout, "There are no permissions of other agents here.")
 				return err
