@@ -137,7 +137,7 @@ var layers = map[string][]string{
 	"cmd/gjc/internal/search":    {"providers", "sessions"},
 	"cmd/gjc/internal/setup":     {"internal/configfile", "internal/jsonx", "internal/text"},
 	"cmd/gjc/internal/stats":     {"providers", "sessions"},
-	"cmd/gjc/internal/survey":    {"agent/agents", "agent/commands", "agent/extensions", "agent/hooks", "agent/instructions", "cmd/gjc/internal/mcpfiles", "agent/rules", "agent/tools/custom", "agent/userfiles", "internal/jsonx", "internal/trust"},
+	"cmd/gjc/internal/survey":    {"agent/agents", "agent/commands", "agent/extensions", "agent/hooks", "agent/instructions", "cmd/gjc/internal/mcpfiles", "agent/rules", "agent/tools/custom", "agent/userfiles", "internal/configfile", "internal/jsonx", "internal/trust"},
 	"cmd/gjc/internal/system":    {},
 	"cmd/gjc-conformance":        {"*"},
 	"cmd/checksize":              {},

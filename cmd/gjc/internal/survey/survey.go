@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -23,6 +22,7 @@ import (
 	"github.com/gajae-code/gjc/agent/tools/custom"
 	"github.com/gajae-code/gjc/agent/userfiles"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/mcpfiles"
+	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/trust"
 )
@@ -159,11 +159,21 @@ func (s *Survey) programs(ctx context.Context, opts *Options, roots []string) {
 	}
 	s.Problems = append(s.Problems, set.Problems...)
 	for _, dir := range append(roots[:len(roots):len(roots)], in.Home) {
-		if path := filepath.Join(dir, ".cursor", "hooks.json"); dir != "" {
-			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-				s.add(userfiles.File{Kind: hook, Origin: "Cursor", Path: path, Bytes: int(info.Size()), State: userfiles.Refused, Why: "gjc has no hooks of Cursor; write them to .gjc/hooks.yml"})
-			}
+		if dir == "" {
+			continue
 		}
+		s.unread(filepath.Join(dir, ".cursor", "hooks.json"), "Cursor", func([]byte) bool { return true })
+		s.unread(filepath.Join(dir, ".gemini", "settings.json"), "Gemini CLI", func(data []byte) bool {
+			n, err := configfile.ParseJSONC(data)
+			return err == nil && n != nil && n.Kind == configfile.Object && n.Member("hooks") != nil
+		})
+	}
+}
+
+// unread adds a file of another program if it has hooks, which gjc does not run.
+func (s *Survey) unread(path, origin string, hasHooks func(data []byte) bool) {
+	if data, err := configfile.ReadFile(path); err == nil && hasHooks(data) {
+		s.add(userfiles.File{Kind: hook, Origin: origin, Path: path, Bytes: len(data), State: userfiles.Refused, Why: "gjc does not run hooks of " + origin + "; write them to .gjc/hooks.yml"})
 	}
 }
 
