@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,40 +20,43 @@ func TestWatches(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		running := 0
-		sum, failing := "1", false
+		var running atomic.Int32
+		var sum atomic.Value
+		var failing atomic.Bool
+		sum.Store("1")
 		var changed []string
 		w := &Watches{
 			Start: func(fn func(context.Context)) bool {
-				running++
+				running.Add(1)
 				go func() {
 					fn(ctx)
-					running--
+					running.Add(-1)
 				}()
 				return true
 			},
 			Read: func(_ context.Context, l *List) (string, error) {
-				if failing {
+				if failing.Load() {
 					return "", errors.New("no")
 				}
-				return l.Cwd + sum, nil
+				return l.Cwd + sum.Load().(string), nil
 			},
 			Changed: func(_ context.Context, cwd string) { changed = append(changed, cwd) },
 		}
 		w.Add(&List{}, "all directories")
-		if running != 0 {
+		if running.Load() != 0 {
 			t.Error("a list of all directories is watched")
 		}
 		w.Add(&List{Cwd: "/a"}, "/a1")
 		w.Add(&List{Cwd: "/b"}, "/b0")
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if !slices.Equal(changed, []string{"/b"}) || running != 1 {
-			t.Errorf("%d running: %v", running, changed)
+		if !slices.Equal(changed, []string{"/b"}) || running.Load() != 1 {
+			t.Errorf("%d running: %v", running.Load(), changed)
 		}
-		failing, sum = true, "2"
+		failing.Store(true)
+		sum.Store("2")
 		time.Sleep(10 * time.Second)
-		failing = false
+		failing.Store(false)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		if !slices.Equal(changed, []string{"/b", "/a", "/b"}) {
@@ -60,19 +64,19 @@ func TestWatches(t *testing.T) {
 		}
 		time.Sleep(11 * time.Minute)
 		synctest.Wait()
-		if running != 0 {
+		if running.Load() != 0 {
 			t.Error("it watches for ever")
 		}
 		w.Add(&List{Cwd: "/a"}, "/a2")
 		for i := range 100 {
 			w.Add(&List{Cwd: fmt.Sprint("/", i)}, "")
 		}
-		if len(w.lists) != maxWatches || running != 1 {
-			t.Errorf("%d lists, %d running", len(w.lists), running)
+		if len(w.lists) != maxWatches || running.Load() != 1 {
+			t.Errorf("%d lists, %d running", len(w.lists), running.Load())
 		}
 		cancel()
 		synctest.Wait()
-		if running != 0 {
+		if running.Load() != 0 {
 			t.Error("it does not end with its context")
 		}
 	})
