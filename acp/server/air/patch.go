@@ -16,7 +16,7 @@ import (
 const (
 	// maxPatch bounds a patch, in bytes.
 	maxPatch = 1 << 20
-	// textStart is how much of a text is searched for the NUL of a binary file, as git does.
+	// textStart bounds the part of a text that is searched for the NUL of a binary file, as in git.
 	textStart = 8000
 	noFile    = "/dev/null"
 )
