@@ -186,6 +186,10 @@ func TestAir_IndexMethods(t *testing.T) {
 			t.Errorf("%s: %v, want %v", archived, got, want)
 		}
 	}
+	only := call[acp.ListSessionsResponse](e, "session/list", obj{"cwd": e.dir, "archived": "only"})
+	if got := airIDs(&only); !slices.Equal(got, []string{kept}) {
+		t.Errorf("ACP's own filter: %v", got)
+	}
 	all := list("all")
 	if r := airRow(t, all, kept); r != (indexRow{Version: 1, Archived: true}) {
 		t.Errorf("archived: %+v", r)
@@ -331,7 +335,11 @@ func TestAir_IndexWorktrees(t *testing.T) {
 	keep(t, store, sessions.Header{Cwd: filepath.Join(e.dir, "gone", "app")})
 	both := []string{inMain, inLinked}
 	slices.Sort(both)
-	for _, at := range []string{main, linked} {
+	link := filepath.Join(e.dir, "link")
+	if err := os.Symlink(main, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []string{main, linked, link} {
 		l, err := airList(e, filepath.Join(at, "app"), "", `{"includeWorktrees":true}`)
 		if err != nil {
 			t.Fatal(err)
@@ -345,7 +353,7 @@ func TestAir_IndexWorktrees(t *testing.T) {
 	}
 }
 
-// A client that has read a list is notified when the list changes, and not before.
+// A client that has read a list is notified when the list changes.
 func TestAir_IndexChanges(t *testing.T) {
 	var store *sessions.Store
 	changes := make(chan string, 10)

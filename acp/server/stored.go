@@ -34,9 +34,6 @@ func (h *storedHandlers) ListSessions(ctx context.Context, p *acp.ListSessionsRe
 	if p.Cwd != "" && !filepath.IsAbs(p.Cwd) {
 		return nil, invalidParams("cwd must be absolute: %q", p.Cwd)
 	}
-	if h.client.airClient().Has(air.SessionIndex) {
-		return h.listIndexed(ctx, p)
-	}
 	opts := sessions.ListOptions{Cursor: p.Cursor}
 	switch p.Archived {
 	case "", acp.SessionArchiveFilterExclude:
@@ -46,6 +43,9 @@ func (h *storedHandlers) ListSessions(ctx context.Context, p *acp.ListSessionsRe
 		opts.Archived = sessions.ArchivedOnly
 	default:
 		return nil, invalidParams("unknown archive filter %q; the filters are exclude, include and only", p.Archived)
+	}
+	if h.client.airClient().Has(air.SessionIndex) {
+		return h.listIndexed(ctx, p, opts.Archived)
 	}
 	return func() (*acp.ListSessionsResponse, error) {
 		if p.Cwd != "" {
@@ -64,8 +64,8 @@ func (h *storedHandlers) ListSessions(ctx context.Context, p *acp.ListSessionsRe
 }
 
 // listIndexed lists sessions for a client that has [air.SessionIndex].
-func (h *storedHandlers) listIndexed(ctx context.Context, p *acp.ListSessionsRequest) (acp.Reply[acp.ListSessionsResponse], error) {
-	list, err := air.ParseList(p.Cwd, p.Meta)
+func (h *storedHandlers) listIndexed(ctx context.Context, p *acp.ListSessionsRequest, archived sessions.ArchivedFilter) (acp.Reply[acp.ListSessionsResponse], error) {
+	list, err := air.ParseList(p.Cwd, archived, p.Meta)
 	if err != nil {
 		return nil, invalidParams("%v", err)
 	}

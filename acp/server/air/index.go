@@ -51,9 +51,10 @@ type List struct {
 	Worktrees bool
 }
 
-// ParseList reads the options of a list from the _meta of its request. The error says what is wrong with them.
-func ParseList(cwd string, m acp.Meta) (*List, error) {
-	l := &List{Cwd: cwd, Limit: usualRows}
+// ParseList reads the options of a list from the _meta of its request. archived is the request's own filter, which the options replace. The
+// error says what is wrong with them.
+func ParseList(cwd string, archived sessions.ArchivedFilter, m acp.Meta) (*List, error) {
+	l := &List{Cwd: cwd, Limit: usualRows, Archived: archived}
 	raw, err := lookup(m)
 	if raw == nil || err != nil {
 		return l, err
@@ -105,11 +106,13 @@ func (l *List) Directories() []string {
 			all = append(all, dir)
 		}
 	}
-	if real, err := filepath.EvalSymlinks(l.Cwd); err == nil {
+	at := all[0]
+	if real, err := filepath.EvalSymlinks(at); err == nil {
+		at = real
 		add(real)
 	}
 	if l.Worktrees {
-		for _, dir := range worktrees(l.Cwd) {
+		for _, dir := range worktrees(at) {
 			add(dir)
 		}
 	}

@@ -91,7 +91,7 @@ func FuzzParseList(f *testing.F) {
 		if !jsonx.Valid(raw) {
 			return
 		}
-		l, err := ParseList(cwd, acp.Meta{"jetbrains": raw})
+		l, err := ParseList(cwd, sessions.ArchivedExclude, acp.Meta{"jetbrains": raw})
 		if err != nil {
 			return
 		}

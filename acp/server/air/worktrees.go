@@ -85,8 +85,8 @@ func pointer(dir, name string) string {
 		return ""
 	}
 	to := strings.TrimRight(strings.TrimPrefix(string(data), "gitdir: "), "\r\n")
-	if to == "" || strings.ContainsAny(to, "\n\x00") {
-		return ""
+	if to == "" || strings.ContainsAny(to, "\n\x00") || strings.HasPrefix(filepath.ToSlash(to), "//") {
+		return "" // on Windows, a look at the last form reaches another machine
 	}
 	if !filepath.IsAbs(to) {
 		to = filepath.Join(dir, to)
