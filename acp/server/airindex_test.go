@@ -16,6 +16,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/testenv"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -291,9 +292,7 @@ func TestAir_IndexNotDeclared(t *testing.T) {
 
 // The list of one worktree has the sessions of the same directory in the others. Files of git that are not as they should be are left out.
 func TestAir_IndexWorktrees(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("needs git")
-	}
+	testenv.NeedsTool(t, "git")
 	var store *sessions.Store
 	e := start(t, asAir(indexOfAir), func(c *config) {
 		c.server.Sessions.Store = sessions.NewStore(filepath.Join(c.agent, "sessions"), &c.store)

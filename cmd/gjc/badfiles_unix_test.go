@@ -14,6 +14,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent/userfiles"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/testenv"
 )
 
 // userFile is a file of a workspace that gjc reads for a session.
@@ -73,9 +74,7 @@ func structured(path string) bool {
 // Whatever is in the places of a workspace's files, each bad file is named with a reason, no read blocks, and the rest works.
 func TestBadFiles(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("needs git")
-	}
+	testenv.NeedsTool(t, "git")
 	files := userFiles()
 	if len(files) < 60 {
 		t.Fatalf("%d files", len(files))

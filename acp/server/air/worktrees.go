@@ -26,7 +26,8 @@ func worktrees(cwd string) []string {
 		return nil
 	}
 	var tops []string
-	if filepath.Base(common) == ".git" { // otherwise it is bare
+	// A bare repository has no index.
+	if _, err := os.Stat(filepath.Join(common, "index")); err == nil && filepath.Base(common) == ".git" {
 		tops = append(tops, filepath.Dir(common))
 	}
 	entries, _ := os.ReadDir(filepath.Join(common, "worktrees")) // without linked worktrees there is none

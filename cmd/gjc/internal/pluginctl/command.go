@@ -428,37 +428,47 @@ func (e *Env) doctor() *cobra.Command {
 	return cmd
 }
 
+// listMarkets prints the marketplaces.
+func (e *Env) listMarkets(asJSON bool) error {
+	s, _, err := e.Open()
+	if err != nil {
+		return err
+	}
+	all, err := s.Markets()
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return e.printJSON(append([]plugins.Market{}, all...))
+	}
+	if len(all) == 0 {
+		return e.printf("There are no marketplaces. gjc plugin marketplace add SOURCE adds one.\n")
+	}
+	for _, m := range all {
+		if err := e.printf("%s  %s\n", m.Name, trust.Printable(m.Source)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (e *Env) marketplace() *cobra.Command {
-	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "marketplace",
 		Short: "List, add and remove marketplaces",
-		Long:  "A marketplace is a directory or a repository with the file .claude-plugin/marketplace.json, which lists plugins and where they are. Without a verb, marketplace lists those that you have added.",
+		Long:  "A marketplace is a directory or a repository with the file .claude-plugin/marketplace.json, which lists plugins and where they are.",
 		Args:  e.Args(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			s, _, err := e.Open()
-			if err != nil {
-				return err
-			}
-			all, err := s.Markets()
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return e.printJSON(append([]plugins.Market{}, all...))
-			}
-			if len(all) == 0 {
-				return e.printf("There are no marketplaces. gjc plugin marketplace add SOURCE adds one.\n")
-			}
-			for _, m := range all {
-				if err := e.printf("%s  %s\n", m.Name, trust.Printable(m.Source)); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	asJSON := false
+	list := &cobra.Command{
+		Use:   "list",
+		Short: "List the marketplaces that you have added",
+		Args:  e.Args(cobra.NoArgs),
+		RunE:  func(*cobra.Command, []string) error { return e.listMarkets(asJSON) },
+	}
+	list.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.AddCommand(list)
 	cmd.AddCommand(&cobra.Command{
 		Use:   "add SOURCE",
 		Short: "Add a marketplace",

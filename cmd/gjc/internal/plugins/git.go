@@ -68,8 +68,8 @@ type repository struct {
 
 func (r *repository) commit() string { return r.head }
 
-// environ returns the environment of git without the variables that lead it elsewhere. quiet also hides the user's configuration, whose
-// filters would run; it is needed for credentials and proxies only.
+// environ returns the environment of git without the variables that lead it elsewhere. quiet also hides the configuration of the user and the
+// system, whose filters would run; it is needed for credentials and proxies only.
 func (g *Git) environ(quiet bool) []string {
 	var env []string
 	for _, v := range proc.Environ(g.Env) {
@@ -80,9 +80,9 @@ func (g *Git) environ(quiet bool) []string {
 			env = append(env, v)
 		}
 	}
-	env = append(env, "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_NOSYSTEM=1", "GIT_LFS_SKIP_SMUDGE=1", "GIT_ALLOW_PROTOCOL=https:ssh:file", "GIT_NO_REPLACE_OBJECTS=1", "LC_ALL=C")
+	env = append(env, "GIT_TERMINAL_PROMPT=0", "GIT_LFS_SKIP_SMUDGE=1", "GIT_ALLOW_PROTOCOL=https:ssh:file", "GIT_NO_REPLACE_OBJECTS=1", "LC_ALL=C")
 	if quiet {
-		env = append(env, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_ATTR_NOSYSTEM=1")
+		env = append(env, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_ATTR_NOSYSTEM=1")
 	}
 	return env
 }

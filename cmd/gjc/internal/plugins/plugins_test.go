@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/internal/testenv"
 	"github.com/gajae-code/gjc/internal/trust"
 )
 
@@ -49,9 +50,7 @@ func openStore(t *testing.T, agentDir, base string) *Store {
 
 func git(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("needs git")
-	}
+	testenv.NeedsTool(t, "git")
 	cmd := exec.CommandContext(t.Context(), "git", append([]string{"-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "init.defaultBranch=main", "-c", "commit.gpgSign=false"}, args...)...)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()

@@ -245,7 +245,10 @@ func copyFile(from, to string, exec bool) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, io.LimitReader(in, maxFile))
+	n, err := io.Copy(out, io.LimitReader(in, maxFile+1))
+	if err == nil && n > maxFile { // it has grown since it was listed
+		err = refused(filepath.Base(from), "is larger than %d MB", maxFile>>20)
+	}
 	return errors.Join(err, out.Close())
 }
 
