@@ -199,12 +199,17 @@ func (w *world) notice(_ agent.Severity, title, detail string) {
 	w.notices = append(w.notices, strings.TrimSpace(title+" "+detail))
 }
 
-// noticed returns how many notices contain a text.
-func (w *world) noticed(text string) int {
+// all returns the notices so far.
+func (w *world) all() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	return slices.Clone(w.notices)
+}
+
+// noticed returns how many notices contain a text.
+func (w *world) noticed(text string) int {
 	n := 0
-	for _, notice := range w.notices {
+	for _, notice := range w.all() {
 		if strings.Contains(notice, text) {
 			n++
 		}
@@ -215,7 +220,7 @@ func (w *world) noticed(text string) int {
 func (w *world) want(text string) {
 	w.t.Helper()
 	if n := w.noticed(text); n != 1 {
-		w.t.Errorf("%d notices with %q, want 1, in:\n%s", n, text, strings.Join(w.notices, "\n"))
+		w.t.Errorf("%d notices with %q, want 1, in:\n%s", n, text, strings.Join(w.all(), "\n"))
 	}
 }
 
@@ -508,10 +513,8 @@ func TestMessage(t *testing.T) {
 					t.Errorf("%s: the last message is %q", when, got)
 				}
 			}
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			if !slices.Contains(w.notices, "The extension noter sends the model a message: note") {
-				t.Errorf("%s: the user was not told: %q", when, w.notices)
+			if !slices.Contains(w.all(), "The extension noter sends the model a message: note") {
+				t.Errorf("%s: the user was not told: %q", when, w.all())
 			}
 		}, providertest.Step{providertest.Text("one")}, providertest.Step{providertest.Text("two")}, providertest.Step{providertest.Text("three")})
 	}
@@ -573,7 +576,7 @@ func TestState(t *testing.T) {
 		id := w.log.ID()
 		w.close()
 		if n := w.noticed("extension a"); n > 0 {
-			t.Errorf("%d notices: %q", n, w.notices)
+			t.Errorf("%d notices: %q", n, w.all())
 		}
 		var err error
 		if w.log, err = w.store.Open(w.t.Context(), id); err != nil {
@@ -634,7 +637,7 @@ func TestState_Limits(t *testing.T) {
 				t.Errorf("%s: %d more entries, %v", name, n, err)
 			}
 			if n := w.noticed("extension a"); n > 0 {
-				t.Errorf("%s: noticed %q", name, w.notices)
+				t.Errorf("%s: noticed %q", name, w.all())
 			}
 		}, providertest.Step{providertest.Text("1")}, providertest.Step{providertest.Text("2")})
 	}
@@ -652,7 +655,7 @@ func TestLog(t *testing.T) {
 			t.Errorf("logged %.200q", w.logged)
 		}
 		if n := w.noticed("extension a"); n > 0 {
-			t.Errorf("noticed %q", w.notices)
+			t.Errorf("noticed %q", w.all())
 		}
 	}, providertest.Step{providertest.Text("ok")})
 }
@@ -695,7 +698,7 @@ func FuzzMessages(f *testing.F) {
 					t.Errorf("the turn ended with %+v", r)
 				}
 			}
-			if n := len(w.notices); n > 3*50 {
+			if n := len(w.all()); n > 3*50 {
 				t.Errorf("%d notices", n)
 			}
 			for _, about := range []string{"is not a message", "cannot use; it is ignored"} {
@@ -703,7 +706,7 @@ func FuzzMessages(f *testing.F) {
 					t.Errorf("%d notices with %q", n, about)
 				}
 			}
-			for _, n := range w.notices {
+			for _, n := range w.all() {
 				if len(n) > 40<<10 || strings.ContainsAny(n, "\x00\x1b") {
 					t.Errorf("the notice %.200q", n)
 				}
@@ -736,7 +739,7 @@ func TestCrash(t *testing.T) {
 				t.Errorf("%s: started %d times, want 4", name, n)
 			}
 			if w.noticed("exit status 3") == 0 {
-				t.Errorf("%s: no notice names the exit status: %q", name, w.notices)
+				t.Errorf("%s: no notice names the exit status: %q", name, w.all())
 			}
 		}, slices.Repeat([]providertest.Step{{providertest.Text("ok")}}, 6)...)
 	}
@@ -862,7 +865,7 @@ func TestOutput(t *testing.T) {
 				t.Errorf("%s: %d notices", name, n)
 			}
 			if got := w.last(); c.model != "" && !strings.Contains(got, c.model) {
-				t.Errorf("%s: the model received %q; %q", name, got, w.notices)
+				t.Errorf("%s: the model received %q; %q", name, got, w.all())
 			}
 		}, providertest.Step{providertest.Text("ok")})
 	}
