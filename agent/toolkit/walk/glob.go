@@ -11,6 +11,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/gitignore"
 	"github.com/gajae-code/gjc/internal/lazyregexp"
 )
 
@@ -39,13 +40,13 @@ func (g *Glob) Matcher() func(path string) bool {
 	if g.Pattern == "" {
 		return func(string) bool { return true }
 	}
-	skip := len(SlashPrefix(g.Base))
+	skip := len(gitignore.SlashPrefix(g.Base))
 	name, anywhere := strings.CutPrefix(g.Pattern, "**/")
 	if anywhere && !strings.ContainsAny(name, `/{`) {
-		if shape, text := shapeOf(name, true); shape != generalShape {
+		if match := gitignore.NameMatcher(name); match != nil {
 			return func(path string) bool {
 				rel := path[min(skip, len(path)):]
-				return shape.match(text, name, rel[strings.LastIndexByte(rel, filepath.Separator)+1:])
+				return match(rel[strings.LastIndexByte(rel, filepath.Separator)+1:])
 			}
 		}
 	}

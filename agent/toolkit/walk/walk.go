@@ -10,7 +10,11 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/gitignore"
 )
+
+// ignoreFiles are the names of the files with ignore patterns. A later one overrides an earlier one.
+var ignoreFiles = [...]string{gitignore.File, ".ignore", ".rgignore"}
 
 // DirLister lists directories; [agent.FS] is one.
 type DirLister interface {
@@ -49,11 +53,11 @@ func (w *Walker) Walk(ctx context.Context, root string, visit func(path string, 
 	return err
 }
 
-func (w *Walker) walkEntries(ctx context.Context, dir string, entries []fs.DirEntry, rules *IgnoreRules, visit func(string, fs.DirEntry) error) error {
+func (w *Walker) walkEntries(ctx context.Context, dir string, entries []fs.DirEntry, rules *gitignore.Rules, visit func(string, fs.DirEntry) error) error {
 	if w.Ignore {
 		rules = w.DirRules(dir, entries, rules)
 	}
-	prefix := SlashPrefix(dir)
+	prefix := gitignore.SlashPrefix(dir)
 	for _, e := range entries {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -87,18 +91,35 @@ func (w *Walker) walkEntries(ctx context.Context, dir string, entries []fs.DirEn
 }
 
 // LeavesOut reports whether a walk skips the entry called name. prefix is its directory, with a slash at its end.
-func (w *Walker) LeavesOut(rules *IgnoreRules, prefix, name string, dir bool) bool {
-	return name == ".git" || !w.Hidden && strings.HasPrefix(name, ".") || rules != nil && rules.match(prefix, name, dir)
+func (w *Walker) LeavesOut(rules *gitignore.Rules, prefix, name string, dir bool) bool {
+	return name == ".git" || !w.Hidden && strings.HasPrefix(name, ".") || rules.Match(prefix, name, dir)
+}
+
+// RulesAt returns the rules with which a walk of dir begins: those of the enclosing git repository. Without a repository there are
+// none, so that an ignore file far above does not empty a search.
+func (w *Walker) RulesAt(dir string) *gitignore.Rules {
+	if !w.Ignore {
+		return nil
+	}
+	root := gitignore.Root(dir)
+	if root == "" {
+		w.GlobalIgnore = "" // like ripgrep without a repository
+		return nil
+	}
+	if root == dir {
+		return nil // DirRules returns them
+	}
+	return gitignore.Above(root, dir, w.GlobalIgnore, ignoreFiles[:])
 }
 
 // DirRules returns the rules inside dir, which contains entries. rules are those of its parent. A repository nested in another has
 // its own rules.
-func (w *Walker) DirRules(dir string, entries []fs.DirEntry, rules *IgnoreRules) *IgnoreRules {
+func (w *Walker) DirRules(dir string, entries []fs.DirEntry, rules *gitignore.Rules) *gitignore.Rules {
 	var names []string
 	for _, e := range entries {
 		switch e.Name() {
 		case ".git":
-			rules = repositoryRules(dir, w.GlobalIgnore)
+			rules = gitignore.Repository(dir, w.GlobalIgnore)
 		case ".gitignore", ".ignore", ".rgignore":
 			names = append(names, e.Name()) // in the order of ignoreFiles, because entries are sorted
 		}
@@ -106,7 +127,7 @@ func (w *Walker) DirRules(dir string, entries []fs.DirEntry, rules *IgnoreRules)
 	if names == nil {
 		return rules
 	}
-	return RulesFrom(dir, names, rules)
+	return gitignore.From(dir, names, rules)
 }
 
 // ComparePaths orders paths as a walk does: by their names, element by element.

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/gajae-code/gjc/agent/toolkit/walk"
+	"github.com/gajae-code/gjc/internal/gitignore"
 )
 
 // collect walks the directories below root concurrently and returns the values that visit selects, in the order of a walk. visit is
@@ -42,7 +43,7 @@ func collect[T any](ctx context.Context, w *walk.Walker, root string, visit func
 // collected holds the results of one directory.
 type collected[T any] struct {
 	dir   string
-	rules *walk.IgnoreRules
+	rules *gitignore.Rules
 	parts []collectedPart[T]
 }
 
@@ -116,7 +117,7 @@ func (c *collector[T]) list(ctx context.Context, d *collected[T]) error {
 	if c.walker.Ignore {
 		rules = c.walker.DirRules(d.dir, entries, rules)
 	}
-	prefix, below := walk.SlashPrefix(d.dir), strings.TrimSuffix(d.dir, string(filepath.Separator))+string(filepath.Separator)
+	prefix, below := gitignore.SlashPrefix(d.dir), strings.TrimSuffix(d.dir, string(filepath.Separator))+string(filepath.Separator)
 	var more []*collected[T]
 	for _, e := range entries {
 		name := e.Name()

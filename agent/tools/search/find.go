@@ -16,6 +16,7 @@ import (
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/toolkit/walk"
+	"github.com/gajae-code/gjc/internal/gitignore"
 	"github.com/gajae-code/gjc/internal/text"
 )
 
@@ -166,7 +167,7 @@ func (f *finder) find(ctx context.Context, g *walk.Glob) error {
 	}
 	deep := strings.Contains(g.Pattern, "**") || g.Pattern == ""
 	depth := strings.Count(g.Pattern, "/")
-	base := len(walk.SlashPrefix(g.Base))
+	base := len(gitignore.SlashPrefix(g.Base))
 	match := g.Matcher()
 	found, err := collect(ctx, f.walker, g.Base, func(path string, d fs.DirEntry) (e foundEntry, take, enter bool) {
 		if match(path) {

@@ -13,6 +13,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/toolkit/walk"
+	"github.com/gajae-code/gjc/internal/gitignore"
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
@@ -42,8 +43,8 @@ var errEmpty = errors.New("the pattern matches outside of the text")
 
 // anchored reports whether an ignore file contains patterns that are relative to a directory.
 func anchored(ignoreFile string) bool {
-	rules := walk.RulesFrom("", []string{ignoreFile}, nil)
-	return ignoreFile != "" && rules != nil && slices.ContainsFunc(rules.Rules, func(r walk.IgnoreRule) bool { return !r.NameOnly })
+	rules := gitignore.From("", []string{ignoreFile}, nil)
+	return ignoreFile != "" && rules != nil && slices.ContainsFunc(rules.List, func(r gitignore.Rule) bool { return !r.NameOnly })
 }
 
 func (r *ripgrep) search(ctx context.Context, req *searchRequest) (*searchResult, error) {
@@ -73,7 +74,7 @@ func (r *ripgrep) search(ctx context.Context, req *searchRequest) (*searchResult
 
 // scope searches one file or directory.
 func (r *ripgrep) scope(ctx context.Context, req *searchRequest, g *walk.Glob) ([]fileHits, error) {
-	repository := walk.GitRoot(g.Base)
+	repository := gitignore.Root(g.Base)
 	if req.ignore && repository != "" && anchored(req.globalIgnore) {
 		return nil, errAnchored
 	}

@@ -1,28 +1,31 @@
-package walk
+// Package gitignore reads ignore files and matches paths as git does.
+package gitignore
 
 import (
+	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// ignoreFiles are the names of the files with ignore patterns. A later one overrides an earlier one.
-var ignoreFiles = [...]string{".gitignore", ".ignore", ".rgignore"}
+// File is the name of git's files with ignore patterns.
+const File = ".gitignore"
 
-// maxIgnoreFile bounds an ignore file in bytes. A larger one has no effect.
-const maxIgnoreFile = 1 << 20
+// maxFile bounds an ignore file in bytes. A larger one has no effect.
+const maxFile = 1 << 20
 
-// IgnoreRules are the patterns of one directory's ignore files. Those of the parent apply if none of them matches.
-type IgnoreRules struct {
-	parent *IgnoreRules
+// Rules are the patterns of one directory's ignore files. Those of the parent apply if none of them matches.
+type Rules struct {
+	parent *Rules
 	// prefix is the directory in slash form, with a slash at its end.
 	prefix string
-	Rules  []IgnoreRule
+	List   []Rule
 }
 
-// IgnoreRule is one pattern of an ignore file.
-type IgnoreRule struct {
+// Rule is one pattern of an ignore file.
+type Rule struct {
 	glob string
 	// negate re-includes what an earlier pattern ignores.
 	negate  bool
@@ -34,15 +37,15 @@ type IgnoreRule struct {
 	text  string
 }
 
-// match reports whether the entry called name is ignored. dir is its directory, in slash form with a slash at its end.
-func (r *IgnoreRules) match(dir, name string, isDir bool) bool {
+// Match reports whether the entry called name is ignored. r may be nil. dir is its directory, in slash form with a slash at its end.
+func (r *Rules) Match(dir, name string, isDir bool) bool {
 	for ; r != nil; r = r.parent {
 		above, ok := strings.CutPrefix(dir, r.prefix)
 		if !ok {
 			continue
 		}
-		for i := len(r.Rules) - 1; i >= 0; i-- {
-			if rule := &r.Rules[i]; (isDir || !rule.dirOnly) && rule.match(above, name) {
+		for i := len(r.List) - 1; i >= 0; i-- {
+			if rule := &r.List[i]; (isDir || !rule.dirOnly) && rule.match(above, name) {
 				return !rule.negate
 			}
 		}
@@ -50,7 +53,7 @@ func (r *IgnoreRules) match(dir, name string, isDir bool) bool {
 	return false
 }
 
-func (r *IgnoreRule) match(above, name string) bool {
+func (r *Rule) match(above, name string) bool {
 	subject := name
 	if !r.NameOnly && above != "" {
 		if r.shape == literalShape && len(r.text) != len(above)+len(name) {
@@ -62,8 +65,8 @@ func (r *IgnoreRule) match(above, name string) bool {
 }
 
 // parseIgnore parses the patterns of an ignore file. A pattern that git considers invalid matches nothing.
-func parseIgnore(text string) []IgnoreRule {
-	var rules []IgnoreRule
+func parseIgnore(text string) []Rule {
+	var rules []Rule
 	for line := range strings.SplitSeq(strings.TrimPrefix(text, "\uFEFF"), "\n") {
 		if rule, ok := parseIgnoreLine(strings.TrimSuffix(line, "\r")); ok {
 			rules = append(rules, rule)
@@ -72,7 +75,7 @@ func parseIgnore(text string) []IgnoreRule {
 	return rules
 }
 
-func parseIgnoreLine(line string) (rule IgnoreRule, ok bool) {
+func parseIgnoreLine(line string) (rule Rule, ok bool) {
 	if strings.HasPrefix(line, "#") {
 		return rule, false
 	}
@@ -153,6 +156,15 @@ func shapeOf(glob string, name bool) (shape globShape, text string) {
 	}
 }
 
+// NameMatcher returns a function that matches names with a glob by comparing text only; nil if this glob needs more.
+func NameMatcher(glob string) func(name string) bool {
+	shape, text := shapeOf(glob, true)
+	if shape == generalShape {
+		return nil
+	}
+	return func(name string) bool { return shape.match(text, glob, name) }
+}
+
 func (s globShape) match(text, glob, subject string) bool {
 	switch s {
 	case literalShape:
@@ -178,10 +190,10 @@ func trimBlanks(line string) string {
 	return line
 }
 
-// GitRoot returns the nearest directory from dir upward that contains a .git, or "".
-func GitRoot(dir string) string {
+// Root returns the nearest directory from dir upward that contains a .git, or "".
+func Root(dir string) string {
 	for {
-		if Exists(filepath.Join(dir, ".git")) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
 			return dir
 		}
 		parent := filepath.Dir(dir)
@@ -192,26 +204,10 @@ func GitRoot(dir string) string {
 	}
 }
 
-// RulesAt returns the rules with which a walk of dir begins: those of the enclosing git repository. Without a repository there are
-// none, so that an ignore file far above does not empty a search.
-func (w *Walker) RulesAt(dir string) *IgnoreRules {
-	if !w.Ignore {
-		return nil
-	}
-	root := GitRoot(dir)
-	if root == "" {
-		w.GlobalIgnore = "" // like ripgrep without a repository
-		return nil
-	}
-	if root == dir {
-		return nil // DirRules returns them
-	}
-	return rulesAbove(root, dir, w.GlobalIgnore)
-}
-
-// rulesAbove returns the rules that apply in dir from its parent directories, up to its repository at root.
-func rulesAbove(root, dir, globalIgnore string) *IgnoreRules {
-	rules := RulesFrom(root, ignoreFiles[:], repositoryRules(root, globalIgnore))
+// Above returns the rules that apply in dir from its parent directories, up to its repository at root. names are the names of files with
+// patterns, of which a later one overrides an earlier one.
+func Above(root, dir, global string, names []string) *Rules {
+	rules := From(root, names, Repository(root, global))
 	rel, err := filepath.Rel(root, filepath.Dir(dir))
 	if err != nil || rel == "." {
 		return rules
@@ -219,29 +215,29 @@ func rulesAbove(root, dir, globalIgnore string) *IgnoreRules {
 	at := root
 	for element := range strings.SplitSeq(rel, string(filepath.Separator)) {
 		at = filepath.Join(at, element)
-		rules = RulesFrom(at, ignoreFiles[:], rules)
+		rules = From(at, names, rules)
 	}
 	return rules
 }
 
-// repositoryRules returns the rules that apply to a whole repository: the user's global ones, and those in .git.
-func repositoryRules(root, globalIgnore string) *IgnoreRules {
-	var global *IgnoreRules
-	if globalIgnore != "" {
-		global = RulesFrom(root, []string{globalIgnore}, nil)
+// Repository returns the rules that apply to a whole repository: those of the file called global, unless that is empty, and those in .git.
+func Repository(root, global string) *Rules {
+	var all *Rules
+	if global != "" {
+		all = From(root, []string{global}, nil)
 	}
-	return RulesFrom(root, []string{filepath.Join(".git", "info", "exclude")}, global)
+	return From(root, []string{filepath.Join(".git", "info", "exclude")}, all)
 }
 
-// RulesFrom returns the rules of the ignore files called names in dir, on top of parent. An absolute name is a file elsewhere whose
+// From returns the rules of the ignore files called names in dir, on top of parent. An absolute name is a file elsewhere whose
 // patterns apply to dir.
-func RulesFrom(dir string, names []string, parent *IgnoreRules) *IgnoreRules {
-	var rules []IgnoreRule
+func From(dir string, names []string, parent *Rules) *Rules {
+	var rules []Rule
 	for _, name := range names {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(dir, name)
 		}
-		data, err := ReadFile(name, maxIgnoreFile)
+		data, err := read(name)
 		if err == nil { // an ignore file that cannot be read has no effect
 			rules = append(rules, parseIgnore(string(data))...)
 		}
@@ -249,10 +245,24 @@ func RulesFrom(dir string, names []string, parent *IgnoreRules) *IgnoreRules {
 	if len(rules) == 0 {
 		return parent
 	}
-	return &IgnoreRules{parent: parent, prefix: SlashPrefix(dir), Rules: rules}
+	return &Rules{parent: parent, prefix: SlashPrefix(dir), List: rules}
 }
 
 // SlashPrefix returns dir in slash form with one slash at its end.
 func SlashPrefix(dir string) string {
 	return strings.TrimSuffix(filepath.ToSlash(dir), "/") + "/"
+}
+
+// read returns the content of an ignore file; nothing for one that is too large or no regular file.
+func read(name string) (_ []byte, err error) {
+	info, err := os.Stat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxFile {
+		return nil, err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // read only
+	return io.ReadAll(io.LimitReader(f, maxFile))
 }
