@@ -98,12 +98,14 @@ var layers = map[string][]string{
 	"internal/sqlitefile":        {},
 	"internal/webclient":         {"internal/jsonx", "internal/netaddr", "internal/permit"},
 	"internal/gitignore":         {},
+	"internal/checkpoint":        {"internal/gitignore", "internal/text"},
 	"agent/toolkit/walk":         {"agent", "internal/gitignore", "internal/lazyregexp"},
 	"agent/toolkit":              {"agent", "agent/approval", "agent/toolkit/hashline", "agent/toolkit/walk", "internal/jsonx", "internal/picture", "internal/text", "internal/trust", "internal/webclient", "lsp", "providers"},
 	"agent/toolkit/edits":        {"agent", "agent/approval", "agent/toolkit", "agent/toolkit/hashline", "agent/toolkit/lines", "internal/permit", "internal/text", "lsp"},
 	"agent/tools/code":           {"agent", "agent/approval", "agent/toolkit", "agent/toolkit/edits", "agent/toolkit/walk", "internal/jsonx", "internal/lazyregexp", "internal/text", "lsp"},
 	"agent/toolkit/effects":      {"agent", "agent/approval", "internal/configfile"},
 	"agent/extensions":           {"agent", "agent/approval", "agent/discovery", "agent/hooks", "agent/toolkit", "agent/toolkit/effects", "agent/userfiles", "internal/configfile", "internal/frame", "internal/jsonrpc", "internal/jsonx", "internal/permit", "internal/text", "internal/trust", "sessions"},
+	"agent/rewind":               {"agent", "agent/approval", "internal/checkpoint", "internal/jsonx", "internal/permit", "internal/text"},
 	"agent/tools/custom":         {"agent", "agent/approval", "agent/discovery", "agent/toolkit", "agent/toolkit/effects", "agent/userfiles", "internal/configfile", "internal/jsonx", "internal/text", "internal/trust"},
 	"agent/tools/debug":          {"agent", "agent/approval", "agent/secrets", "agent/toolkit", "dap", "dap/config", "internal/jsonx", "internal/lazyregexp", "internal/text", "internal/trust"},
 	"agent/tools/files":          {"agent", "agent/approval", "agent/toolkit", "agent/toolkit/edits", "agent/toolkit/hashline", "agent/toolkit/lines", "agent/toolkit/patch", "internal/archive", "internal/ipynb", "internal/json5", "internal/jsonx", "internal/lazyregexp", "internal/picture", "internal/sqlitefile", "internal/text", "internal/webclient", "lsp", "providers"},
@@ -116,7 +118,7 @@ var layers = map[string][]string{
 	"agent/tools/toolstest":      {"agent", "agent/approval", "internal/permit", "internal/places", "agent/toolkit", "agent/tools", "agent/tools/debug", "agent/tools/files", "agent/tools/shell", "internal/jsonx", "internal/proc", "internal/testenv", "internal/webclient", "lsp", "providers"},
 	"agent/transcript":           {"agent", "internal/jsonx", "internal/text", "providers", "sessions"},
 	"bridges":                    {"acp", "acp/content", "agent", "agent/approval", "agent/secrets", "internal/egress", "internal/jsonx", "internal/proc", "internal/sandbox", "internal/text", "internal/permit", "internal/boundary"},
-	"acp/server":                 {"acp", "acp/content", "acp/server/air", "acp/server/slash", "agent", "agent/agents", "agent/approval", "agent/commands", "agent/contextwindow", "agent/extensions", "agent/hooks", "agent/rules", "agent/toolkit", "agent/tools/custom", "agent/tools/debug", "agent/tools/mcptools", "agent/tools/shell", "agent/userfiles", "dap", "internal/bug", "internal/jsonx", "internal/proc", "internal/trust", "lsp", "mcp", "mcp/oauth", "providers", "sessions", "internal/permit", "internal/boundary"},
+	"acp/server":                 {"acp", "acp/content", "acp/server/air", "acp/server/slash", "agent", "agent/agents", "agent/approval", "agent/commands", "agent/contextwindow", "agent/extensions", "agent/hooks", "agent/rewind", "agent/rules", "agent/toolkit", "agent/tools/custom", "agent/tools/debug", "agent/tools/mcptools", "agent/tools/shell", "agent/userfiles", "dap", "internal/bug", "internal/checkpoint", "internal/jsonx", "internal/proc", "internal/trust", "lsp", "mcp", "mcp/oauth", "providers", "sessions", "internal/permit", "internal/boundary"},
 	"acp/acptest":                {"acp", "internal/jsonx", "internal/proc"},
 	"conformance":                {"internal/jsonx", "internal/proc"},
 	"cmd/gjc":                    {"*"},
@@ -146,7 +148,7 @@ var layers = map[string][]string{
 	"cmd/sample":                 {"internal/prose"},
 	"acp/content":                {"acp", "agent", "providers"},
 	"acp/server/air":             {"acp", "acp/content", "agent", "agent/tools/shell", "internal/jsonx", "providers", "sessions"},
-	"acp/server/slash":           {"acp", "acp/content", "agent", "agent/approval", "agent/commands", "agent/contextwindow", "agent/extensions", "agent/tools/debug", "agent/tools/mcptools", "agent/tools/shell", "agent/transcript", "dap", "internal/jsonx", "internal/text", "lsp", "mcp", "mcp/oauth", "providers", "sessions", "internal/trust"},
+	"acp/server/slash":           {"acp", "acp/content", "agent", "agent/approval", "agent/commands", "agent/contextwindow", "agent/extensions", "agent/rewind", "agent/tools/debug", "agent/tools/mcptools", "agent/tools/shell", "agent/transcript", "dap", "internal/checkpoint", "internal/jsonx", "internal/text", "lsp", "mcp", "mcp/oauth", "providers", "sessions", "internal/trust"},
 }
 
 type listed struct {

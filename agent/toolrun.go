@@ -167,7 +167,7 @@ func (r *toolRun) run(ctx context.Context) (res *Result, words []string) {
 	if err = r.permit.Moved(s.opts.FS); err == nil {
 		r.record = new(permit.Record)
 		recorded := permit.New(&r.permit).Recorded(r.record)
-		res, err = r.tool.Run(permit.With(ctx, recorded), call)
+		res, err = runRecorded(permit.With(ctx, recorded), r, call)
 	}
 	if moved := r.permit.Moved(s.opts.FS); moved != nil && err == nil {
 		err = moved // the tool read another file than the user was asked about

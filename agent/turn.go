@@ -403,6 +403,7 @@ func (t *RunningTurn) run() (r TurnResult) {
 		return t.ended(err)
 	}
 	t.prompted = true
+	recordPrompt(t, user, shown)
 	defer func() {
 		if !t.hooks.ended {
 			_ = t.hooks.endHooks(&r) // the turn cannot go on

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/permit"
 	"github.com/gajae-code/gjc/providers"
 )
@@ -199,4 +200,47 @@ func (t *RunningTurn) withReports(shown string) string {
 		shown = strings.Join(typed, "")
 	}
 	return shown
+}
+
+// A stateRecorder is a value of the outermost session that records the state of the roots, so that it can be restored.
+type stateRecorder interface {
+	// PromptStarts records the state before the answer to the prompt whose entry in the log has the ID. It does not wait for the end.
+	PromptStarts(entry, title string)
+	// CallStarts records the state before a call that may change files. The function that it returns records what the call has left.
+	CallStarts(ctx context.Context, id, title string) (ended func(context.Context))
+}
+
+// recordPrompt records the state of the roots before a prompt is answered, which is the last entry of the log. shown is what the user typed,
+// if it is not the prompt's text.
+func recordPrompt(t *RunningTurn, prompt *providers.Message, shown string) {
+	s := t.session
+	if s.child {
+		return
+	}
+	if shown == "" {
+		shown = prompt.Text()
+	}
+	for _, value := range s.opts.Values.all() {
+		if r, ok := value.(stateRecorder); ok {
+			var entry string
+			if t.do(func(*state) error { entry = s.opts.Log.Leaf(); return nil }) == nil {
+				r.PromptStarts(entry, shown)
+			}
+		}
+	}
+}
+
+// runRecorded runs a tool, and records the state of the roots before and after a call that does not only read.
+func runRecorded(ctx context.Context, r *toolRun, call *Call) (*Result, error) {
+	changes := func(e approval.Effect) bool {
+		return e.Action != approval.ActionRead && e.Action != approval.ActionNetwork && e.Action != approval.ActionShare
+	}
+	if slices.ContainsFunc(r.plan.Effects, changes) {
+		for _, value := range r.turn.session.opts.Values.Root().all() {
+			if recorder, ok := value.(stateRecorder); ok {
+				defer recorder.CallStarts(ctx, r.call.ID, r.details.Title)(context.WithoutCancel(ctx))
+			}
+		}
+	}
+	return r.tool.Run(ctx, call)
 }

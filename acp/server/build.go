@@ -11,6 +11,7 @@ import (
 	"github.com/gajae-code/gjc/agent/agents"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/commands"
+	"github.com/gajae-code/gjc/agent/rewind"
 	"github.com/gajae-code/gjc/agent/rules"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/tools/debug"
@@ -77,6 +78,7 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 	if o.debugger != nil {
 		debug.SetDebugger(opts.Values, o.debugger)
 	}
+	b.recordStates(s, params, &opts, log.ID())
 	opts.Models, opts.Tools = b.opts.Models.Models, o.tools // not b.models, which would hide optional methods from the agent
 	opts.Artifacts, opts.MaxRequests = log.Artifacts(), b.opts.Sessions.MaxRequests
 	children := &childBuilder{out: s.out, workspace: params.Workspace, languages: languages.forSubagents(), bridges: func(id acp.SessionID) Bridges {
@@ -252,4 +254,20 @@ func (c *configuration) notices() []agent.Noticed {
 		add(agent.SeverityWarning, "The debug adapter configuration has an error.", c.debuggerErr)
 	}
 	return all
+}
+
+// recordStates records the state of the session's directories before the agent can change them.
+func (b *builder) recordStates(s *session, params *sessionParams, opts *agent.Options, id string) {
+	if b.opts.Sessions.Checkpoints == nil {
+		return
+	}
+	checkpoints := b.opts.Sessions.Checkpoints(params.Cwd)
+	if checkpoints == nil {
+		return
+	}
+	set := rewind.Options{Session: id, Roots: params.roots(), Checkpoints: *checkpoints, Notice: s.out.notice}
+	if opts.Secrets != nil {
+		set.Hide = opts.Secrets.Hide
+	}
+	agent.SetValue(opts.Values, rewind.New(set))
 }

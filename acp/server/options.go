@@ -16,6 +16,7 @@ import (
 	"github.com/gajae-code/gjc/agent/userfiles"
 	"github.com/gajae-code/gjc/dap"
 	"github.com/gajae-code/gjc/internal/boundary"
+	"github.com/gajae-code/gjc/internal/checkpoint"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/lsp"
@@ -116,6 +117,8 @@ type SessionOptions struct {
 	Hooks func(roots []string, plugins userfiles.Plugins) func() *hooks.Set
 	// Extensions returns a function that reads the files of the extensions of a session with these directories. Optional.
 	Extensions func(roots []string) func(ctx context.Context) *agentext.Set
+	// Checkpoints say where and how the state of the files of sessions in a directory is recorded; nil if it is not. Optional.
+	Checkpoints func(cwd string) *checkpoint.Options
 	// Trust has the user's answers about what workspaces may run. If nil, their command files run nothing.
 	Trust *trust.Store
 	// MaxRequests bounds the model requests of one turn. If zero, 200.

@@ -114,7 +114,7 @@ func newEngine(ctx context.Context, h *host, opts *options) (e *engine, err erro
 		},
 		Sessions: server.SessionOptions{
 			Store: h.store(dir), Tools: h.tools(dir, opts, models, warn), Settings: h.settings(dir, opts, models), Policy: h.policy(dir, opts),
-			Secrets: h.secrets(dir, opts), Sharing: sharing(h, dir, opts), Hooks: hooksOf(dir, home), CustomTools: customTools(dir), Plugins: pluginsOf(h, dir), Extensions: extensionsOf(dir), UserDir: dir, Home: home, CodexHome: codexHome(h), Trust: trust.Open(trustFile(dir)),
+			Secrets: h.secrets(dir, opts), Sharing: sharing(h, dir, opts), Hooks: hooksOf(dir, home), CustomTools: customTools(dir), Plugins: pluginsOf(h, dir), Extensions: extensionsOf(dir), Checkpoints: h.checkpoints(dir, opts), UserDir: dir, Home: home, CodexHome: codexHome(h), Trust: trust.Open(trustFile(dir)),
 		},
 		Machine: server.MachineOptions{
 			Bridges: h.bridges(local), Environ: local.Environ, Children: h.children,

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,10 +25,13 @@ import (
 	"github.com/gajae-code/gjc/agent/userfiles"
 	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/gitconfig"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/owntools"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/pluginctl"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/plugins"
 	dapconfig "github.com/gajae-code/gjc/dap/config"
+	"github.com/gajae-code/gjc/internal/checkpoint"
+	"github.com/gajae-code/gjc/internal/places"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/trust"
 	lspconfig "github.com/gajae-code/gjc/lsp/config"
@@ -279,4 +284,36 @@ func newPlugin(h *host, opts *options) *cobra.Command {
 			return yes, true, err
 		},
 	})
+}
+
+// checkpointsIn returns the directory of the recorded states of files.
+func checkpointsIn(agentDir string) string { return filepath.Join(agentDir, "checkpoints") }
+
+// checkpoints returns a function that says how the state of the files of sessions is recorded, by the configuration at that time.
+func (h *host) checkpoints(agentDir string, opts *options) func(cwd string) *checkpoint.Options {
+	return func(string) *checkpoint.Options {
+		set := &config.Read(agentDir, opts.configs, "").Checkpoints
+		if !set.Enabled {
+			return nil
+		}
+		home, _ := h.home() // without one there is no global file of ignore patterns in it
+		found := &checkpoint.Options{
+			Dir: checkpointsIn(agentDir), GlobalIgnore: gitconfig.GlobalIgnore(home, h.getenv), Git: h.git,
+			Keep: time.Duration(set.KeepDays) * 24 * time.Hour, KeepBytes: int64(set.KeepMB) << 20,
+		}
+		if !set.Secrets {
+			names := new(places.Paths)
+			found.LeaveOut = names.Secret
+		}
+		return found
+	}
+}
+
+// git runs git in a directory for what only reads. Nothing that the repository configures runs, and no index is refreshed.
+func (h *host) git(ctx context.Context, dir string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, gitPatience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "--no-optional-locks"}, args...)...)
+	cmd.Dir, cmd.Env = dir, h.env
+	return cmd.Output()
 }

@@ -44,12 +44,22 @@ type Config struct {
 	Permissions approval.Rules
 	// ShareCommand is the program with which /share publishes a page, and its arguments.
 	ShareCommand []string
+	// Checkpoints holds the section checkpoints.
+	Checkpoints Checkpoints
 	// Secrets hides values of the environment and of secrets.yml from the models.
 	Secrets bool
 	// Skills selects the skills of sessions.
 	Skills commands.SkillOptions
 
 	reading
+}
+
+// Checkpoints holds the section checkpoints.
+type Checkpoints struct {
+	// Enabled records the state of the files, for /rewind. Secrets includes files that hold secrets.
+	Enabled, Secrets bool
+	// KeepDays and KeepMB bound what is kept of each directory.
+	KeepDays, KeepMB int
 }
 
 // Debug holds the section debug.
@@ -93,7 +103,7 @@ func (s *Retry) Policy() providers.RetryPolicy {
 func New() *Config {
 	return &Config{
 		LSP:   LSP{Enabled: true, DiagnosticsOnWrite: true, DiagnosticsOnEdit: true},
-		Debug: Debug{Enabled: true}, Context: agent.DefaultSettings(),
+		Debug: Debug{Enabled: true}, Checkpoints: Checkpoints{Enabled: true, Secrets: true, KeepDays: 30, KeepMB: 4096}, Context: agent.DefaultSettings(),
 		Retry:  Retry{Enabled: true, MaxRetries: 3, BaseDelayMs: 2000},
 		Models: registry.Settings{Roles: make(map[string]string)}, GenerateTitles: true, DiscoverMCP: true,
 		Network: newNetwork(), Boundary: boundary.Settings{Use: boundary.Auto},
@@ -125,6 +135,12 @@ func (c *Config) sections() map[string]section {
 			"diagnosticsOnEdit":  about("report problems after each edit", boolean(&c.LSP.DiagnosticsOnEdit)),
 		},
 		"debug": {"enabled": about("offer the debugger", boolean(&c.Debug.Enabled))},
+		"checkpoints": {
+			"enabled":  about("record the state of the files before the agent can change them, for /rewind", boolean(&c.Checkpoints.Enabled)),
+			"secrets":  about("also record files that hold secrets, such as .env, where only you can read them; false: they are not restored", orStrict(boolean(&c.Checkpoints.Secrets), &c.Checkpoints.Secrets, false)),
+			"keepDays": about("days that a recorded state is kept", number(&c.Checkpoints.KeepDays, 1, 3650)),
+			"keepMB":   about("megabytes that the states of one directory may take; the oldest are removed first", number(&c.Checkpoints.KeepMB, 10, 1_000_000)),
+		},
 		"task":  c.taskSettings(),
 		"compaction": {
 			"enabled":             about("shorten conversations; false: only /compact and /handoff do", boolean(&compaction.Enabled)),
