@@ -206,6 +206,9 @@ func (t *Tree) record(ctx context.Context, m Mark) (*Point, error) {
 	if err := t.index.scan(ctx, t); err != nil {
 		return nil, err
 	}
+	if err := t.removeLeftovers(); err != nil {
+		return nil, err
+	}
 	if err := t.index.store(ctx, t); err != nil {
 		return nil, err
 	}

@@ -58,8 +58,9 @@ type directory struct {
 	// ignored says that the directory matches an ignore rule, and is there for the tracked files in it.
 	ignored bool
 
-	// hash is the name of the tree object, if stored.
+	// hash is the name of the tree object, if stored. perm is the mode in the object of the directory above.
 	hash   hash
+	perm   uint32
 	stored bool
 	// unsaved says that the directory differs from what the database has of it.
 	unsaved bool
@@ -80,8 +81,10 @@ type index struct {
 	above   surroundings
 	repos   []*repository
 	removed []string // the relative paths of directories that are gone and that the database has
-	skipped int
-	gear    *gear
+	// leftovers are files of a restoring process that was killed.
+	leftovers []string
+	skipped   int
+	gear      *gear
 }
 
 func newIndex() *index { return &index{root: &directory{}, gear: newGear()} }
@@ -217,9 +220,6 @@ func (s *scan) visit(d *directory, path, rel string, in surroundings) {
 		return
 	}
 	defer h.close()
-	if d.stamp.perm != now.perm {
-		d.stored = false
-	}
 	if !d.listed || d.fresh || d.stamp != now || d.within != in || s.rulesChanged(h, d, in) {
 		if err := s.list(h, d, path, rel, in); err != nil {
 			s.unreadable(d, err)
@@ -346,7 +346,7 @@ func (s *scan) list(h *handle, d *directory, path, rel string, in surroundings) 
 	}
 	prefix := gitignore.SlashPrefix(path)
 	keep := func(n listed) (kept, only bool) {
-		if !validName(n.name) || strings.HasPrefix(n.name, temporaryPrefix) {
+		if !validName(n.name) {
 			return false, false
 		}
 		if !ignored && !d.rules.Match(prefix, n.name, n.dir) {
@@ -366,6 +366,12 @@ func (s *scan) merge(d *directory, names []listed, rel string, keep func(listed)
 	var dirs []*directory
 	oldFiles, oldDirs := d.files, d.dirs
 	for _, n := range names {
+		if strings.HasPrefix(n.name, temporaryPrefix) {
+			s.mu.Lock()
+			s.index.leftovers = append(s.index.leftovers, joinRel(rel, n.name))
+			s.mu.Unlock()
+			continue
+		}
 		kept, only := keep(n)
 		if !kept {
 			continue

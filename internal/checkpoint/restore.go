@@ -172,6 +172,11 @@ func (t *Tree) Restore(ctx context.Context, changes []Change) (problems []Proble
 	if err := t.open(ctx); err != nil {
 		return nil, err
 	}
+	// With the database locked no other process restores, so a leftover of one is known for what it is.
+	if err := t.db.begin(); err != nil {
+		return nil, err
+	}
+	defer func() { err = cmp.Or(err, t.db.commit()) }()
 	root, err := os.OpenRoot(t.dir)
 	if err != nil {
 		return nil, err
@@ -200,6 +205,26 @@ func (t *Tree) Restore(ctx context.Context, changes []Change) (problems []Proble
 		return problems, context.Cause(ctx)
 	}
 	return problems, nil
+}
+
+// removeLeftovers removes what a process has left that was killed while it restored files.
+func (t *Tree) removeLeftovers() error {
+	if len(t.index.leftovers) == 0 {
+		return nil
+	}
+	if err := t.db.begin(); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(t.dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // a directory
+	for _, rel := range t.index.leftovers {
+		_ = root.Remove(filepath.FromSlash(rel)) // it is never recorded, so it does no harm
+	}
+	t.index.leftovers = nil
+	return nil
 }
 
 // restorer changes files.

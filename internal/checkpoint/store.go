@@ -195,7 +195,8 @@ func (x *index) tree(db *database, d *directory) (changed bool, err error) {
 		d.stored = d.stored && !below
 	}
 	if d.stored {
-		return false, nil
+		changed, d.perm = d.perm != d.stamp.perm, d.stamp.perm
+		return changed, nil
 	}
 	entries := make([]entry, 0, len(d.files)+len(d.dirs))
 	for i := range d.files {
@@ -211,8 +212,8 @@ func (x *index) tree(db *database, d *directory) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	changed = h != d.hash
-	d.hash, d.stored, d.unsaved = h, true, true
+	changed = h != d.hash || d.perm != d.stamp.perm
+	d.hash, d.perm, d.stored, d.unsaved = h, d.stamp.perm, true, true
 	return changed, nil
 }
 
