@@ -26,6 +26,9 @@ type Step struct {
 	Skipped int
 }
 
+// ErrBusy reports that a call may be changing files.
+var ErrBusy = errors.New("a call of this session is changing files; wait for its end or cancel it, and run /rewind again")
+
 // ErrNoStep reports that there is no such step.
 var ErrNoStep = errors.New("there is no such prompt; /rewind lists them")
 
@@ -127,6 +130,9 @@ type File struct {
 // Plan records the present state, which a later rewind can restore, and returns what going back to the state before a step changes.
 func (r *Recorder) Plan(ctx context.Context, step *Step) (*Plan, error) {
 	r.wait(ctx)
+	if r.busy() > 0 {
+		return nil, ErrBusy
+	}
 	p := &Plan{Step: *step}
 	m := r.mark(checkpoint.Rewind, rand.Text(), fmt.Sprintf("before the rewind to: %s", step.Title), false)
 	for _, t := range r.trees {

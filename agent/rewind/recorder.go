@@ -113,6 +113,13 @@ func (r *Recorder) CallStarts(ctx context.Context, id, title string) func(contex
 	}
 }
 
+// busy returns how many calls may be changing files.
+func (r *Recorder) busy() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.running
+}
+
 // wait waits until the state before the last prompt is recorded.
 func (r *Recorder) wait(ctx context.Context) {
 	r.mu.Lock()

@@ -103,6 +103,9 @@ type edit struct {
 
 // Run implements [agent.Tool].
 func (t *tool) Run(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+	if t.recorder.busy() > 1 { // besides this one
+		return nil, ErrBusy
+	}
 	var edits []edit
 	byUser := slices.Clone(t.plan.ByUser)
 	files := t.plan.Files()
@@ -201,8 +204,12 @@ func (p *Plan) restore(ctx context.Context, edits []edit) ([]checkpoint.Problem,
 	return problems, nil
 }
 
-// Apply restores the state outside of an editor, where no buffer has the files.
-func (p *Plan) Apply(ctx context.Context) ([]checkpoint.Problem, error) { return p.restore(ctx, nil) }
+// Apply restores the state outside of an editor, where no buffer has the files, and records what it has left.
+func (r *Recorder) Apply(ctx context.Context, p *Plan) ([]checkpoint.Problem, error) {
+	problems, err := p.restore(ctx, nil)
+	r.record(ctx, r.mark(checkpoint.After, "", p.Step.Title, true))
+	return problems, err
+}
 
 // result describes what was done.
 func (t *tool) result(ws *agent.Workspace, files []File, problems []checkpoint.Problem) *agent.Result {

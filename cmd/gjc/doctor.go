@@ -27,6 +27,7 @@ import (
 	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/mcpfiles"
 	"github.com/gajae-code/gjc/internal/boundary"
+	"github.com/gajae-code/gjc/internal/checkpoint"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/internal/trust"
@@ -164,6 +165,15 @@ func examine(ctx context.Context, h *host, opts *options, online bool) []finding
 	examineSSH(h, dir, exec.LookPath, add)
 	examineLanguages(ctx, h, opts, dir, add)
 	examineAdapters(ctx, h, opts, dir, add)
+	if stored, err := checkpoint.List(checkpointsIn(dir)); err != nil {
+		add("problem", "checkpoints", "%v", err)
+	} else {
+		var size int64
+		for _, s := range stored {
+			size += s.Size
+		}
+		add("ok", "checkpoints", "the recorded files of %s take %s in %s", text.Count(len(stored), "directory"), byteCount(size), checkpointsIn(dir))
+	}
 	page, err := h.store(dir).List(ctx, sessions.ListOptions{Limit: 1})
 	switch {
 	case err != nil:

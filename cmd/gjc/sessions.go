@@ -31,7 +31,7 @@ func newSessions(h *host, opts *options) *cobra.Command {
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSessionsList(h, opts), newSessionsShow(h, opts), newSessionsSearch(h, opts), newSessionsExport(h, opts), newSessionsResume(h, opts), newSessionsFork(h, opts), newSessionsMove(h, opts), newSessionsDelete(h, opts), newSessionsPrune(h, opts), newSessionsStats(h, opts), newSessionsGC(h, opts))
+	cmd.AddCommand(newSessionsList(h, opts), newSessionsShow(h, opts), newSessionsSearch(h, opts), newSessionsExport(h, opts), newSessionsResume(h, opts), newSessionsFork(h, opts), newSessionsRewind(h, opts), newSessionsMove(h, opts), newSessionsDelete(h, opts), newSessionsPrune(h, opts), newSessionsStats(h, opts), newSessionsGC(h, opts))
 	return cmd
 }
 
@@ -457,7 +457,7 @@ func newSessionsPrune(h *host, opts *options) *cobra.Command {
 		Use:   "prune",
 		Short: "Delete sessions by age or size",
 		Long: "prune deletes the sessions that were last used before an age, or, the oldest first, as many as needed for the rest to fit a size, " +
-			"permanently and without asking; --dry-run only lists them. It keeps sessions that are open, and the last --keep ones.",
+			"permanently and without asking; --dry-run only lists them. It keeps sessions that are open, and the last --keep ones. It also removes the recorded files of sessions that are gone, and those beyond checkpoints.keepDays and keepMB.",
 		Example: "  gjc sessions prune --older-than 90d --dry-run\n  gjc sessions prune --max-size 2GB --keep 100",
 		Args:    usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -469,7 +469,10 @@ func newSessionsPrune(h *host, opts *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.delete(cmd.Context(), store, chosen, h.stdout)
+			if err := p.delete(cmd.Context(), store, chosen, h.stdout); err != nil || p.dryRun {
+				return err
+			}
+			return pruneCheckpoints(cmd.Context(), h, opts)
 		},
 	}
 	f := cmd.Flags()

@@ -38,6 +38,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/offline"
 	"github.com/gajae-code/gjc/providers/registry"
+	"github.com/gajae-code/gjc/sessions"
 )
 
 // settings returns a function that reads the settings of sessions in a directory. It is called when a session begins:
@@ -298,6 +299,10 @@ func (h *host) checkpoints(agentDir string, opts *options) func(cwd string) *che
 		}
 		home, _ := h.home() // without one there is no global file of ignore patterns in it
 		found := &checkpoint.Options{
+			Known: func(ctx context.Context, session string) bool {
+				_, err := h.store(agentDir).Info(ctx, session)
+				return !errors.Is(err, sessions.ErrNotFound)
+			},
 			Dir: checkpointsIn(agentDir), GlobalIgnore: gitconfig.GlobalIgnore(home, h.getenv), Git: h.git,
 			Keep: time.Duration(set.KeepDays) * 24 * time.Hour, KeepBytes: int64(set.KeepMB) << 20,
 		}

@@ -53,6 +53,8 @@ type Options struct {
 	// day after it was done last, the first point that is recorded does it too.
 	Keep      time.Duration
 	KeepBytes int64
+	// Known reports whether a session exists. Points of others are removed too. Optional.
+	Known func(ctx context.Context, session string) bool
 	// LeaveOut reports that a file is only noted, for example because it holds secrets. Optional.
 	LeaveOut func(path string) bool
 	// Git runs git in a directory and returns its output. Without it, tracked files that are also ignored are not recorded.

@@ -34,7 +34,7 @@ type Pruned struct {
 }
 
 // Prune removes the points that are older than [Options.Keep], and then the oldest ones until the database is smaller than
-// [Options.KeepBytes], with what only they have.
+// [Options.KeepBytes], and those of sessions that are gone, with what only they have.
 func (t *Tree) Prune(ctx context.Context) (Pruned, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -64,6 +64,11 @@ func (t *Tree) prune(ctx context.Context) (Pruned, error) {
 		}
 		p.Points += n
 	}
+	n, err := t.removeUnknown(ctx)
+	if err != nil {
+		return p, err
+	}
+	p.Points += n
 	for first := true; ; first = false {
 		if !first || p.Points > 0 {
 			if err := t.db.sweep(t.opts.Clock()); err != nil {
@@ -88,6 +93,25 @@ func (t *Tree) prune(ctx context.Context) (Pruned, error) {
 		return p, err
 	}
 	return p, nil
+}
+
+// removeUnknown removes the points of sessions that do not exist any more.
+func (t *Tree) removeUnknown(ctx context.Context) (removed int, err error) {
+	if t.opts.Known == nil {
+		return 0, nil
+	}
+	var unknown []string
+	err = t.db.query("SELECT DISTINCT session FROM point", nil, func(s *sqlite.Stmt) error {
+		if name := s.ColumnText(0); !t.opts.Known(ctx, name) {
+			unknown = append(unknown, name)
+		}
+		return nil
+	})
+	for _, name := range unknown {
+		n, removeErr := t.db.removePoints("session = ?", name)
+		removed, err = removed+n, errors.Join(err, removeErr)
+	}
+	return removed, err
 }
 
 func (db *database) removePoints(which string, args ...any) (int, error) {

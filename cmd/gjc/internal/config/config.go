@@ -141,7 +141,7 @@ func (c *Config) sections() map[string]section {
 			"keepDays": about("days that a recorded state is kept", number(&c.Checkpoints.KeepDays, 1, 3650)),
 			"keepMB":   about("megabytes that the states of one directory may take; the oldest are removed first", number(&c.Checkpoints.KeepMB, 10, 1_000_000)),
 		},
-		"task":  c.taskSettings(),
+		"task": c.taskSettings(),
 		"compaction": {
 			"enabled":             about("shorten conversations; false: only /compact and /handoff do", boolean(&compaction.Enabled)),
 			"strategy":            about("context-full: a summary replaces the older part; handoff: a document does; off: nothing", oneOf(&compaction.Strategy, contextwindow.Strategies())),
