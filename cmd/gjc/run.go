@@ -20,9 +20,11 @@ import (
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/headless"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/isolated"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/mcpfiles"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/system"
 	"github.com/gajae-code/gjc/internal/trust"
+	"github.com/gajae-code/gjc/internal/worktree"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/offline"
 	"github.com/gajae-code/gjc/sessions"
@@ -37,6 +39,9 @@ type runFlags struct {
 	ask      string
 	output   string
 	schema   string
+	// worktree runs in a worktree, whose changes get to a branch with this name.
+	worktree bool
+	branch   string
 }
 
 // sessionFlags are the flags that choose a session and its options.
@@ -84,6 +89,8 @@ func newRun(h *host, opts *options) *cobra.Command {
 	f.DurationVar(&r.limits.Time, "timeout", 0, "end after this time, such as 90s or 10m")
 	f.StringVar(&r.ask, "ask", "", "never, or terminal to ask there (the default if there is one)")
 	f.StringVar(&r.schema, "schema", "", "require an answer that is JSON and fits the JSON Schema in this file")
+	f.BoolVar(&r.worktree, "worktree", false, "work in a copy of the repository with its uncommitted changes, and keep the changes as a branch")
+	f.StringVar(&r.branch, "branch", "", "with --worktree, the name of the branch after \"gjc/\"")
 	f.StringVar(&r.output, "output", "text", "text, json, or stream-json for each update on a line")
 	return cmd
 }
@@ -158,14 +165,47 @@ func (r *runFlags) run(ctx context.Context, h *host, opts *options) error {
 		return server.Serve(ctx, from, to, nil, e.options)
 	}
 	o.Opened, o.Updated = r.priced(e), out.Update
+	tree, err := r.isolate(ctx, h, e, &o.Session)
+	if err != nil {
+		return err
+	}
 	result, err := headless.Run(ctx, o)
 	if err != nil {
 		result = headless.Failure(err)
+	}
+	if tree != nil {
+		tree.Finish(ctx, prompt, result)
 	}
 	if status := out.Finish(result); status != headless.Done {
 		return statusError(status)
 	}
 	return nil
+}
+
+// isolate moves the session into a worktree if the flags say so, and returns it.
+func (r *runFlags) isolate(ctx context.Context, h *host, e *engine, session *headless.Session) (*isolated.Run, error) {
+	if !r.worktree {
+		return nil, nil //nolint:nilnil // a run without a worktree has none
+	}
+	home, err := h.home()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := h.agentDir(e.opts.agentDir)
+	if err != nil {
+		return nil, err
+	}
+	children := guardedChildren(&e.options.Log) // the server closes its own before the changes are stored
+	e.closers = append(e.closers, func() { _ = children.Close(context.WithoutCancel(ctx)) })
+	set := config.Read(dir, e.opts.configs, "").Worktree
+	tree, err := isolated.Begin(ctx, &isolated.Options{
+		Git: &worktree.Git{Children: children, Env: h.env}, Dir: isolated.Dir(home, h.getenv), Branch: r.branch, Link: set.Link, Copy: set.Copy,
+		Notice: func(text string) { fmt.Fprintf(h.stderr, "gjc: %s\n", text) },
+	}, session)
+	if err != nil {
+		return nil, fmt.Errorf("--worktree: %w", err)
+	}
+	return tree, nil
 }
 
 // check checks the flags and returns the rules.
@@ -184,6 +224,12 @@ func (r *runFlags) check(h *host) (approval.Rules, error) {
 	}
 	if r.requests < 0 || r.limits.CostUSD < 0 || r.limits.Time < 0 {
 		return nil, errors.New("a limit must not be negative")
+	}
+	if r.branch != "" && !r.worktree {
+		return nil, errors.New("--branch is for --worktree")
+	}
+	if r.worktree && (r.session.resume != "" || r.session.continues) {
+		return nil, errors.New("a session continues where it began; use --worktree with a new session or with --fork")
 	}
 	return r.session.check()
 }

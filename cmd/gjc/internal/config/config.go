@@ -46,6 +46,7 @@ type Config struct {
 	ShareCommand []string
 	// Checkpoints holds the section checkpoints.
 	Checkpoints Checkpoints
+	Worktree    Worktree
 	// Secrets hides values of the environment and of secrets.yml from the models.
 	Secrets bool
 	// Skills selects the skills of sessions.
@@ -60,6 +61,12 @@ type Checkpoints struct {
 	Enabled, Secrets bool
 	// KeepDays and KeepMB bound what is kept of each directory.
 	KeepDays, KeepMB int
+}
+
+// Worktree holds the section worktree.
+type Worktree struct {
+	// Link and Copy are patterns of ignored files and directories that a worktree has as a symbolic link or a copy.
+	Link, Copy []string
 }
 
 // Debug holds the section debug.
@@ -176,8 +183,12 @@ func (c *Config) sections() map[string]section {
 			"ignoredSkills":     about("names of skills not to load; * is a wildcard", words(&c.Skills.Ignored)),
 			"includeSkills":     about("if not empty, the only skills to load; * is a wildcard", words(&c.Skills.Included)),
 		},
-		"secrets":          {"enabled": about("show models placeholders for keys of the environment and of secrets.yml", orStrict(boolean(&c.Secrets), &c.Secrets, true))},
-		"share":            {"command": about("the program of /share and its arguments, as a list or one line; {file} stands for the page, which it also reads, and its last line is the link", argv(&c.ShareCommand))},
+		"secrets": {"enabled": about("show models placeholders for keys of the environment and of secrets.yml", orStrict(boolean(&c.Secrets), &c.Secrets, true))},
+		"share":   {"command": about("the program of /share and its arguments, as a list or one line; {file} stands for the page, which it also reads, and its last line is the link", argv(&c.ShareCommand))},
+		"worktree": {
+			"link": about("ignored files and directories, such as node_modules, that a worktree has as links to those of the repository; a name matches at any depth, a path from its top, * any part of a name", words(&c.Worktree.Link)),
+			"copy": about("the same, as copies", words(&c.Worktree.Copy)),
+		},
 		"contextPromotion": {"enabled": about("switch to a larger model before compacting", boolean(&c.Context.ContextPromotion))},
 		"retry": {
 			"enabled":     about("repeat failed model calls that may succeed later", boolean(&c.Retry.Enabled)),

@@ -104,6 +104,7 @@ func (o *Output) Finish(r *Result) Status {
 		return Failed
 	}
 	if o.Format == formatText {
+		showWorktree(o.Err, r.Worktree)
 		for _, refused := range r.Refused {
 			if refused.Reason != "" {
 				fmt.Fprintf(o.Err, "gjc: refused: %s: %s\n", trust.Printable(refused.Title), refused.Reason)
@@ -118,6 +119,28 @@ func (o *Output) Finish(r *Result) Status {
 		}
 	}
 	return r.Status
+}
+
+// showWorktree prints where the changes of a run in a worktree are.
+func showWorktree(w io.Writer, tree *Worktree) {
+	if tree == nil {
+		return
+	}
+	if len(tree.Branches) == 0 && tree.Path == "" {
+		fmt.Fprintln(w, "gjc: nothing was changed in the worktree, which is removed")
+	}
+	for i := range tree.Branches {
+		b := &tree.Branches[i]
+		fmt.Fprintf(w, "gjc: the changes are on the branch %s of %s:\n", trust.Printable(b.Name), trust.Printable(b.Repository))
+		for _, f := range b.Files {
+			lines := fmt.Sprintf("+%d -%d", f.Added, f.Removed)
+			if f.Binary {
+				lines = "binary"
+			}
+			fmt.Fprintf(w, "  %-8s %s %s\n", f.Kind, trust.Printable(f.Path), lines)
+		}
+		fmt.Fprintf(w, "  to have them in the working tree: %s\n", trust.Printable(b.Command))
+	}
 }
 
 // showProgress prints what the agent does, for people.

@@ -42,6 +42,8 @@ type Result struct {
 	// Files are those that file tools have changed.
 	Files    []File    `json:"files"`
 	Commands []Command `json:"commands"`
+	// Worktree has the changes of a run in a worktree; nil for another run.
+	Worktree *Worktree `json:"worktree,omitzero"`
 	// Refused are the steps that would have needed a permission.
 	Refused []Refusal `json:"refused"`
 	// Errors say why the run failed, Warnings what the user should know.
@@ -75,6 +77,40 @@ type File struct {
 	// Added and Removed count lines.
 	Added   int `json:"added"`
 	Removed int `json:"removed"`
+}
+
+// Worktree is the worktree of a run.
+type Worktree struct {
+	// Path is where the worktree is, if it could not be removed.
+	Path string `json:"path,omitzero"`
+	// Branches have the changes: one in each repository that has some.
+	Branches []Branch `json:"branches"`
+}
+
+// Branch is a branch with the changes of a run.
+type Branch struct {
+	Name string `json:"name"`
+	// Repository is the directory of the repository.
+	Repository string `json:"repository"`
+	Commit     string `json:"commit"`
+	// Before is the commit before the changes. If Uncommitted is set, it has what was not committed when the run began.
+	Before      string `json:"before"`
+	Uncommitted bool   `json:"uncommitted"`
+	// Command brings the changes into the working tree.
+	Command string       `json:"command"`
+	Files   []BranchFile `json:"files"`
+}
+
+// BranchFile is a file that a branch changes.
+type BranchFile struct {
+	// Path is relative to the top of the outermost repository.
+	Path string `json:"path"`
+	// Kind is "added", "modified" or "deleted".
+	Kind string `json:"kind"`
+	// Added and Removed count lines; zero for a binary file.
+	Added   int  `json:"added"`
+	Removed int  `json:"removed"`
+	Binary  bool `json:"binary,omitzero"`
 }
 
 // Command is a command line or another program that the model has run.

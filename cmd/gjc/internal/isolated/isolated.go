@@ -1,0 +1,146 @@
+// Package isolated lets "gjc run" work in a worktree of its own, and stores the changes in a branch.
+package isolated
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/headless"
+	"github.com/gajae-code/gjc/internal/text"
+	"github.com/gajae-code/gjc/internal/trust"
+	"github.com/gajae-code/gjc/internal/worktree"
+)
+
+// Options describe the worktree of a run.
+type Options struct {
+	Git *worktree.Git
+	// Dir is the directory of all worktrees.
+	Dir string
+	// Branch is the name of the branch, after "gjc/"; empty for one that nothing else has.
+	Branch string
+	// Link and Copy are those of [worktree.Options].
+	Link, Copy []string
+	// Notice receives a text for the user.
+	Notice func(text string)
+}
+
+// Run is the worktree of a run.
+type Run struct {
+	tree   *worktree.Worktree
+	branch string
+}
+
+// Begin makes a worktree of the session's directory and moves the session there. It first removes what killed runs have left without
+// changes. The caller must call Finish.
+func Begin(ctx context.Context, o *Options, session *headless.Session) (*Run, error) {
+	left, err := o.Git.Sweep(ctx, o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	for i := range left {
+		o.Notice(leftover(&left[i]))
+	}
+	tree, err := o.Git.New(ctx, &worktree.Options{Dir: o.Dir, Root: session.Cwd, Link: o.Link, Copy: o.Copy})
+	if err != nil {
+		return nil, err
+	}
+	r := &Run{tree: tree}
+	if r.branch, err = tree.BranchName(ctx, cmp.Or(o.Branch, tree.ID())); err == nil {
+		err = r.enter(session)
+	}
+	if err != nil {
+		_ = tree.Remove() // the first error is what the user needs
+		return nil, err
+	}
+	return r, nil
+}
+
+// enter moves a session's directories into the worktree.
+func (r *Run) enter(session *headless.Session) (err error) {
+	if session.Cwd, err = r.tree.Dir(session.Cwd); err != nil {
+		return err
+	}
+	for i, dir := range session.Additional {
+		if session.Additional[i], err = r.tree.Dir(dir); err != nil {
+			return fmt.Errorf("--add-dir: %w; a worktree has the files of one repository", err)
+		}
+	}
+	return nil
+}
+
+// leftover describes the worktree of a run that was killed.
+func leftover(l *worktree.Left) string {
+	path := trust.Printable(l.Path)
+	if l.Err != nil {
+		return fmt.Sprintf("an earlier run has left the worktree %s, which cannot be removed: %v", path, l.Err)
+	}
+	return fmt.Sprintf("an earlier run has left %s in the worktree %s of %s; when you need it no longer, remove it: git -C %s worktree remove --force %s",
+		text.Count(l.Changed, "changed file"), path, trust.Printable(l.Source), trust.Printable(l.Source), path)
+}
+
+// finishTime bounds the time for the branch after a run, which also an interrupted run has.
+const finishTime = 5 * time.Minute
+
+// Finish stores the changes of the run in a branch and removes the worktree. If that fails, the worktree stays, and the result names it.
+func (r *Run) Finish(ctx context.Context, prompt []acp.ContentBlock, result *headless.Result) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
+	defer cancel()
+	about := &headless.Worktree{Branches: []headless.Branch{}}
+	result.Worktree = about
+	changes, err := r.tree.Changes(ctx)
+	var branches []worktree.Branch
+	if err == nil && len(changes) > 0 {
+		branches, err = r.tree.Commit(ctx, r.branch, message(prompt), changes)
+	}
+	for i := range branches {
+		about.Branches = append(about.Branches, describe(&branches[i]))
+	}
+	if err == nil {
+		err = r.tree.Remove()
+	}
+	if err != nil {
+		r.tree.Keep()
+		about.Path = r.tree.Top()
+		result.Errors = append(result.Errors, fmt.Sprintf("the worktree %s stays: %v", about.Path, err))
+		result.Status = cmp.Or(result.Status, headless.Failed)
+	}
+}
+
+// describe returns the description of a branch.
+func describe(b *worktree.Branch) headless.Branch {
+	to := headless.Branch{Name: b.Name, Repository: b.Repository, Commit: b.Commit, Before: b.Before, Uncommitted: b.Uncommitted, Command: b.Command()}
+	for _, f := range b.Files {
+		to.Files = append(to.Files, headless.BranchFile{Path: f.Path, Kind: string(f.Kind), Added: f.Added, Removed: f.Removed, Binary: f.Binary})
+	}
+	return to
+}
+
+// maxSubject bounds the first line of a commit's message.
+const maxSubject = 72
+
+// message returns the message of the commit: the first line of the prompt.
+func message(prompt []acp.ContentBlock) string {
+	for _, block := range prompt {
+		if t, ok := block.(*acp.TextContent); ok {
+			line, _, _ := strings.Cut(strings.TrimSpace(t.Text), "\n")
+			if line != "" {
+				return text.Truncate(text.VisibleLine(line), maxSubject) + "\n"
+			}
+		}
+	}
+	return "Changes of gjc run\n"
+}
+
+// Dir returns the directory of all worktrees, given a home directory and the environment.
+func Dir(home string, getenv func(string) string) string {
+	state := getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(state) {
+		state = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(state, "gjc", "worktrees")
+}
