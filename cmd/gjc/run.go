@@ -42,6 +42,8 @@ type runFlags struct {
 	// worktree runs in a worktree, whose changes get to a branch with this name.
 	worktree bool
 	branch   string
+	// apply merges the changes into the working tree instead.
+	apply bool
 }
 
 // sessionFlags are the flags that choose a session and its options.
@@ -90,6 +92,7 @@ func newRun(h *host, opts *options) *cobra.Command {
 	f.StringVar(&r.ask, "ask", "", "never, or terminal to ask there (the default if there is one)")
 	f.StringVar(&r.schema, "schema", "", "require an answer that is JSON and fits the JSON Schema in this file")
 	f.BoolVar(&r.worktree, "worktree", false, "work in a copy of the repository with its uncommitted changes, and keep the changes as a branch")
+	f.BoolVar(&r.apply, "apply", false, "with --worktree, merge the changes into the working tree at the end; a branch is made only if that fails for a file")
 	f.StringVar(&r.branch, "branch", "", "with --worktree, the name of the branch after \"gjc/\"")
 	f.StringVar(&r.output, "output", "text", "text, json, or stream-json for each update on a line")
 	return cmd
@@ -199,7 +202,7 @@ func (r *runFlags) isolate(ctx context.Context, h *host, e *engine, session *hea
 	e.closers = append(e.closers, func() { _ = children.Close(context.WithoutCancel(ctx)) })
 	set := config.Read(dir, e.opts.configs, "").Worktree
 	tree, err := isolated.Begin(ctx, &isolated.Options{
-		Git: &worktree.Git{Children: children, Env: h.env}, Dir: isolated.Dir(home, h.getenv), Branch: r.branch, Link: set.Link, Copy: set.Copy,
+		Git: &worktree.Git{Children: children, Env: h.env}, Dir: isolated.Dir(home, h.getenv), Branch: r.branch, Apply: r.apply, Link: set.Link, Copy: set.Copy,
 		Notice: func(text string) { fmt.Fprintf(h.stderr, "gjc: %s\n", text) },
 	}, session)
 	if err != nil {
@@ -225,8 +228,8 @@ func (r *runFlags) check(h *host) (approval.Rules, error) {
 	if r.requests < 0 || r.limits.CostUSD < 0 || r.limits.Time < 0 {
 		return nil, errors.New("a limit must not be negative")
 	}
-	if r.branch != "" && !r.worktree {
-		return nil, errors.New("--branch is for --worktree")
+	if (r.branch != "" || r.apply) && !r.worktree {
+		return nil, errors.New("--branch and --apply are for --worktree")
 	}
 	if r.worktree && (r.session.resume != "" || r.session.continues) {
 		return nil, errors.New("a session continues where it began; use --worktree with a new session or with --fork")

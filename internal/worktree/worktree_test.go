@@ -768,3 +768,115 @@ func TestChanges_RedirectedRepository(t *testing.T) {
 		t.Error("the repository still knows the worktree")
 	}
 }
+
+func TestApply(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"same", "mine", "lines", "conflict", "binary", "mine-gone", "theirs-gone", "both-gone", "same-change", "mode"} {
+		w.write(name, "1\n2\n3\n4\n5\n")
+	}
+	w.write("binary", "\x00\n1\n")
+	w.run("add", "-A")
+	w.run("commit", "-q", "-m", "more")
+	w.write("dirty", "1\n2\n3\n")
+	tree := w.make(worktree.Options{})
+	for name, text := range map[string]string{
+		"same": "theirs\n", "lines": "THEIRS\n2\n3\n4\n5\n", "conflict": "1\n2\nTHEIRS\n4\n5\n", "binary": "\x00\n2\n", "mine-gone": "theirs\n",
+		"same-change": "both\n", "new/dir/file": "new\n", "new-in-both": "THEIRS\n", "dirty": "1\n2\nTHEIRS\n",
+	} {
+		write(t, filepath.Join(tree.Top(), name), text)
+	}
+	for _, name := range []string{"theirs-gone", "both-gone", "sub/old.txt"} {
+		if err := os.Remove(filepath.Join(tree.Top(), name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(filepath.Join(tree.Top(), "mode"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"mine": "ours\n", "lines": "1\n2\n3\n4\nOURS\n", "conflict": "1\n2\nOURS\n4\n5\n", "binary": "\x00\n3\n", "theirs-gone": "ours\n",
+		"same-change": "both\n", "new-in-both": "OURS\n", "mode": "ours\n", "dirty": "OURS\n2\n3\n",
+	} {
+		w.write(name, text)
+	}
+	w.remove("mine-gone")
+	w.remove("both-gone")
+	index := w.dotGit(w.dir)["index"]
+	merged, err := tree.Apply(t.Context(), "gjc/try", w.changes(tree))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]worktree.Outcome{}
+	for _, m := range merged {
+		got[m.Path] = m.Outcome
+	}
+	want := map[string]worktree.Outcome{
+		"same": worktree.Applied, "lines": worktree.Applied, "conflict": worktree.Conflict, "binary": worktree.Refused, "mine-gone": worktree.Refused,
+		"same-change": worktree.Applied, "new/dir/file": worktree.Applied, "new-in-both": worktree.Conflict, "dirty": worktree.Applied,
+		"theirs-gone": worktree.Refused, "both-gone": worktree.Applied, "sub/old.txt": worktree.Applied,
+	}
+	texts := map[string]string{
+		"same": "theirs\n", "mine": "ours\n", "lines": "THEIRS\n2\n3\n4\nOURS\n", "binary": "\x00\n3\n", "theirs-gone": "ours\n", "new/dir/file": "new\n",
+		"conflict": "1\n2\n<<<<<<< working tree\nOURS\n||||||| before\n3\n=======\nTHEIRS\n>>>>>>> gjc/try\n4\n5\n", "dirty": "OURS\n2\nTHEIRS\n", "mode": "ours\n",
+	}
+	if runtime.GOOS != "windows" {
+		want["mode"] = worktree.Applied
+		if info, err := os.Stat(filepath.Join(w.dir, "mode")); err != nil || info.Mode()&0o100 == 0 {
+			t.Errorf("mode: %v, %v", info, err)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("outcomes (-want +got):\n%s", diff)
+	}
+	for name, want := range texts {
+		if data, err := os.ReadFile(filepath.Join(w.dir, name)); err != nil || string(data) != want {
+			t.Errorf("%s: %q, %v; want %q", name, data, err, want)
+		}
+	}
+	for _, name := range []string{"sub", "mine-gone", "both-gone"} {
+		if _, err := os.Lstat(filepath.Join(w.dir, name)); err == nil {
+			t.Errorf("%s is there", name)
+		}
+	}
+	if w.dotGit(w.dir)["index"] != index {
+		t.Error("the index was changed")
+	}
+	if got := w.run("ls-files", "--others"); strings.Contains(got, ".gjc-") {
+		t.Errorf("temporary files are left: %s", got)
+	}
+}
+
+// A link in the working tree leads nowhere: neither the file at its end nor what is below it changes.
+func TestApply_Links(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("symbolic links need a privilege")
+	}
+	w := newWorld(t)
+	tree := w.make(worktree.Options{})
+	outside := t.TempDir()
+	write(t, filepath.Join(outside, "old.txt"), "renamed\n")
+	write(t, filepath.Join(tree.Top(), "sub/old.txt"), "theirs\n")
+	write(t, filepath.Join(tree.Top(), "kept.txt"), "theirs\n")
+	if err := errors.Join(os.RemoveAll(filepath.Join(w.dir, "sub")), os.Symlink(outside, filepath.Join(w.dir, "sub")),
+		os.Remove(filepath.Join(w.dir, "kept.txt")), os.Symlink(filepath.Join(outside, "old.txt"), filepath.Join(w.dir, "kept.txt"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Remove(filepath.Join(tree.Top(), "gone.txt")), os.Symlink("kept.txt", filepath.Join(tree.Top(), "gone.txt"))); err != nil {
+		t.Fatal(err)
+	}
+	merged, err := tree.Apply(t.Context(), "gjc/try", w.changes(tree))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range merged {
+		if want := map[bool]worktree.Outcome{true: worktree.Applied, false: worktree.Refused}[m.Path == "gone.txt"]; m.Outcome != want {
+			t.Errorf("%+v; want %s", m, want)
+		}
+	}
+	if data, err := os.ReadFile(filepath.Join(outside, "old.txt")); err != nil || string(data) != "renamed\n" {
+		t.Errorf("the file outside: %q, %v", data, err)
+	}
+	if target, err := os.Readlink(filepath.Join(w.dir, "gone.txt")); err != nil || target != "kept.txt" {
+		t.Errorf("the new link: %q, %v", target, err)
+	}
+}

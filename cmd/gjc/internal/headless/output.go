@@ -126,12 +126,26 @@ func showWorktree(w io.Writer, tree *Worktree) {
 	if tree == nil {
 		return
 	}
-	if len(tree.Branches) == 0 && tree.Path == "" {
+	if len(tree.Applied) > 0 {
+		fmt.Fprintln(w, "gjc: the changes in the working tree:")
+	}
+	for _, f := range tree.Applied {
+		state := f.Outcome
+		if f.Reason != "" {
+			state += ": " + f.Reason
+		}
+		fmt.Fprintf(w, "  %-8s %s %s\n", f.Kind, trust.Printable(f.Path), trust.Printable(state))
+	}
+	if len(tree.Branches) == 0 && len(tree.Applied) == 0 && tree.Path == "" {
 		fmt.Fprintln(w, "gjc: nothing was changed in the worktree, which is removed")
 	}
 	for i := range tree.Branches {
 		b := &tree.Branches[i]
-		fmt.Fprintf(w, "gjc: the changes are on the branch %s of %s:\n", trust.Printable(b.Name), trust.Printable(b.Repository))
+		also := ""
+		if len(tree.Applied) > 0 {
+			also = "all "
+		}
+		fmt.Fprintf(w, "gjc: %sthe changes are on the branch %s of %s:\n", also, trust.Printable(b.Name), trust.Printable(b.Repository))
 		for _, f := range b.Files {
 			lines := fmt.Sprintf("+%d -%d", f.Added, f.Removed)
 			if f.Binary {
@@ -139,7 +153,9 @@ func showWorktree(w io.Writer, tree *Worktree) {
 			}
 			fmt.Fprintf(w, "  %-8s %s %s\n", f.Kind, trust.Printable(f.Path), lines)
 		}
-		fmt.Fprintf(w, "  to have them in the working tree: %s\n", trust.Printable(b.Command))
+		if also == "" {
+			fmt.Fprintf(w, "  to have them in the working tree: %s\n", trust.Printable(b.Command))
+		}
 	}
 }
 

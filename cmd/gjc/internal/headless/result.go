@@ -83,8 +83,22 @@ type File struct {
 type Worktree struct {
 	// Path is where the worktree is, if it could not be removed.
 	Path string `json:"path,omitzero"`
+	// Applied are the files that were to be changed in the working tree; nil for a run that was to make a branch.
+	Applied []AppliedFile `json:"applied,omitzero"`
 	// Branches have the changes: one in each repository that has some.
 	Branches []Branch `json:"branches"`
+}
+
+// AppliedFile is a change that was to be merged into the working tree.
+type AppliedFile struct {
+	// Path is relative to the top of the repository.
+	Path string `json:"path"`
+	// Kind is "added", "modified" or "deleted".
+	Kind string `json:"kind"`
+	// Outcome is "applied", "conflict" for a file with markers of conflicts, or "refused" for one that stays as it is.
+	Outcome string `json:"outcome"`
+	// Reason says why it was refused.
+	Reason string `json:"reason,omitzero"`
 }
 
 // Branch is a branch with the changes of a run.

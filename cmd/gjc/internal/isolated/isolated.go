@@ -23,6 +23,8 @@ type Options struct {
 	Dir string
 	// Branch is the name of the branch, after "gjc/"; empty for one that nothing else has.
 	Branch string
+	// Apply merges the changes into the working tree. The branch is made only if that fails for a file.
+	Apply bool
 	// Link and Copy are those of [worktree.Options].
 	Link, Copy []string
 	// Notice receives a text for the user.
@@ -33,6 +35,7 @@ type Options struct {
 type Run struct {
 	tree   *worktree.Worktree
 	branch string
+	apply  bool
 }
 
 // Begin makes a worktree of the session's directory and moves the session there. It first removes what killed runs have left without
@@ -49,7 +52,7 @@ func Begin(ctx context.Context, o *Options, session *headless.Session) (*Run, er
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{tree: tree}
+	r := &Run{tree: tree, apply: o.Apply}
 	if r.branch, err = tree.BranchName(ctx, cmp.Or(o.Branch, tree.ID())); err == nil {
 		err = r.enter(session)
 	}
@@ -93,8 +96,12 @@ func (r *Run) Finish(ctx context.Context, prompt []acp.ContentBlock, result *hea
 	about := &headless.Worktree{Branches: []headless.Branch{}}
 	result.Worktree = about
 	changes, err := r.tree.Changes(ctx)
+	all := err != nil || !r.apply
+	if !all {
+		all, err = r.merge(ctx, about, changes)
+	}
 	var branches []worktree.Branch
-	if err == nil && len(changes) > 0 {
+	if err == nil && all && len(changes) > 0 {
 		branches, err = r.tree.Commit(ctx, r.branch, message(prompt), changes)
 	}
 	for i := range branches {
@@ -109,6 +116,17 @@ func (r *Run) Finish(ctx context.Context, prompt []acp.ContentBlock, result *hea
 		result.Errors = append(result.Errors, fmt.Sprintf("the worktree %s stays: %v", about.Path, err))
 		result.Status = cmp.Or(result.Status, headless.Failed)
 	}
+}
+
+// merge merges the changes into the working tree, and reports whether some of them are not there now.
+func (r *Run) merge(ctx context.Context, about *headless.Worktree, changes []worktree.Change) (missing bool, err error) {
+	merged, err := r.tree.Apply(ctx, r.branch, changes)
+	about.Applied = []headless.AppliedFile{}
+	for _, one := range merged {
+		about.Applied = append(about.Applied, headless.AppliedFile{Path: one.Path, Kind: string(one.Kind), Outcome: string(one.Outcome), Reason: one.Reason})
+		missing = missing || one.Outcome != worktree.Applied
+	}
+	return missing, err
 }
 
 // describe returns the description of a branch.
