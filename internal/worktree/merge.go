@@ -152,13 +152,13 @@ func (m *merger) current(name string) (ours, error) {
 		return ours{}, err
 	}
 	is := ours{kind: kindOf(info), mode: info.Mode().Perm()}
-	switch is.kind {
-	case symlink:
+	if is.kind == "" {
+		return is, errOurs
+	}
+	if is.kind == symlink {
 		target, err := m.to.Readlink(name)
 		is.content = []byte(target)
 		return is, err
-	case "":
-		return is, errOurs
 	}
 	f, err := m.to.Open(name)
 	if err != nil {
