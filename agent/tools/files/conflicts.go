@@ -2,6 +2,7 @@ package files
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
@@ -64,8 +65,8 @@ func conflictMarker(line string) (marker byte, label string) {
 	return line[0], strings.TrimSpace(line[7:])
 }
 
-// showConflicts returns the result of read for the selector conflicts.
-func showConflicts(name string, lines []string) *agent.Result {
+// showConflicts returns the result of read for the selector conflicts. numbers are those of their addresses; nil for none.
+func showConflicts(name string, lines []string, numbers []int) *agent.Result {
 	found, open := findConflicts(lines)
 	if len(found) == 0 {
 		text := name + " has no merge conflicts."
@@ -81,7 +82,11 @@ func showConflicts(name string, lines []string) *agent.Result {
 			w.Notes = append(w.Notes, fmt.Sprintf("%d more are not shown; the next starts at %s:%d", len(found)-i, name, c.first))
 			break
 		}
-		fmt.Fprintf(&w.Out, "\n#%d lines %d-%d\n", i+1, c.first, c.last)
+		address := fmt.Sprintf("#%d", i+1)
+		if numbers != nil {
+			address = conflictScheme + strconv.Itoa(numbers[i])
+		}
+		fmt.Fprintf(&w.Out, "\n%s lines %d-%d\n", address, c.first, c.last)
 		writeSide(&w, "ours", c.ours, lines)
 		writeSide(&w, "base", c.base, lines)
 		writeSide(&w, "theirs", c.theirs, lines)

@@ -160,6 +160,9 @@ func runRead(ctx context.Context, call *agent.Call, t *target, s *EditSettings) 
 		return nil, fmt.Errorf("%s cannot be read: %w", name, toolkit.Reason(err))
 	}
 	edits.Saw(call, t.path, data)
+	if content, _, err := toolkit.DecodeText(data); err == nil && content != "" && t.sel.Conflicts {
+		return readConflicts(call, t.path, name, content), nil
+	}
 	t.sel.Anchors = s.anchors(&call.Model)
 	return showData(ctx, call, name, data, t.sel)
 }
@@ -221,7 +224,7 @@ func showText(name string, data []byte, sel toolkit.Selector) (*agent.Result, er
 	}
 	lines := toolkit.SplitLines(toolkit.LineFeeds(text))
 	if sel.Conflicts {
-		return showConflicts(name, lines), nil
+		return showConflicts(name, lines, nil), nil
 	}
 	w := toolkit.Window{Name: name, Lines: &toolkit.TextLines{Lines: lines}, Raw: sel.Raw, Anchors: sel.Anchors}
 	if err := w.Show(sel.Ranges); err != nil {

@@ -31,6 +31,15 @@ func Write(s *EditSettings) agent.Tool {
 		Name:    "write", Description: toolkit.Description(writeText), Kind: agent.KindEdit, Exclusive: true,
 		Uses: edits.Uses(),
 		Plan: func(ctx context.Context, call *agent.Call, in *writeInput) (*agent.CallPlan, error) {
+			if isConflict(in.Path) {
+				content, _ := s.bare(call, in.Content)
+				r, err := resolve(ctx, call, in.Path, content)
+				if err != nil {
+					return nil, err
+				}
+				call.Prepared = r
+				return r.plan(call), nil
+			}
 			if m, err := memberOf(ctx, call, in.Path); err != nil {
 				return nil, err
 			} else if m != nil {
@@ -58,6 +67,9 @@ func Write(s *EditSettings) agent.Tool {
 			}, nil
 		},
 		Run: func(ctx context.Context, call *agent.Call, in *writeInput) (*agent.Result, error) {
+			if r, ok := call.Prepared.(*resolution); ok {
+				return r.write(ctx, call)
+			}
 			if m, err := memberOf(ctx, call, in.Path); err != nil {
 				return nil, err
 			} else if m != nil {
