@@ -282,10 +282,17 @@ func (m *committer) stat(ctx context.Context, b *Branch, changes []Change) ([]Fi
 	return all, nil
 }
 
-// Command returns the command line that brings the changes of a branch into the working tree.
+// Command returns the command line for a shell that brings the changes of a branch into the working tree, from any directory.
 func (b *Branch) Command() string {
-	if b.Uncommitted {
-		return fmt.Sprintf("git diff --binary %s^ %s | git apply", b.Name, b.Name)
+	at := b.Repository
+	if strings.Trim(at, shellSafe) != "" {
+		at = "'" + strings.ReplaceAll(at, "'", `'\''`) + "'"
 	}
-	return "git merge " + b.Name
+	if b.Uncommitted {
+		return fmt.Sprintf("git -C %s diff --binary %s^ %s | git -C %s apply", at, b.Name, b.Name, at)
+	}
+	return fmt.Sprintf("git -C %s merge %s", at, b.Name)
 }
+
+// shellSafe are the characters that mean themselves in a shell.
+const shellSafe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%"

@@ -37,7 +37,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, dir: filepath.Join(base, "project"), all: filepath.Join(base, "state", "worktrees")}
+	w := &world{t: t, dir: filepath.Join(base, "a project"), all: filepath.Join(base, "state", "worktrees")}
 	home := filepath.Join(base, "home")
 	w.env = append(os.Environ(), "HOME="+home, "USERPROFILE="+home, "XDG_CONFIG_HOME="+home, "GIT_CONFIG_NOSYSTEM=1")
 	children := proc.NewGroup(nil)
@@ -344,7 +344,7 @@ func TestCommit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(branches) != 1 || branches[0].Name != "gjc/try" || branches[0].Uncommitted || branches[0].Command() != "git merge gjc/try" {
+	if len(branches) != 1 || branches[0].Name != "gjc/try" || branches[0].Uncommitted || branches[0].Command() != "git -C '"+w.dir+"' merge gjc/try" {
 		t.Fatalf("branches: %+v", branches)
 	}
 	want := []worktree.FileStat{
@@ -394,7 +394,7 @@ func TestCommit_UncommittedChanges(t *testing.T) {
 		return
 	}
 	cmd := exec.CommandContext(t.Context(), shell, "-c", branches[0].Command())
-	cmd.Dir, cmd.Env = w.dir, w.env
+	cmd.Dir, cmd.Env = t.TempDir(), w.env
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", branches[0].Command(), err, out)
 	}
