@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"time"
@@ -104,6 +103,7 @@ type Plan struct {
 // part is what a rewind changes in one directory.
 type part struct {
 	tree    *recorded
+	now     *checkpoint.Point
 	changes []checkpoint.Change
 }
 
@@ -127,14 +127,14 @@ type File struct {
 	tree *recorded
 }
 
-// Plan records the present state, which a later rewind can restore, and returns what going back to the state before a step changes.
+// Plan records the present state and returns what going back to the state before a step changes.
 func (r *Recorder) Plan(ctx context.Context, step *Step) (*Plan, error) {
 	r.wait(ctx)
 	if r.busy() > 0 {
 		return nil, ErrBusy
 	}
 	p := &Plan{Step: *step}
-	m := r.mark(checkpoint.Rewind, rand.Text(), fmt.Sprintf("before the rewind to: %s", step.Title), false)
+	m := r.mark(checkpoint.After, "", "", false)
 	for _, t := range r.trees {
 		now, err := t.record(ctx, m)
 		if errors.Is(err, errOff) {
@@ -162,9 +162,27 @@ func (r *Recorder) Plan(ctx context.Context, step *Step) (*Plan, error) {
 		if err := p.authors(ctx, t, r.opts.Session, points[i:], changes); err != nil {
 			return nil, err
 		}
-		p.parts = append(p.parts, part{t, changes})
+		p.parts = append(p.parts, part{t, now, changes})
 	}
 	return p, nil
+}
+
+// ErrChanged reports that files have changed since the plan was made.
+var ErrChanged = errors.New("the files have changed meanwhile, so nothing was changed; run /rewind again")
+
+// begin records the state before a rewind, which a later one can restore.
+func (r *Recorder) begin(ctx context.Context, p *Plan) error {
+	m := r.mark(checkpoint.Rewind, rand.Text(), "before the rewind to: "+p.Step.Title, false)
+	for _, part := range p.parts {
+		now, err := part.tree.record(ctx, m)
+		if err != nil {
+			return err
+		}
+		if !now.Same(part.now) {
+			return ErrChanged
+		}
+	}
+	return nil
 }
 
 // authors finds out who has changed the files of changes last. points begin with the one to go back to.

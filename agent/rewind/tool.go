@@ -132,6 +132,9 @@ func (t *tool) Run(ctx context.Context, call *agent.Call) (*agent.Result, error)
 	if err := t.consent(ctx, call, byUser); err != nil {
 		return nil, err
 	}
+	if err := t.recorder.begin(ctx, t.plan); err != nil {
+		return nil, err
+	}
 	for _, e := range edits {
 		if err := call.FS.WriteFile(ctx, e.Path, e.to); err != nil {
 			return nil, fmt.Errorf("%w; the rewind is not complete: run it again", err)
@@ -206,6 +209,9 @@ func (p *Plan) restore(ctx context.Context, edits []edit) ([]checkpoint.Problem,
 
 // Apply restores the state outside of an editor, where no buffer has the files, and records what it has left.
 func (r *Recorder) Apply(ctx context.Context, p *Plan) ([]checkpoint.Problem, error) {
+	if err := r.begin(ctx, p); err != nil {
+		return nil, err
+	}
 	problems, err := p.restore(ctx, nil)
 	r.record(ctx, r.mark(checkpoint.After, "", p.Step.Title, true))
 	return problems, err

@@ -55,6 +55,8 @@ type Options struct {
 	KeepBytes int64
 	// Known reports whether a session exists. Points of others are removed too. Optional.
 	Known func(ctx context.Context, session string) bool
+	// Exclude are directories that are no part of a tree, absolute: gjc's own. Dir is one.
+	Exclude []string
 	// LeaveOut reports that a file is only noted, for example because it holds secrets. Optional.
 	LeaveOut func(path string) bool
 	// Git runs git in a directory and returns its output. Without it, tracked files that are also ignored are not recorded.
@@ -109,12 +111,18 @@ type Tree struct {
 	index *index // nil before the first use and after an error
 }
 
-// Open returns the tree of a directory, an absolute path. It does no I/O. The caller closes it.
+// Open returns the tree of a directory, an absolute path. It opens no file. The caller closes it.
 func Open(dir string, opts Options) *Tree {
 	opts.MaxFiles = cmp.Or(opts.MaxFiles, defaultMaxFiles)
 	opts.MaxFile = cmp.Or(opts.MaxFile, defaultMaxFile)
 	if opts.Clock == nil {
 		opts.Clock = time.Now
+	}
+	opts.Exclude = append([]string{opts.Dir}, opts.Exclude...)
+	for i, dir := range opts.Exclude {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			opts.Exclude[i] = real
+		}
 	}
 	if opts.LeaveOut == nil {
 		opts.LeaveOut = func(string) bool { return false }

@@ -376,6 +376,9 @@ func (s *scan) merge(d *directory, names []listed, rel string, keep func(listed)
 		if !kept {
 			continue
 		}
+		if n.dir && slices.Contains(s.tree.opts.Exclude, filepath.Join(s.tree.dir, filepath.FromSlash(rel), n.name)) {
+			continue
+		}
 		if n.dir {
 			i, ok := slices.BinarySearchFunc(oldDirs, n.name, func(o *directory, name string) int { return strings.Compare(o.name, name) })
 			sub := &directory{name: n.name}
