@@ -115,16 +115,22 @@ func quoted(s string) string {
 	return `"` + strings.NewReplacer(`"`, "'", "\n", " ", "<", "(", ">", ")").Replace(s) + `"`
 }
 
-// errUnknownDocument is wrapped by the error for an address without a rule or skill.
+// errUnknownDocument is wrapped by the error for an address without a rule or a skill.
 var errUnknownDocument = errors.New("not found")
 
-// IsDocument reports whether a path is the address of a rule or a skill, for [Call.Document].
+// reportScheme begins the address of a helper's report.
+const reportScheme = "agent://"
+
+// IsDocument reports whether a path is the address of a rule, a skill or a helper's report, for [Call.Document].
 func IsDocument(path string) bool {
-	return strings.HasPrefix(path, skillScheme) || strings.HasPrefix(path, ruleScheme)
+	return strings.HasPrefix(path, skillScheme) || strings.HasPrefix(path, ruleScheme) || strings.HasPrefix(path, reportScheme)
 }
 
 // document implements [Call.Document].
 func (s *Session) document(ctx context.Context, address string) ([]byte, error) {
+	if name, ok := strings.CutPrefix(address, reportScheme); ok {
+		return s.tree.roster.Report(ctx, name)
+	}
 	g := s.guidance(ctx)
 	if name, ok := strings.CutPrefix(address, ruleScheme); ok {
 		name = strings.TrimSuffix(unescaped(name), "/")

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/roster"
 	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
@@ -175,6 +176,7 @@ type lineage struct {
 	parent *Turn
 	depth  int
 	helper *Helper
+	member *roster.Member
 	// record is the parent's record of the session.
 	record *child
 	// readOnly keeps it in plan mode.
@@ -188,14 +190,26 @@ type lineage struct {
 
 // taskTree is shared by a session and all its descendants.
 type taskTree struct {
-	slots chan struct{} // holds a token for each child that works
+	slots  chan struct{} // holds a token for each child that works
+	roster *roster.Roster
 
 	mu       sync.Mutex // guards reported
 	reported map[string]bool
 }
 
-func newTaskTree(set *TaskSettings) *taskTree {
-	return &taskTree{slots: make(chan struct{}, cmp.Or(set.MaxConcurrency, defaultTaskConcurrency)), reported: make(map[string]bool)}
+func newTaskTree(set *TaskSettings, stored *sessions.Children) *taskTree {
+	return &taskTree{
+		slots:  make(chan struct{}, cmp.Or(set.MaxConcurrency, defaultTaskConcurrency)),
+		roster: roster.New(stored), reported: make(map[string]bool),
+	}
+}
+
+// memberName returns the name of a child session in the roster; empty for the outermost session.
+func (l *lineage) memberName() string {
+	if l.member == nil {
+		return ""
+	}
+	return l.member.Name
 }
 
 // first reports whether text has not been reported before, and records it.

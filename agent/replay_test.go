@@ -149,8 +149,8 @@ func TestReplay_OfChildren(t *testing.T) {
 		want  []string
 	}{
 		{0, []string{"start c1 task", "end c1: child: the report"}},
-		{1, []string{"start c1 task", "end c1: child: the report: 1 call:\n- echo 0 ✓"}},
-		{3, []string{"start c1 task", "end c1: child: the report: 3 calls:\n- echo 0 ✓\n- echo 1 ✓\n- nope ✗"}},
+		{1, []string{"start c1 task", "end c1: child: the report: 1 call:\n- AmberBadger: echo 0 ✓"}},
+		{3, []string{"start c1 task", "end c1: child: the report: 3 calls:\n- AmberBadger: echo 0 ✓\n- AmberBadger: echo 1 ✓\n- AmberBadger: nope ✗"}},
 		{60, nil},
 	} {
 		t.Run(fmt.Sprint(tt.calls), func(t *testing.T) {

@@ -129,6 +129,7 @@ type Interaction struct {
 type Subagents struct {
 	// Subagent connects a child session. If nil, the session starts no children.
 	Subagent func(Subagent) Surroundings
+	Children *sessions.Children // stores their conversations; nil to keep them in memory
 	// Helpers returns the current kinds of child sessions. If nil, there is one kind, which has everything that its parent has.
 	Helpers func(context.Context) []Helper
 	// HelperModel returns the model for a helper, and its level or "". Without a model the child uses its parent's. An error
@@ -138,10 +139,9 @@ type Subagents struct {
 
 // Conversation is the log of a session, and the state loaded from it.
 type Conversation struct {
-	Log Log
-	// History holds the messages of a loaded session.
-	History []providers.Message
-	ForkOf  string // the ID of the session that this one is a new copy of; empty for none
+	Log     Log
+	History []providers.Message // of a loaded session
+	ForkOf  string              // the ID of the session that this one is a new copy of; empty for none
 	// Uses is the earlier usage of the session. If nil, it is computed from History.
 	Uses []sessions.Use
 	// Title and Plan are those of a loaded session.
@@ -299,7 +299,7 @@ func New(opts Options) *Session {
 	} else {
 		s.settings = DefaultSettings()
 	}
-	s.tree = newTaskTree(&s.settings.Tasks)
+	s.tree = newTaskTree(&s.settings.Tasks, opts.Children)
 	// A loaded session got its title after its first answer.
 	_, answered := firstExchange(opts.History)
 	st.named = opts.Title != "" && answered != ""

@@ -6,23 +6,24 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/hooks"
-	"github.com/gajae-code/gjc/agent/memorylog"
+	"github.com/gajae-code/gjc/agent/roster"
 	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
 
 // Subagent names a child session: one that a tool call of another session has started, and that ends with it. It has
-// its own conversation, which is not saved.
+// its own conversation.
 type Subagent struct {
 	// ID is the child's session ID.
 	ID string
 	// CallID is the ID of the parent's tool call.
 	CallID string
-	// Name distinguishes the children of one call. It may be empty.
+	// Name distinguishes the children of a session.
 	Name  string
 	Title string
 }
@@ -47,7 +48,7 @@ const TaskTool = "task"
 
 // Task is the work of a child session.
 type Task struct {
-	// Name distinguishes the children of one call. It is optional for a single child.
+	// Name is the child's preferred name. If empty, it gets any name.
 	Name string
 	// Helper names the kind of child; empty for the default one.
 	Helper string
@@ -57,6 +58,8 @@ type Task struct {
 
 // TaskResult is the result of a task.
 type TaskResult struct {
+	// Name is the child's name, unique in the session: "agent://" and Name is the address of its last report.
+	Name string
 	// Text is the child's last answer.
 	Text string
 	// Question is the question that ended the child and that it could not ask the user.
@@ -103,8 +106,8 @@ func subagentTitle(title string) string {
 	return text.Truncate(text.VisibleLine(title), maxSubagentTitle)
 }
 
-func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) { //nolint:funlen // see testdata/limits.txt
-	t, s := r.turn, r.turn.session
+func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
+	s := r.turn.session
 	helper, err := PickHelper(s.knownHelpers(ctx), task.Helper)
 	if err != nil {
 		return TaskResult{}, err
@@ -116,58 +119,52 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) { 
 		return TaskResult{}, err
 	}
 	defer slot.release()
-	about := Subagent{ID: s.opts.NewID(), CallID: r.call.ID, Name: task.Name, Title: subagentTitle(s.opts.Secrets.Hide(task.Title))}
-	around := s.opts.Subagent(about)
-	opts := s.opts
-	opts.ID, opts.Title, opts.History, opts.ForkOf, opts.Uses, opts.Plan, opts.Subagent = about.ID, about.Title, nil, "", nil, nil, nil
-	opts.Values = NewValues(s.opts.Values)
-	if around.Provide != nil {
-		around.Provide(opts.Values)
-	}
-	opts.Log = memorylog.New()
-	if helper.Tools != nil {
-		opts.Tools = newHelperTools(s.opts.Tools, helper.Tools)
-	}
-	if s.depth+1 < maxDepth(s) && len(helper.Spawns) > 0 {
-		opts.Subagent = around.Subagent
-	}
-	opts.FS, opts.Terminal, opts.Programs = around.FS, around.Terminal, around.Programs
-	opts.Approver, opts.Elicitor = childApprover{around.Approver, t.Turn}, around.Elicitor
-	if around.Elicitor != nil {
-		opts.Elicitor = childElicitor{around.Elicitor, t.Turn}
-	}
-	kept := &child{about: about, emit: around.Emit}
-	opts.Emit = func(ev Event) {
-		kept.session.up(func() {
-			kept.record(ev)
-			r.nested(&about, ev)
-		})
-	}
-	info, level := r.helperModel(helper)
-	readOnly := s.readOnly || helper.ReadOnly
-	if err := t.do(func(st *state) error {
-		opts.Model, opts.Thinking, opts.Mode, opts.ServiceTier = st.model, st.thinking, st.mode, st.tier
-		if info.ID != "" && info.Ref() != st.model.Ref() {
-			opts.Model, opts.ServiceTier = info, ""
-		}
-		opts.Thinking = cmp.Or(level, helper.Thinking, opts.Thinking)
-		if readOnly {
-			opts.Mode = approval.ModePlan
-		}
-		kept.session = New(opts)
-		kept.session.asking, kept.session.grants, kept.session.standing, kept.session.child = s.asking, s.grants, s.standing, true
-		kept.session.lineage = lineage{
-			tree: s.tree, parent: t.Turn, depth: s.depth + 1, helper: helper, record: kept, readOnly: readOnly, slot: slot,
-		}
-		kept.session.hooked = s.hooked
-		st.children = append(st.children, kept)
-		st.emitChild(kept, SubagentChanged{Subagent: about, Running: true, Prompt: s.opts.Secrets.Hide(task.Prompt)}, "")
-		return nil
-	}); err != nil {
+	c := &childRun{toolRun: r, task: &task, helper: helper, slot: slot}
+	if err := c.enlist(ctx); err != nil {
 		return TaskResult{}, err
 	}
+	done, err := c.run(ctx)
+	done.Name = c.member.Name
+	if endErr := c.member.End(context.WithoutCancel(ctx), done.Text); err == nil && endErr != nil {
+		err = fmt.Errorf("storing the report of the helper %s: %w", done.Name, endErr)
+	}
+	return done, err
+}
+
+// childRun is the run of a child session.
+type childRun struct {
+	*toolRun
+	task   *Task
+	helper *Helper
+	slot   *taskSlot
+	member *roster.Member
+	about  Subagent
+}
+
+// enlist gives the child its name and its conversation.
+func (c *childRun) enlist(ctx context.Context) (err error) {
+	s := c.turn.session
+	title := subagentTitle(s.opts.Secrets.Hide(c.task.Title))
+	c.member, err = s.tree.roster.New(ctx, s.memberName(), c.task.Name, &roster.About{Kind: c.helper.Name, Title: title}, sessions.Header{
+		ID: s.opts.NewID(), Time: s.opts.Clock(), Cwd: s.opts.Workspace.Cwd, AdditionalDirectories: s.opts.Workspace.Additional, ParentSession: s.opts.ID,
+	})
+	if err != nil {
+		return err
+	}
+	own := c.member.Name[strings.LastIndexByte(c.member.Name, '.')+1:]
+	c.about = Subagent{ID: c.member.ID, CallID: c.call.ID, Name: own, Title: title}
+	return nil
+}
+
+// run runs the child to its end, and closes its conversation. With an error, the text of the result is what the child has answered.
+func (c *childRun) run(ctx context.Context) (TaskResult, error) {
+	t, s := c.turn, c.turn.session
+	kept, err := c.start()
+	if err != nil {
+		return TaskResult{}, errors.Join(err, logOf(c.member).Close())
+	}
 	started := kept.session
-	result := started.Prompt(Prompt{Parts: []providers.Part{providers.Text{Text: task.Prompt}}, Trace: t.Trace()}).Wait(ctx)
+	result := started.Prompt(Prompt{Parts: []providers.Part{providers.Text{Text: c.task.Prompt}}, Trace: t.Trace()}).Wait(ctx)
 	sum := started.summary()
 	closeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.CancelGrace)
 	defer cancel()
@@ -176,22 +173,93 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) { 
 	_ = t.do(func(st *state) error { // a finished turn has reported the child's end with its own
 		st.children = remove(st.children, kept)
 		st.chargeChild(sum.uses)
-		st.emitChild(kept, SubagentChanged{Subagent: about, Stop: result.Stop, Err: result.Err}, "The task is over.")
+		st.emitChild(kept, SubagentChanged{Subagent: c.about, Stop: result.Stop, Err: result.Err}, "The task is over.")
 		return nil
 	})
+	// A child's answer comes from a model; as a result it comes from a tool.
+	done := TaskResult{
+		Text: s.opts.Secrets.Restore(sum.text), Question: s.opts.Secrets.Restore(sum.question), Stop: result.Stop,
+		OverBudget: sum.overBudget, Usage: result.Usage,
+	}
 	switch {
 	case ctx.Err() != nil:
-		return TaskResult{}, context.Cause(ctx)
+		return done, context.Cause(ctx)
 	case result.Err != nil:
-		return TaskResult{}, fmt.Errorf("the task failed: %w", result.Err)
+		return done, fmt.Errorf("the task failed: %w", result.Err)
 	case result.Stop == StopCancelled:
-		return TaskResult{}, ErrTaskCancelled
+		return done, ErrTaskCancelled
 	case err != nil:
-		return TaskResult{}, fmt.Errorf("ending the task: %w", err)
+		return done, fmt.Errorf("ending the task: %w", err)
 	}
-	// A child's answer comes from a model; as a result it comes from a tool.
-	text, question := s.opts.Secrets.Restore(sum.text), s.opts.Secrets.Restore(sum.question)
-	return TaskResult{Text: text, Question: question, Stop: result.Stop, OverBudget: sum.overBudget, Usage: result.Usage}, nil
+	return done, nil
+}
+
+// start starts the child session. The caller must close it.
+func (c *childRun) start() (*child, error) {
+	t, s := c.turn, c.turn.session
+	kept := &child{about: c.about}
+	opts := c.options(kept)
+	info, level := c.helperModel(c.helper)
+	readOnly := s.readOnly || c.helper.ReadOnly
+	return kept, t.do(func(st *state) error {
+		opts.Model, opts.Thinking, opts.Mode, opts.ServiceTier = st.model, st.thinking, st.mode, st.tier
+		if info.ID != "" && info.Ref() != st.model.Ref() {
+			opts.Model, opts.ServiceTier = info, ""
+		}
+		opts.Thinking = cmp.Or(level, c.helper.Thinking, opts.Thinking)
+		if readOnly {
+			opts.Mode = approval.ModePlan
+		}
+		kept.session = New(opts)
+		kept.session.asking, kept.session.grants, kept.session.standing, kept.session.child = s.asking, s.grants, s.standing, true
+		kept.session.lineage = lineage{
+			tree: s.tree, parent: t.Turn, depth: s.depth + 1, helper: c.helper, member: c.member, record: kept, readOnly: readOnly, slot: c.slot,
+		}
+		kept.session.hooked = s.hooked
+		st.children = append(st.children, kept)
+		st.emitChild(kept, SubagentChanged{Subagent: c.about, Running: true, Prompt: s.opts.Secrets.Hide(c.task.Prompt)}, "")
+		return nil
+	})
+}
+
+// options returns the options of the child's session, except for those that the parent's actor knows.
+func (c *childRun) options(kept *child) Options {
+	t, s := c.turn, c.turn.session
+	around := s.opts.Subagent(c.about)
+	opts := s.opts
+	opts.ID, opts.Title, opts.History, opts.ForkOf, opts.Uses, opts.Plan, opts.Subagent = c.about.ID, c.about.Title, nil, "", nil, nil, nil
+	opts.Values = NewValues(s.opts.Values)
+	if around.Provide != nil {
+		around.Provide(opts.Values)
+	}
+	opts.Log = logOf(c.member)
+	if c.helper.Tools != nil {
+		opts.Tools = newHelperTools(s.opts.Tools, c.helper.Tools)
+	}
+	if s.depth+1 < maxDepth(s) && len(c.helper.Spawns) > 0 {
+		opts.Subagent = around.Subagent
+	}
+	opts.FS, opts.Terminal, opts.Programs = around.FS, around.Terminal, around.Programs
+	opts.Approver, opts.Elicitor = childApprover{around.Approver, t.Turn}, around.Elicitor
+	if around.Elicitor != nil {
+		opts.Elicitor = childElicitor{around.Elicitor, t.Turn}
+	}
+	kept.emit = around.Emit
+	opts.Emit = func(ev Event) {
+		kept.session.up(func() {
+			kept.record(ev)
+			c.nested(&c.about, ev)
+		})
+	}
+	return opts
+}
+
+// logOf returns the conversation of a helper at work.
+func logOf(m *roster.Member) Log {
+	if m.Stored != nil {
+		return m.Stored
+	}
+	return m.Memory
 }
 
 // helperModel finds the model of a helper; none for its parent's. The user is notified once if the helper cannot use its model.

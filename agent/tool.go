@@ -15,6 +15,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/discovery"
+	"github.com/gajae-code/gjc/agent/roster"
 	"github.com/gajae-code/gjc/internal/boundary"
 	"github.com/gajae-code/gjc/internal/bug"
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -107,8 +108,10 @@ type Call struct {
 	// Readable reports whether a file may be read without a question, judging by the user's rules and the file's name, not by its
 	// directory. It is for files below a directory that no effect names individually. Nil means no limits.
 	Readable func(path string) bool
-	// Document returns the rule or skill at an address; see [IsDocument]. The error lists what exists.
+	// Document returns the rule, skill or report at an address; see [IsDocument]. The error lists what exists.
 	Document func(ctx context.Context, address string) ([]byte, error)
+	// Conversation returns the conversation of the helper with a name. The error lists the session's helpers.
+	Conversation func(ctx context.Context, name string) (*roster.Conversation, error)
 	// Child reports that the call belongs to a child session. Its user does not see its messages; its parent receives its last
 	// answer. If a call of a child ends the turn, its [Result.Say] is a question to the parent.
 	Child bool

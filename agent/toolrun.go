@@ -273,7 +273,7 @@ func (r *toolRun) newCall(input jsonx.Raw) *Call {
 		Child:    t.session.child,
 		Task:     r.task(),
 		Helpers:  r.helpers(),
-		Document: t.session.document,
+		Document: t.session.document, Conversation: t.session.tree.roster.Conversation,
 		Readable: t.session.readable,
 	}
 }

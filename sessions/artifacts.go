@@ -152,3 +152,140 @@ func fileSafe(s string) string {
 		return '_'
 	}, s)
 }
+
+// Children stores the conversations of the helper agents of one session. Each is a session file in the session's artifact directory,
+// NAME.jsonl, with the helper's last report next to it, NAME.md. [Store.List] does not list them. They are deleted, moved and copied
+// with their session. It is safe for concurrent use.
+type Children struct {
+	dir   string
+	store *Store
+}
+
+// Children returns the conversations of the session's helpers. It does no I/O.
+func (l *Log) Children() *Children { return &Children{dir: l.ArtifactDir(), store: l.store} }
+
+const reportSuffix = ".md"
+
+// Names lists the helpers that have a conversation.
+func (c *Children) Names() ([]string, error) {
+	entries, err := c.store.fs.ReadDir(c.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), fileSuffix); ok && e.Type().IsRegular() && checkChild(name) == nil {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// checkChild rejects names that are no plain file names.
+func checkChild(name string) error {
+	if checkID(name) != nil || name[0] == '.' {
+		return fmt.Errorf("%w: %.140q is not a helper's name", ErrNotFound, name)
+	}
+	return nil
+}
+
+func (c *Children) path(name string) string { return filepath.Join(c.dir, name+fileSuffix) }
+
+// Create creates the conversation of a helper. The error for a name in use wraps [fs.ErrExist]. The caller closes the log.
+func (c *Children) Create(ctx context.Context, name string, h Header) (*Log, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err := checkChild(name); err != nil {
+		return nil, err
+	}
+	h.Version = Version
+	if h.Time.IsZero() {
+		h.Time = c.store.now()
+	}
+	if err := c.store.fs.MkdirAll(c.dir, dirPerm); err != nil {
+		return nil, fmt.Errorf("creating the directory of the helpers: %w", err)
+	}
+	l := newLog(c.store, c.path(name))
+	l.dir = filepath.Dir(c.dir) // to sync its entry for the artifact directory
+	l.fill(&content{header: h})
+	if err := c.store.begin(l, c.dir); err != nil {
+		return nil, fmt.Errorf("creating the conversation of the helper %s: %w", name, err)
+	}
+	return l, nil
+}
+
+// Open opens the conversation of a helper for writing. The caller closes the log.
+func (c *Children) Open(ctx context.Context, name string) (*Log, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	path, err := c.find(name)
+	if err != nil {
+		return nil, err
+	}
+	unlock, err := c.store.fs.Lock(path)
+	if err != nil {
+		return nil, err
+	}
+	l, err := c.store.open(path, "")
+	if err != nil {
+		unlock()
+		return nil, err
+	}
+	l.unlock, l.dir = unlock, filepath.Dir(c.dir)
+	return l, nil
+}
+
+// View opens the conversation of a helper for reading, even while it is open for writing.
+func (c *Children) View(ctx context.Context, name string) (*Log, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	path, err := c.find(name)
+	if err != nil {
+		return nil, err
+	}
+	l, _, _, err := c.store.read(path, "")
+	return l, err
+}
+
+// find returns the path of a conversation. The file must be regular: the directory is the user's, but not what a link leads to.
+func (c *Children) find(name string) (string, error) {
+	if err := checkChild(name); err != nil {
+		return "", err
+	}
+	info, err := c.store.fs.Lstat(c.path(name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("%w: the helper %s", ErrNotFound, name)
+	case err != nil:
+		return "", err
+	case !info.Mode().IsRegular():
+		return "", &CorruptError{Path: c.path(name), Line: 1, Reason: "it is not a regular file"}
+	}
+	return c.path(name), nil
+}
+
+// PutReport stores the last report of a helper that has a conversation.
+func (c *Children) PutReport(ctx context.Context, name string, report []byte) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	path, err := c.find(name)
+	if err != nil {
+		return err
+	}
+	return c.store.replace(strings.TrimSuffix(path, fileSuffix)+reportSuffix, report, c.store.opts.Sync != SyncNever)
+}
+
+// Report returns the last report of a helper. The error for a helper without one wraps [fs.ErrNotExist].
+func (c *Children) Report(ctx context.Context, name string) ([]byte, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err := checkChild(name); err != nil {
+		return nil, err
+	}
+	return c.store.fs.ReadFile(filepath.Join(c.dir, name+reportSuffix))
+}

@@ -251,7 +251,8 @@ type Header struct {
 	Title string
 	// TitleSource is "auto" or "user".
 	TitleSource string
-	// ParentSession is the ID or the path of the session that this one was forked from. It is informational.
+	// ParentSession is the ID or the path of the session that this one was forked from, or the ID of the session that started this
+	// helper. It is informational.
 	ParentSession string
 }
 

@@ -193,7 +193,7 @@ func (s *Store) beginFork(ctx context.Context, l *Log, source string, lines []fo
 			err = errors.Join(err, s.fs.RemoveAll(artifactDir(l.path)))
 		}
 	}()
-	if err := s.copyArtifacts(ctx, artifactDir(source), artifactDir(l.path)); err != nil {
+	if err := s.copyArtifacts(ctx, artifactDir(source), artifactDir(l.path), l.header); err != nil {
 		return err
 	}
 	if err := s.replace(l.path, text, s.opts.Sync != SyncNever); err != nil {
@@ -256,9 +256,9 @@ func (l *logState) forkText(lines []forkLine) ([]byte, error) {
 	return file.Bytes(), nil
 }
 
-// copyArtifacts copies the artifacts of a session. Artifacts are immutable, so it uses hard links where the file system supports
-// them.
-func (s *Store) copyArtifacts(ctx context.Context, from, to string) error {
+// copyArtifacts copies the artifacts of a session, and the conversations of its helpers, to those of a fork. Artifacts are immutable,
+// so it uses hard links where the file system supports them.
+func (s *Store) copyArtifacts(ctx context.Context, from, to string, fork Header) error {
 	entries, err := s.fs.ReadDir(from)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -275,6 +275,58 @@ func (s *Store) copyArtifacts(ctx context.Context, from, to string) error {
 		}
 		if err := s.linkOrCopy(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err // ignore one that was deleted meanwhile
+		}
+	}
+	return s.copyChildren(ctx, from, to, fork)
+}
+
+// copyChildren copies the conversations of helpers. Each copy is a session of its own: it has a new ID, and names its parent in the
+// fork. A file that is being written is copied up to its last complete line.
+func (s *Store) copyChildren(ctx context.Context, from, to string, fork Header) error {
+	children := &Children{dir: from, store: s}
+	names, err := children.Names()
+	if err != nil {
+		return err
+	}
+	ids := map[string]string{fork.ParentSession: fork.ID}
+	headers, rest := make([]Header, len(names)), make([][]byte, len(names))
+	for i, name := range names {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		data, err := s.fs.ReadFile(children.path(name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it was deleted meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		line, lines, ok := bytes.Cut(data, []byte{'\n'})
+		h, err := decodeHeader(line)
+		if !ok || err != nil || h.Version != Version {
+			continue // a process died before it wrote the header, the file is damaged, or another program's
+		}
+		headers[i], rest[i] = h, lines[:bytes.LastIndexByte(lines, '\n')+1]
+		ids[h.ID] = s.opts.NewID()
+	}
+	for i, name := range names {
+		h := headers[i]
+		if h.ID == "" {
+			continue
+		}
+		h.ID = ids[h.ID]
+		if parent, ok := ids[h.ParentSession]; ok {
+			h.ParentSession = parent
+		}
+		line, err := h.encode()
+		if err != nil {
+			return err
+		}
+		if err := s.fs.MkdirAll(to, dirPerm); err != nil {
+			return err
+		}
+		if err := s.replace(filepath.Join(to, name+fileSuffix), slices.Concat(line, []byte{'\n'}, rest[i]), false); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -146,6 +146,9 @@ func (gc *collector) newcomers(dir string) error {
 	var errs []error
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
+		if e.IsDir() && isArtifactDir(e.Name()) {
+			errs = append(errs, gc.children(path))
+		}
 		if strings.Contains(e.Name(), fileSuffix) && !strings.HasSuffix(e.Name(), lockSuffix) && !e.IsDir() && !gc.looked[path] {
 			errs = append(errs, gc.references(path))
 		}
@@ -175,8 +178,11 @@ func (gc *collector) directory(ctx context.Context, dir string) error {
 		mark, isMark := strings.CutSuffix(name, archivedSuffix)
 		switch {
 		case e.IsDir():
-			if !sessions[name] && isArtifactDir(name) {
-				errs = append(errs, gc.remove(path, "artifacts without a session"))
+			if isArtifactDir(name) {
+				if !sessions[name] {
+					errs = append(errs, gc.remove(path, "artifacts without a session"))
+				}
+				errs = append(errs, gc.children(path))
 			}
 		case strings.HasPrefix(name, ".") && strings.HasSuffix(name, tempSuffix):
 			errs = append(errs, gc.remove(path, "was being written when a process died"), gc.references(path))
@@ -191,6 +197,33 @@ func (gc *collector) directory(ctx context.Context, dir string) error {
 		case isSession && gc.empty(e):
 			errs = append(errs, gc.remove(path, "a session that was never started"))
 		case isSession:
+			errs = append(errs, gc.references(path))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// children scans the conversations of the helpers in an artifact directory that were not scanned before.
+func (gc *collector) children(dir string) error {
+	entries, err := gc.store.fs.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, e := range entries {
+		name, path := e.Name(), filepath.Join(dir, e.Name())
+		switch session := strings.TrimSuffix(name, lockSuffix); {
+		case e.IsDir():
+		case strings.HasPrefix(name, ".") && strings.HasSuffix(name, tempSuffix):
+			errs = append(errs, gc.references(path), gc.remove(path, "was being written when a process died"))
+		case session != name:
+			if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == session }) {
+				errs = append(errs, gc.remove(path, "a lock without a session"))
+			}
+		case strings.HasSuffix(name, fileSuffix) && !gc.looked[path]:
 			errs = append(errs, gc.references(path))
 		}
 	}

@@ -182,6 +182,7 @@ func (s *Store) Open(ctx context.Context, id string) (*Log, error) {
 	return l, nil
 }
 
+// open opens a session file; any session's if id is empty.
 func (s *Store) open(path, id string) (_ *Log, err error) {
 	l, c, err := s.stream(path, id)
 	if err != nil {
@@ -240,7 +241,7 @@ func (s *Store) stream(path, id string) (_ *Log, _ *content, err error) {
 	}
 	whole, err := c.stream(path, file, info.Size(), s.readBlob, func(entries []Entry, spans []span) error {
 		if l.file == nil {
-			if c.header.ID != id {
+			if id != "" && c.header.ID != id {
 				return wrongHeader(path, c.header.ID)
 			}
 			l.begin(c.header)
@@ -304,7 +305,7 @@ func (s *Store) parse(path, id string, data []byte) (*Log, *content, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if c.header.ID != id {
+	if id != "" && c.header.ID != id {
 		return nil, nil, wrongHeader(path, c.header.ID)
 	}
 	l := newLog(s, path)

@@ -15,6 +15,7 @@ import (
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/toolkit/edits"
+	"github.com/gajae-code/gjc/agent/transcript"
 	"github.com/gajae-code/gjc/internal/ipynb"
 	"github.com/gajae-code/gjc/internal/picture"
 	"github.com/gajae-code/gjc/internal/text"
@@ -54,7 +55,10 @@ func Read(s *EditSettings, pages *webclient.Client) agent.Tool {
 	})
 }
 
-const artifactScheme = "artifact://"
+const (
+	artifactScheme = "artifact://"
+	historyScheme  = "history://"
+)
 
 // target is the parsed path of a read call.
 type target struct {
@@ -66,11 +70,12 @@ type target struct {
 	inner     string
 }
 
-// artifact reports whether the target is not a file but something that the session stores: an output, a rule or a skill.
+// artifact reports whether the target is not a file but something that the session stores: an output, a rule, a skill, or the report or
+// the conversation of a helper.
 func (t *target) artifact() bool { return isArtifact(t.path) }
 
 func isArtifact(path string) bool {
-	return strings.HasPrefix(path, artifactScheme) || agent.IsDocument(path)
+	return strings.HasPrefix(path, artifactScheme) || strings.HasPrefix(path, historyScheme) || agent.IsDocument(path)
 }
 
 // resolveTarget splits a path from its selector. An existing file named "a:3" has precedence over line 3 of "a".
@@ -170,13 +175,16 @@ func runRead(ctx context.Context, call *agent.Call, t *target, s *EditSettings) 
 func readArtifact(ctx context.Context, call *agent.Call, t *target) (*agent.Result, error) {
 	if agent.IsDocument(t.path) {
 		if call.Document == nil {
-			return nil, fmt.Errorf("%s: this session has no rules and no skills", t.path)
+			return nil, fmt.Errorf("%s: this session has no rules, no skills and no helpers", t.path)
 		}
 		data, err := call.Document(ctx, t.path)
 		if err != nil {
 			return nil, err
 		}
 		return showText(t.path, data, t.sel)
+	}
+	if name, ok := strings.CutPrefix(t.path, historyScheme); ok {
+		return readHistory(ctx, call, strings.TrimSuffix(name, "/"), t.sel)
 	}
 	if call.Artifacts == nil {
 		return nil, fmt.Errorf("%s: this session keeps no outputs", t.path)
@@ -186,6 +194,26 @@ func readArtifact(ctx context.Context, call *agent.Call, t *target) (*agent.Resu
 		return nil, fmt.Errorf("%s cannot be read: %w", t.path, err)
 	}
 	return showText(t.path, data, t.sel)
+}
+
+// readHistory shows the conversation of a helper as Markdown.
+func readHistory(ctx context.Context, call *agent.Call, name string, sel toolkit.Selector) (*agent.Result, error) {
+	if call.Conversation == nil {
+		return nil, fmt.Errorf("%s%s: this session has no helpers", historyScheme, name)
+	}
+	c, err := call.Conversation(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	title := c.Name
+	if c.Title != "" {
+		title += ": " + c.Title
+	}
+	var page bytes.Buffer
+	if err := transcript.Write(&page, &transcript.Session{ID: c.ID, Title: title, Parent: c.Parent, Created: c.Created, Branch: c.Branch}, transcript.Markdown); err != nil {
+		return nil, err
+	}
+	return showText(historyScheme+c.Name, page.Bytes(), sel)
 }
 
 // showData returns the result for the bytes of a file, according to their kind.

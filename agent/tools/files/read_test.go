@@ -14,7 +14,10 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/roster"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/sessions"
 )
 
 func lines(n int, format string) string {
@@ -186,5 +189,52 @@ func TestRead_PDF(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"a.pdf": "%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj\n"})
 	if err := toolstest.Fails(t, w, "read", toolstest.Input{"path": "a.pdf"}); !strings.Contains(err.Error(), "a.pdf is a PDF") || !strings.Contains(err.Error(), "pdftotext") {
 		t.Error(err)
+	}
+}
+
+// The addresses of a helper give its report and its conversation as Markdown.
+func TestReadHelpers(t *testing.T) {
+	w := toolstest.NewWorld(t, nil)
+	for _, path := range []string{"agent://Scout", "history://Scout"} {
+		if err := toolstest.Fails(t, w, "read", toolstest.Input{"path": path}); !strings.Contains(err.Error(), "no helpers") {
+			t.Errorf("%v", err)
+		}
+	}
+	r := roster.New(nil)
+	m, err := r.New(t.Context(), "", "Scout", &roster.About{Title: "Look"}, sessions.Header{ID: "id-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, message := range []providers.Message{
+		{Role: providers.RoleUser, Parts: []providers.Part{providers.Text{Text: "the task"}}},
+		{Role: providers.RoleAssistant, Parts: []providers.Part{providers.Text{Text: "the answer"}}},
+	} {
+		if _, err := m.Memory.AppendMessage(&message); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m.End(t.Context(), "one\ntwo"); err != nil {
+		t.Fatal(err)
+	}
+	do := func(path string) string {
+		call := w.Call(t, "read", toolstest.Input{"path": path})
+		call.Conversation = r.Conversation
+		call.Document = func(ctx context.Context, address string) ([]byte, error) {
+			return r.Report(ctx, strings.TrimPrefix(address, "agent://"))
+		}
+		plan, res, err := toolstest.Do(t.Context(), toolstest.Tool(t, "read"), call)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(plan.Effects) > 0 {
+			t.Errorf("%s has the effects %+v", path, plan.Effects)
+		}
+		return res.Text
+	}
+	if text := do("agent://Scout:2"); !strings.Contains(text, "2|two") || !strings.Contains(text, "1|one") {
+		t.Errorf("the report is %q", text)
+	}
+	if text := do("history://scout:raw"); !strings.HasPrefix(text, "# Scout: Look\n") || !strings.Contains(text, "the task") || !strings.Contains(text, "the answer") {
+		t.Errorf("the conversation is %q", text)
 	}
 }

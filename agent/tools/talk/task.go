@@ -1,11 +1,13 @@
 package talk
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -33,7 +35,7 @@ type taskInput struct {
 }
 
 type taskItem struct {
-	ID          string `json:"id" jsonschema:"short name of the task, unique in the call: letters, digits, - and _"`
+	ID          string `json:"id,omitzero" jsonschema:"name for the helper, unique in the call: letters, digits, - and _; any name if absent"`
 	Description string `json:"description" jsonschema:"the work in a few words, for the user"`
 	Assignment  string `json:"assignment" jsonschema:"complete instructions, with what the report has to contain"`
 }
@@ -86,12 +88,12 @@ func planTask(ctx context.Context, call *agent.Call, in *taskInput) (*agent.Call
 	for i, t := range in.Tasks {
 		key := strings.ToLower(t.ID)
 		switch {
-		case !validTaskID(t.ID):
+		case t.ID != "" && !validTaskID(t.ID):
 			return bad("the id of task %d must be up to %d letters, digits, - and _, and begin with a letter or digit", i+1, maxTaskID)
-		case seen[key]:
+		case t.ID != "" && seen[key]:
 			return bad("duplicate id %q", t.ID)
 		case strings.TrimSpace(t.Assignment) == "":
-			return bad("the assignment of task %s is empty", t.ID)
+			return bad("the assignment of task %s is empty", cmp.Or(t.ID, strconv.Itoa(i+1)))
 		}
 		seen[key] = true
 	}
@@ -129,7 +131,7 @@ func (t *taskItem) title() string {
 	if title := toolkit.CommandTitle(t.Description); title != "" {
 		return title
 	}
-	return t.ID
+	return cmp.Or(t.ID, toolkit.CommandTitle(t.Assignment))
 }
 
 // text formats the tasks for people.
@@ -144,7 +146,7 @@ func (in *taskInput) text() string {
 	for _, t := range in.Tasks {
 		text := strings.TrimSpace(t.Assignment)
 		if len(in.Tasks) > 1 {
-			text = "**" + t.ID + "**: " + text
+			text = "**" + cmp.Or(t.ID, t.title()) + "**: " + text
 		}
 		parts = append(parts, text)
 	}
@@ -198,7 +200,7 @@ func runTask(ctx context.Context, call *agent.Call, in *taskInput) (*agent.Resul
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return run.result(ctx, reports)
+	return run.result(reports)
 }
 
 // one runs one task in a helper.
@@ -228,7 +230,7 @@ func (r *taskRun) ended(i int, failed bool) {
 	}
 	var b strings.Builder
 	for j := range r.in.Tasks {
-		b.WriteString("- " + [...]string{"…", "✓", "✗"}[r.states[j]] + " " + r.in.Tasks[j].ID + ": " + r.in.Tasks[j].title() + "\n")
+		b.WriteString("- " + [...]string{"…", "✓", "✗"}[r.states[j]] + " " + strings.TrimPrefix(r.in.Tasks[j].ID+": ", ": ") + r.in.Tasks[j].title() + "\n")
 	}
 	r.call.Update(agent.Progress{Content: []agent.Content{agent.TextContent{Text: r.in.text()}, agent.TextContent{Text: b.String()}}})
 }

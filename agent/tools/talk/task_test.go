@@ -40,7 +40,7 @@ func TestTask_BadInput(t *testing.T) {
 		{"the call of before", toolstest.Input{"description": "d", "prompt": "p"}, "it takes agent, context, tasks, spawnPlan"},
 		{"extra", toolstest.Input{"tasks": one("a", "x"), "schema": toolstest.Input{}}, "/schema"},
 		{"extra in a task", toolstest.Input{"tasks": []toolstest.Input{{"id": "a", "description": "d", "assignment": "x", "isolated": true}}}, "/tasks/0/isolated"},
-		{"no id", toolstest.Input{"tasks": one("", "x")}, "the id of task 1"},
+		{"no id", toolstest.Input{"tasks": append(one("", "x"), one("", "y")...)}, ""},
 		{"id with a path", toolstest.Input{"tasks": one("../a", "x")}, "the id of task 1"},
 		{"id with a line", toolstest.Input{"tasks": one("a\nb", "x")}, "the id of task 1"},
 		{"long id", toolstest.Input{"tasks": one(strings.Repeat("a", 49), "x")}, "up to 48"},
@@ -134,22 +134,19 @@ partly
 	}
 }
 
-// A long report is stored, within limits, and the model gets its beginning.
+// The model gets the beginning of a long report, and the address of all of it.
 func TestTask_LongReports(t *testing.T) {
-	lines := strings.Repeat("line\n", 6000)
 	for _, tt := range []struct {
 		name, report string
 		tasks, most  int // bytes that the model gets
-		kept         int
 		inline       int
 		note         string
 	}{
-		{"short", "report", 1, 10, 0, 0, "report"},
-		{"long", strings.Repeat("é", 10_000), 1, 12_200, 20_000, 0, "it has 20000 bytes. Full text: artifact://7."},
-		{"very long", strings.Repeat("x", 600_000), 1, 12_200, 500_000, 0, "it has 600000 bytes. The first 500000 bytes: artifact://7."},
-		{"many lines", lines, 1, 12_200, 25_000, 0, "The first 25000 bytes: artifact://7."},
-		{"of many", strings.Repeat("x", 20_000), 20, 51_200, 20_000, 0, "it has 20000 bytes. Full text: artifact://7."},
-		{"as asked for", strings.Repeat("x", 20_000), 1, 600, 20_000, 100, "it has 20000 bytes. Full text: artifact://7."},
+		{"short", "report", 1, 70, 0, "report\n\n[Report: agent://t1-2, conversation: history://t1-2]"},
+		{"long", strings.Repeat("é", 10_000), 1, 12_200, 0, "it has 20000 bytes.]\n\n[Report: agent://t1-2,"},
+		{"of many", strings.Repeat("x", 20_000), 20, 51_200, 0, "it has 20000 bytes.]\n\n[Report: agent://t20-2,"},
+		{"as asked for", strings.Repeat("x", 20_000), 1, 600, 100, "it has 20000 bytes."},
+		{"none", "", 1, 100, 0, "(the helper said nothing)\n\n[Conversation: history://t1-2]"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			in := toolstest.Input{"tasks": someTasks(tt.tasks)}
@@ -157,32 +154,30 @@ func TestTask_LongReports(t *testing.T) {
 				in["spawnPlan"] = toolstest.Input{"whyParallel": "a", "whyNotLocal": "b", "independence": "c", "maxInlineTokens": tt.inline}
 			}
 			call := toolstest.NewWorld(t, nil).Call(t, "task", in)
-			var whole keptArtifact
-			var mu sync.Mutex
-			call.Artifacts = lockedArtifacts{&whole, &mu}
-			call.Task = func(context.Context, agent.Task) (agent.TaskResult, error) {
-				return agent.TaskResult{Text: tt.report, Stop: agent.StopEndTurn}, nil
+			call.Task = func(_ context.Context, task agent.Task) (agent.TaskResult, error) {
+				return agent.TaskResult{Name: task.Name + "-2", Text: tt.report, Stop: agent.StopEndTurn}, nil
 			}
 			_, res, err := toolstest.Do(t.Context(), toolstest.Tool(t, "task"), call)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(res.Text) > tt.most || len(whole.data) != tt.kept || !strings.Contains(res.Text, tt.note) || !strings.HasPrefix(strings.TrimSpace(tt.report), whole.data[:min(100, len(whole.data))]) {
-				t.Errorf("%d bytes for the model, %d kept, the end %q", len(res.Text), len(whole.data), res.Text[max(0, len(res.Text)-150):])
+			if len(res.Text) > tt.most || !strings.Contains(res.Text, tt.note) {
+				t.Errorf("%d bytes for the model, the end %q", len(res.Text), res.Text[max(0, len(res.Text)-150):])
 			}
 		})
 	}
 }
 
-type lockedArtifacts struct {
-	agent.Artifacts
-	mu *sync.Mutex
-}
-
-func (l lockedArtifacts) Put(ctx context.Context, tool string, data []byte) (string, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.Artifacts.Put(ctx, tool, data)
+// A helper that has failed has a conversation to read.
+func TestTask_FailedHelper(t *testing.T) {
+	call := toolstest.NewWorld(t, nil).Call(t, "task", toolstest.Input{"tasks": someTasks(1)})
+	call.Task = func(context.Context, agent.Task) (agent.TaskResult, error) {
+		return agent.TaskResult{Name: "t1"}, errors.New("the task failed: boom")
+	}
+	_, _, err := toolstest.Do(t.Context(), toolstest.Tool(t, "task"), call)
+	if err == nil || err.Error() != "the task failed: boom\n\n[Conversation: history://t1]" {
+		t.Errorf("got %v", err)
+	}
 }
 
 // The end of the call ends all helpers. A session without helpers reports that.

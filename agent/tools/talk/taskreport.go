@@ -1,7 +1,7 @@
 package talk
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,12 +10,9 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit"
 )
 
-// Limits of one report: of the part that is stored, and of the part that the model receives at once. All reports of a call together
-// stay within [toolkit.MaxText].
+// Limits of the part of a report that the model receives at once. All reports of a call together stay within [toolkit.MaxText].
 const (
-	maxReport      = 500_000
-	maxReportLines = 5000
-	maxInline      = 12_000
+	maxInline = 12_000
 	// maxInlineAll is shared by the reports of one call.
 	maxInlineAll = 44 << 10
 	// bytesPerToken is an estimate.
@@ -30,25 +27,43 @@ type taskReport struct {
 }
 
 // result joins the reports of all tasks, in their order.
-func (r *taskRun) result(ctx context.Context, reports []taskReport) (*agent.Result, error) {
+func (r *taskRun) result(reports []taskReport) (*agent.Result, error) {
 	if len(reports) == 1 {
-		if err := reports[0].err; err != nil {
-			return nil, err
+		report := &reports[0]
+		if report.err != nil {
+			return nil, fmt.Errorf("%w%s", report.err, report.addresses())
 		}
-		return &agent.Result{Text: r.receipt(ctx, &reports[0])}, nil
+		return &agent.Result{Text: r.receipt(report)}, nil
 	}
 	var parts []string
 	failed := 0
 	for i := range reports {
-		head := "## " + reports[i].task.ID + "\n\n"
+		head := "## " + reports[i].name() + "\n\n"
 		if err := reports[i].err; err != nil {
 			failed++
-			parts = append(parts, head+"[Failed: "+err.Error()+cancelledNote(err)+"]")
+			parts = append(parts, head+"[Failed: "+err.Error()+cancelledNote(err)+"]"+reports[i].addresses())
 			continue
 		}
-		parts = append(parts, head+r.receipt(ctx, &reports[i]))
+		parts = append(parts, head+r.receipt(&reports[i]))
 	}
 	return &agent.Result{Text: strings.Join(parts, "\n\n"), IsError: failed == len(reports)}, nil
+}
+
+// name returns the helper's name, or that of its task if it has not started.
+func (r *taskReport) name() string {
+	return cmp.Or(r.done.Name, r.task.ID, r.task.title())
+}
+
+// addresses returns a note with the addresses of the helper's report and conversation; empty if it has not started.
+func (r *taskReport) addresses() string {
+	switch name := r.done.Name; {
+	case name == "":
+		return ""
+	case r.done.Text == "":
+		return "\n\n[Conversation: history://" + name + "]"
+	default:
+		return "\n\n[Report: agent://" + name + ", conversation: history://" + name + "]"
+	}
 }
 
 func cancelledNote(err error) string {
@@ -59,13 +74,13 @@ func cancelledNote(err error) string {
 }
 
 // receipt formats one report for the model.
-func (r *taskRun) receipt(ctx context.Context, report *taskReport) string {
+func (r *taskRun) receipt(report *taskReport) string {
 	done := &report.done
 	text := strings.TrimSpace(done.Text)
 	if text == "" && done.Question == "" {
 		text = "(the helper said nothing)"
 	}
-	text = r.bounded(ctx, text)
+	text = r.bounded(text)
 	switch {
 	case done.Question != "":
 		// The question comes first, so that a long report does not cut it off.
@@ -82,11 +97,11 @@ func (r *taskRun) receipt(ctx context.Context, report *taskReport) string {
 	case done.Stop != agent.StopEndTurn:
 		text += fmt.Sprintf("\n\n[The helper stopped early: %s.]", done.Stop)
 	}
-	return text
+	return text + report.addresses()
 }
 
-// bounded returns the part of a report that the model gets at once. It stores the whole report if the session can.
-func (r *taskRun) bounded(ctx context.Context, text string) string {
+// bounded returns the part of a report that the model gets at once.
+func (r *taskRun) bounded(text string) string {
 	most := min(maxInline, maxInlineAll/len(r.in.Tasks))
 	if p := r.in.SpawnPlan; p != nil && p.MaxInlineTokens > 0 && p.MaxInlineTokens < most/bytesPerToken {
 		most = p.MaxInlineTokens * bytesPerToken
@@ -94,29 +109,5 @@ func (r *taskRun) bounded(ctx context.Context, text string) string {
 	if len(text) <= most {
 		return text
 	}
-	whole, cut := boundedReport(text)
-	note := fmt.Sprintf("[The report was cut off here; it has %d bytes.", len(text))
-	if r.call.Artifacts != nil {
-		if url, err := r.call.Artifacts.Put(ctx, "task", []byte(whole)); err == nil {
-			note += " Full text: " + url + "."
-			if cut {
-				note = fmt.Sprintf("[The report was cut off here; it has %d bytes. The first %d bytes: %s.", len(text), len(whole), url)
-			}
-		}
-	}
-	return strings.TrimRight(toolkit.CutBytes(text, most), "\n") + "\n" + note + "]"
-}
-
-// boundedReport returns the part of a report that is stored, and whether the report was shortened.
-func boundedReport(text string) (kept string, cut bool) {
-	kept = toolkit.CutBytes(text, maxReport)
-	at := 0
-	for range maxReportLines {
-		i := strings.IndexByte(kept[at:], '\n')
-		if i < 0 {
-			return kept, len(kept) < len(text)
-		}
-		at += i + 1
-	}
-	return kept[:at], at < len(text)
+	return fmt.Sprintf("%s\n[The report was cut off here; it has %d bytes.]", strings.TrimRight(toolkit.CutBytes(text, most), "\n"), len(text))
 }

@@ -1,0 +1,152 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gajae-code/gjc/agent"
+
+	"github.com/gajae-code/gjc/providers/providertest"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+// addressTool returns a tool that reads the address of a helper.
+func addressTool() agent.Tool {
+	return agent.NewTool(agent.ToolFuncs[input]{
+		Name: "address", Kind: agent.KindRead,
+		Run: func(ctx context.Context, call *agent.Call, in *input) (*agent.Result, error) {
+			if name, ok := strings.CutPrefix(in.Say, "history://"); ok {
+				c, err := call.Conversation(ctx, name)
+				if err != nil {
+					return nil, err
+				}
+				var all []string
+				for _, m := range sessions.MessagesOf(c.Branch) {
+					all = append(all, string(m.Role)+" "+m.Text())
+				}
+				return &agent.Result{Text: strings.Join(all, "; ")}, nil
+			}
+			text, err := call.Document(ctx, in.Say)
+			return &agent.Result{Text: string(text)}, err
+		},
+	})
+}
+
+// lastResults returns the texts of the last messages of the last request to the model.
+func lastResults(w *world, n int) []string {
+	reqs := w.script.Requests()
+	m := reqs[len(reqs)-1].Messages
+	var all []string
+	for i := range m[len(m)-n:] {
+		all = append(all, m[len(m)-n+i].Text())
+	}
+	return all
+}
+
+// The conversations of helpers and of their helpers are stored with the session. After a restart their names are known, and their
+// reports and conversations readable.
+func TestHelper_Stored(t *testing.T) {
+	store := sessions.NewStore(filepath.Join(t.TempDir(), "sessions"), nil)
+	stored := func(log *sessions.Log) func(*agent.Options) {
+		return func(o *agent.Options) {
+			kinds(o)
+			o.ID, o.Log, o.Children = log.ID(), log, log.Children()
+			o.Tools = agent.Tools{tasksTool(), addressTool()}
+			o.Model.ContextWindow = 100_000
+		}
+	}
+	log, err := store.Create(t.Context(), sessions.Header{Cwd: "/w"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := log.ID()
+	var seen below
+	runBelow(t, &seen, stored(log), func(w *world) {
+		w.script.Add(
+			providertest.Step{providertest.Call("c1", "task", `{"helper":"executor","names":["Scout"]}`)},
+			providertest.Step{providertest.Call("c2", "task", `{"helper":"executor","names":["Reader"]}`)},
+			providertest.Step{providertest.Text("read")},
+			providertest.Step{providertest.Text("scouted")},
+			providertest.Step{
+				providertest.Call("c3", "address", `{"say":"agent://Scout"}`), providertest.Call("c4", "address", `{"say":"agent://Scout.Reader"}`),
+				providertest.Call("c5", "address", `{"say":"history://Scout.Reader"}`),
+			},
+			providertest.Step{providertest.Text("done")},
+		)
+		if r := w.prompt("go"); r.Err != nil || r.Stop != agent.StopEndTurn {
+			t.Fatalf("%+v", r)
+		}
+		want := []string{"scouted", "read", "user do Reader; assistant read"}
+		if d := cmp.Diff(want, lastResults(w, 3)); d != "" {
+			t.Errorf("-want +got:\n%s", d)
+		}
+	})
+	if page, err := store.List(t.Context(), sessions.ListOptions{}); err != nil || len(page.Sessions) != 1 || page.Sessions[0].ID != id {
+		t.Errorf("the list is %+v, %v", page, err)
+	}
+	if log, err = store.Open(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	parents := map[string]string{}
+	for _, name := range []string{"Scout", "Scout.Reader"} {
+		child, err := log.Children().View(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parents[child.ID()] = child.Header().ParentSession
+	}
+	var chain []string
+	for at := seen.newest; at != ""; at = parents[at] {
+		chain = append(chain, at)
+	}
+	if len(chain) != 3 || chain[2] != id {
+		t.Errorf("the parents are %q", chain)
+	}
+	runBelow(t, new(below), stored(log), func(w *world) {
+		w.script.Add(
+			providertest.Step{providertest.Call("d1", "task", `{"helper":"limited","names":["Scout"]}`)},
+			providertest.Step{providertest.Text("again")},
+			providertest.Step{
+				providertest.Call("d2", "address", `{"say":"agent://Scout"}`), providertest.Call("d3", "address", `{"say":"history://Scout.Reader"}`),
+				providertest.Call("d4", "address", `{"say":"agent://Scout-2"}`), providertest.Call("d5", "address", `{"say":"agent://Nobody"}`),
+			},
+			providertest.Step{providertest.Text("done")},
+		)
+		w.prompt("go on")
+		want := []string{
+			"scouted", "user do Reader; assistant read", "again",
+			`not found: no helper "Nobody"; the helpers of this session are Scout, Scout-2, Scout.Reader`,
+		}
+		if d := cmp.Diff(want, lastResults(w, 4)); d != "" {
+			t.Errorf("-want +got:\n%s", d)
+		}
+	})
+}
+
+// A helper that fails or is cancelled keeps its conversation. Its name is not given to another.
+func TestHelper_KeptAfterFailure(t *testing.T) {
+	run(t, func(o *agent.Options) {
+		o.Tools = agent.Tools{tasksTool(), addressTool()}
+		o.Model.ContextWindow = 100_000
+	}, func(w *world) {
+		w.script.Add(
+			providertest.Step{providertest.Call("c1", "task", `{"names":["a"]}`)},
+			providertest.Step{providertest.Text("part"), providertest.Call("c2", "address", `{"say":"agent://a"}`)},
+			providertest.Step{providertest.Fail(errors.New("boom"))},
+			providertest.Step{providertest.Call("c3", "task", `{"names":["a"]}`)},
+			providertest.Step{providertest.Text("whole")},
+			providertest.Step{providertest.Call("c4", "address", `{"say":"history://a"}`), providertest.Call("c5", "address", `{"say":"agent://a"}`), providertest.Call("c6", "address", `{"say":"agent://a-2"}`)},
+			providertest.Step{providertest.Text("done")},
+		)
+		w.prompt("go")
+		got := lastResults(w, 3)
+		if !strings.HasPrefix(got[0], "user do a; assistant part; tool the helper a is still working and has no report yet") || got[1] != "part" || got[2] != "whole" {
+			t.Errorf("got %q", got)
+		}
+	})
+}
