@@ -11,6 +11,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/roster"
+	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
@@ -34,6 +35,8 @@ type Helper struct {
 	Models []string
 	// Thinking is the level if the model's name specifies none; empty for the parent's level.
 	Thinking providers.ThinkingLevel
+	// Output is the JSON Schema of its reports; nil for plain text.
+	Output jsonx.Raw
 }
 
 // DefaultHelper is the helper for a task that names none.

@@ -39,6 +39,9 @@ func tasksTool() agent.Tool {
 					if err != nil {
 						texts[i] = name + " failed: " + err.Error()
 					}
+					if done.Invalid != "" {
+						texts[i] += " invalid: " + done.Invalid
+					}
 					if done.OverBudget {
 						texts[i] += " over budget " + string(done.Stop)
 					}

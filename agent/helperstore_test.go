@@ -11,6 +11,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 
+	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers/providertest"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -149,4 +150,57 @@ func TestHelper_KeptAfterFailure(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 	})
+}
+
+// A helper with a schema is reminded of it up to three times. Its report is the JSON value, or else its last answer.
+func TestHelper_Output(t *testing.T) {
+	const good = "Here:\n```json\n{\"n\": 1}\n```"
+	for _, tt := range []struct {
+		name    string
+		answers []string
+		want    string
+	}{
+		{"at once", []string{good}, `a: {"n": 1}`},
+		{"after three reminders", []string{"hm", `{"m": 1}`, "[]", good}, `a: {"n": 1}`},
+		{"never", []string{"hm", "hm", "hm", "still hm"}, "a: still hm invalid: it is not one JSON value"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			run(t, func(o *agent.Options) {
+				o.Tools = agent.Tools{tasksTool(), addressTool()}
+				o.Model.ContextWindow = 100_000
+				o.Helpers = func(context.Context) []agent.Helper {
+					return []agent.Helper{{Name: "executor", Output: jsonx.Raw(`{"type":"object","required":["n"]}`)}}
+				}
+			}, func(w *world) {
+				w.script.Add(providertest.Step{providertest.Call("c1", "task", `{"names":["a"]}`)})
+				for _, answer := range tt.answers {
+					w.script.Add(providertest.Step{providertest.Text(answer)})
+				}
+				w.script.Add(providertest.Step{providertest.Call("c2", "address", `{"say":"agent://a"}`)}, providertest.Step{providertest.Text("done")})
+				w.prompt("go")
+				reqs := w.script.Requests()
+				if n := len(tt.answers) + 3; len(reqs) != n {
+					t.Fatalf("%d requests, want %d", len(reqs), n)
+				}
+				if first := reqs[1].Messages[0].Text(); !strings.HasPrefix(first, "do a\n") || !strings.Contains(first, `"required":["n"]`) {
+					t.Errorf("the task is %q", first)
+				}
+				for i := 1; i < len(tt.answers); i++ {
+					m := reqs[i+1].Messages
+					if text := m[len(m)-1].Text(); !strings.HasPrefix(text, "Your last answer does not match the JSON Schema of the output: ") {
+						t.Errorf("reminder %d is %q", i, text)
+					}
+				}
+				m := reqs[len(reqs)-2].Messages
+				if got := m[len(m)-1].Text(); !strings.HasPrefix(got, tt.want) {
+					t.Errorf("the parent got %q, want %q", got, tt.want)
+				}
+				want := strings.TrimPrefix(tt.want, "a: ")
+				want, _, _ = strings.Cut(want, " invalid")
+				if got := lastResults(w, 1)[0]; got != want {
+					t.Errorf("the stored report is %q, want %q", got, want)
+				}
+			})
+		})
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/roster"
+	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
@@ -54,14 +55,18 @@ type Task struct {
 	Helper string
 	Title  string
 	Prompt string
+	// Output is the JSON Schema of the child's last answer. If nil, that of its kind.
+	Output jsonx.Raw
 }
 
 // TaskResult is the result of a task.
 type TaskResult struct {
 	// Name is the child's name, unique in the session: "agent://" and Name is the address of its last report.
 	Name string
-	// Text is the child's last answer.
+	// Text is the child's last answer; with a schema, only its JSON value.
 	Text string
+	// Invalid explains why Text does not match the schema; empty if it does, and without a schema.
+	Invalid string
 	// Question is the question that ended the child and that it could not ask the user.
 	Question string
 	Stop     StopReason
@@ -120,6 +125,9 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 	}
 	defer slot.release()
 	c := &childRun{toolRun: r, task: &task, helper: helper, slot: slot}
+	if err := c.parseOutput(); err != nil {
+		return TaskResult{}, err
+	}
 	if err := c.enlist(ctx); err != nil {
 		return TaskResult{}, err
 	}
@@ -139,13 +147,64 @@ type childRun struct {
 	slot   *taskSlot
 	member *roster.Member
 	about  Subagent
+	schema *roster.Schema // nil for plain text
+}
+
+// parseOutput parses the schema of the child's last answer, and adds it to the prompt.
+func (c *childRun) parseOutput() error {
+	raw := c.task.Output
+	if len(raw) == 0 {
+		raw = c.helper.Output
+	}
+	if len(raw) == 0 {
+		return nil
+	}
+	schema, err := roster.ParseSchema(raw)
+	if err != nil {
+		return fmt.Errorf("%w: output %w", ErrBadInput, err)
+	}
+	c.schema = schema
+	c.task.Prompt += "\n\n# Output\n\nYour last answer must be one JSON value that matches this JSON Schema, and nothing else:\n\n```json\n" + string(raw) + "\n```"
+	return nil
+}
+
+// maxReminders is the number of times that a child is reminded of its schema.
+const maxReminders = 3
+
+// converse gives the child its task, and reminds it of the schema of its answer.
+func (c *childRun) converse(ctx context.Context, started *Session) (TurnResult, ending) {
+	secrets := c.turn.session.opts.Secrets
+	prompt := c.task.Prompt
+	var usage providers.Usage
+	for reminders := 0; ; reminders++ {
+		result := started.Prompt(Prompt{Parts: []providers.Part{providers.Text{Text: prompt}}, Trace: c.turn.Trace()}).Wait(ctx)
+		usage = usage.Add(result.Usage)
+		result.Usage = usage
+		sum := started.summary()
+		answer := sum.text
+		// A child's answer comes from a model; as a result it comes from a tool.
+		sum.text, sum.question = secrets.Restore(sum.text), secrets.Restore(sum.question)
+		if c.schema == nil || result.Err != nil || result.Stop == StopCancelled || sum.question != "" {
+			return result, sum
+		}
+		value, err := c.schema.Check(answer)
+		if err == nil {
+			sum.text = string(secrets.RestoreInput(value))
+			return result, sum
+		}
+		sum.invalid = err.Error()
+		if reminders == maxReminders || result.Stop != StopEndTurn || sum.overBudget {
+			return result, sum
+		}
+		prompt = "Your last answer does not match the JSON Schema of the output: " + sum.invalid + "\n\nAnswer again, with only the whole JSON value."
+	}
 }
 
 // enlist gives the child its name and its conversation.
 func (c *childRun) enlist(ctx context.Context) (err error) {
 	s := c.turn.session
 	title := subagentTitle(s.opts.Secrets.Hide(c.task.Title))
-	c.member, err = s.tree.roster.New(ctx, s.memberName(), c.task.Name, &roster.About{Kind: c.helper.Name, Title: title}, sessions.Header{
+	c.member, err = s.tree.roster.New(ctx, s.memberName(), c.task.Name, &roster.About{Kind: c.helper.Name, Title: title, Output: c.task.Output}, sessions.Header{
 		ID: s.opts.NewID(), Time: s.opts.Clock(), Cwd: s.opts.Workspace.Cwd, AdditionalDirectories: s.opts.Workspace.Additional, ParentSession: s.opts.ID,
 	})
 	if err != nil {
@@ -164,8 +223,7 @@ func (c *childRun) run(ctx context.Context) (TaskResult, error) {
 		return TaskResult{}, errors.Join(err, logOf(c.member).Close())
 	}
 	started := kept.session
-	result := started.Prompt(Prompt{Parts: []providers.Part{providers.Text{Text: c.task.Prompt}}, Trace: t.Trace()}).Wait(ctx)
-	sum := started.summary()
+	result, sum := c.converse(ctx, started)
 	closeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.CancelGrace)
 	defer cancel()
 	err = started.Close(closeCtx)
@@ -176,10 +234,8 @@ func (c *childRun) run(ctx context.Context) (TaskResult, error) {
 		st.emitChild(kept, SubagentChanged{Subagent: c.about, Stop: result.Stop, Err: result.Err}, "The task is over.")
 		return nil
 	})
-	// A child's answer comes from a model; as a result it comes from a tool.
 	done := TaskResult{
-		Text: s.opts.Secrets.Restore(sum.text), Question: s.opts.Secrets.Restore(sum.question), Stop: result.Stop,
-		OverBudget: sum.overBudget, Usage: result.Usage,
+		Text: sum.text, Question: sum.question, Invalid: sum.invalid, Stop: result.Stop, OverBudget: sum.overBudget, Usage: result.Usage,
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -354,6 +410,7 @@ func remove(all []*child, c *child) []*child {
 // ending is the result of a child.
 type ending struct {
 	text, question string
+	invalid        string // why the text does not match its schema
 	uses           []sessions.Use
 	overBudget     bool
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/agents"
 	"github.com/gajae-code/gjc/agent/userfiles"
+	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
 // put writes a file and creates its directories.
@@ -91,11 +92,15 @@ tools: [read, "mcp__db_*", task]
 model: gjc/slow, gjc/smol:low
 thinking: high
 spawns: executor, critic
+output:
+  type: object
+  required: [found]
 readOnly: true`, "\nYou look.\n\n---\nMore.\n"), "\n", "\r\n"))
 	l := agents.New(agents.Options{UserDir: dir, Report: func(p userfiles.Problem) { t.Error(p) }})
 	want := agent.Helper{
 		Name: "x-1", Description: "looks around", Prompt: "You look.\n\n---\nMore.", Tools: []string{"read", "mcp__db_*"},
 		Models: []string{"gjc/slow", "gjc/smol:low"}, Thinking: "high", Spawns: []string{"executor", "critic"}, ReadOnly: true,
+		Output: jsonx.Raw(`{"type":"object","required":["found"]}`),
 	}
 	if d := cmp.Diff(want, l.Helpers(t.Context())[0]); d != "" {
 		t.Errorf("-want +got:\n%s", d)
@@ -108,7 +113,8 @@ func TestMistakes(t *testing.T) {
 		name, text, want string
 		counts           bool
 	}{
-		{"output", front("name: x\ndescription: d\noutput: {type: object}", "x"), `:4: output: gjc's helpers report in plain text`, true},
+		{"output", front("name: x\ndescription: d\noutput: {type: 1}", "x"), `:4: output: is no valid JSON Schema`, false},
+		{"output as text", front("name: x\ndescription: d\noutput: a list", "x"), `:4: output: must be a JSON Schema`, false},
 		{"blocking", front("name: x\ndescription: d\nblocking: true", "x"), `:4: blocking: the caller waits for every helper`, true},
 		{"no front matter", "You do it.", `:1: must begin with front matter`, false},
 		{"not closed", "---\nname: x\n", `:1: must begin with front matter`, false},

@@ -7,8 +7,10 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/roster"
 	"github.com/gajae-code/gjc/agent/userfiles"
 	"github.com/gajae-code/gjc/internal/configfile"
+	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
 )
@@ -26,14 +28,13 @@ const (
 
 // fields lists the fields of the front matter: the names, other spellings, and those for human readers.
 var fields = []string{
-	"name", "description", "tools", "model", "thinking", "spawns", "readOnly", "disabled",
+	"name", "description", "tools", "model", "thinking", "spawns", "readOnly", "disabled", "output",
 	"thinkingLevel", "thinking-level", "readonly",
 	"color", "version",
 }
 
 // without lists the fields of other programs' agents that gjc does not support, with advice for each.
 var without = map[string]string{
-	"output":   "gjc's helpers report in plain text; describe the report in the text below, and remove the field",
 	"blocking": "the caller waits for every helper; remove the field",
 }
 
@@ -98,6 +99,8 @@ func (p *parser) document(file string) *definition {
 			spawns = append([]string{}, p.list(m.Name, m.Value, line)...)
 		case "readOnly", "readonly":
 			h.ReadOnly = p.boolean(m.Name, m.Value, line)
+		case "output":
+			h.Output = p.output(m.Value, line)
 		case "disabled":
 			d.disabled = p.boolean(m.Name, m.Value, line)
 		default:
@@ -120,6 +123,18 @@ func (p *parser) document(file string) *definition {
 		p.fail(1, "no text after the front matter; it becomes the agent's prompt")
 	}
 	return d
+}
+
+// output returns the schema of a helper's reports.
+func (p *parser) output(n *configfile.Node, line int) jsonx.Raw {
+	if n.Kind == configfile.Null || p.foreign {
+		return nil
+	}
+	raw := n.JSON()
+	if _, err := roster.ParseSchema(raw); err != nil {
+		p.fail(line, "output: %v", err)
+	}
+	return raw
 }
 
 // tools returns the tools of a helper. In other programs' files, it may be a mapping of tools to switches.

@@ -30,7 +30,7 @@ func ParseSchema(raw jsonx.Raw) (*Schema, error) {
 		return nil, fmt.Errorf("is larger than %d KiB", maxSchema>>10)
 	}
 	schema := new(jsonschema.Schema)
-	if raw.Kind() != '{' {
+	if !jsonx.Valid(raw) || raw.Kind() != '{' {
 		return nil, errors.New("must be a JSON Schema, which is an object")
 	}
 	err := jsonx.Unmarshal(raw, schema)

@@ -12,8 +12,10 @@ import (
 	"sync"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/roster"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/internal/bug"
+	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
 //go:embed task.md
@@ -31,6 +33,7 @@ type taskInput struct {
 	Agent     string     `json:"agent,omitzero" jsonschema:"helper that does the tasks; executor if absent"`
 	Context   string     `json:"context,omitzero" jsonschema:"what all of the tasks need to know"`
 	Tasks     []taskItem `json:"tasks" jsonschema:"pieces of work, each for its own helper, in parallel"`
+	Output    string     `json:"output,omitzero" jsonschema:"JSON Schema, as text, of the reports if you need JSON"`
 	SpawnPlan *spawnPlan `json:"spawnPlan,omitzero" jsonschema:"needed for more than four tasks"`
 }
 
@@ -82,6 +85,11 @@ func planTask(ctx context.Context, call *agent.Call, in *taskInput) (*agent.Call
 			if strings.TrimSpace(text) == "" {
 				return bad("%s of the spawnPlan is empty", name)
 			}
+		}
+	}
+	if in.Output != "" {
+		if _, err := roster.ParseSchema(jsonx.Raw(in.Output)); err != nil {
+			return bad("output %v", err)
 		}
 	}
 	seen := make(map[string]bool)
@@ -193,7 +201,7 @@ func runTask(ctx context.Context, call *agent.Call, in *taskInput) (*agent.Resul
 	for i := range in.Tasks {
 		wg.Go(func() {
 			reports[i] = run.one(ctx, &in.Tasks[i])
-			run.ended(i, reports[i].err != nil)
+			run.ended(i, reports[i].failed())
 		})
 	}
 	wg.Wait()
@@ -212,9 +220,11 @@ func (r *taskRun) one(ctx context.Context, t *taskItem) (report taskReport) {
 			report.err = fmt.Errorf("internal error: %v", v)
 		}
 	}()
-	report.done, report.err = r.call.Task(ctx, agent.Task{
-		Name: t.ID, Helper: r.in.Agent, Title: t.title(), Prompt: r.in.prompt(t),
-	})
+	task := agent.Task{Name: t.ID, Helper: r.in.Agent, Title: t.title(), Prompt: r.in.prompt(t)}
+	if r.in.Output != "" {
+		task.Output = jsonx.Raw(r.in.Output)
+	}
+	report.done, report.err = r.call.Task(ctx, task)
 	return report
 }
 

@@ -37,7 +37,7 @@ func TestTask_BadInput(t *testing.T) {
 		{"null", toolstest.Input{"tasks": nil}, "tasks missing"},
 		{"no task", toolstest.Input{"tasks": []toolstest.Input{}}, "tasks is empty"},
 		{"wrong type", toolstest.Input{"tasks": "look"}, "/tasks"},
-		{"the call of before", toolstest.Input{"description": "d", "prompt": "p"}, "it takes agent, context, tasks, spawnPlan"},
+		{"the call of before", toolstest.Input{"description": "d", "prompt": "p"}, "it takes agent, context, tasks, output, spawnPlan"},
 		{"extra", toolstest.Input{"tasks": one("a", "x"), "schema": toolstest.Input{}}, "/schema"},
 		{"extra in a task", toolstest.Input{"tasks": []toolstest.Input{{"id": "a", "description": "d", "assignment": "x", "isolated": true}}}, "/tasks/0/isolated"},
 		{"no id", toolstest.Input{"tasks": append(one("", "x"), one("", "y")...)}, ""},
@@ -50,6 +50,8 @@ func TestTask_BadInput(t *testing.T) {
 		{"five without a plan", toolstest.Input{"tasks": someTasks(5)}, "5 tasks need a spawnPlan"},
 		{"a plan without a reason", toolstest.Input{"tasks": someTasks(5), "spawnPlan": toolstest.Input{"whyParallel": "a", "whyNotLocal": "b", "independence": " "}}, "independence of the spawnPlan is empty"},
 		{"too many", toolstest.Input{"tasks": someTasks(21), "spawnPlan": plan}, "21 tasks are too many"},
+		{"no schema", toolstest.Input{"tasks": one("a", "x"), "output": `{"type": 1}`}, "output is no valid JSON Schema"},
+		{"a schema in words", toolstest.Input{"tasks": one("a", "x"), "output": "a list"}, "output must be a JSON Schema"},
 		{"enough", toolstest.Input{"tasks": someTasks(20), "spawnPlan": plan}, ""},
 		{"four", toolstest.Input{"agent": "critic", "tasks": someTasks(4)}, ""},
 	} {
@@ -198,5 +200,31 @@ func TestTask_Ends(t *testing.T) {
 	call = toolstest.NewWorld(t, nil).Call(t, "task", toolstest.Input{"tasks": someTasks(1)})
 	if _, _, err := toolstest.Do(t.Context(), toolstest.Tool(t, "task"), call); err == nil || !strings.Contains(err.Error(), "do the work yourself") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Each helper gets the schema of the output. A report that does not match it is a failure with the text of the report.
+func TestTask_Output(t *testing.T) {
+	for n, want := range map[int]string{
+		1: "[Failed: the report does not match the schema of the output: no n]\n\nraw",
+		2: "## t1\n\n[Failed: the report does not match the schema of the output: no n]\n\nraw\n\n## t2\n\n{}",
+	} {
+		call := toolstest.NewWorld(t, nil).Call(t, "task", toolstest.Input{"tasks": someTasks(n), "output": `{"type":"object","required":["n"]}`})
+		call.Task = func(_ context.Context, task agent.Task) (agent.TaskResult, error) {
+			if string(task.Output) != `{"type":"object","required":["n"]}` {
+				t.Errorf("the schema is %s", task.Output)
+			}
+			if task.Name == "t2" {
+				return agent.TaskResult{Text: "{}", Stop: agent.StopEndTurn}, nil
+			}
+			return agent.TaskResult{Text: "raw", Invalid: "no n", Stop: agent.StopEndTurn}, nil
+		}
+		_, res, err := toolstest.Do(t.Context(), toolstest.Tool(t, "task"), call)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Text != want || res.IsError != (n == 1) {
+			t.Errorf("got %q, an error: %v", res.Text, res.IsError)
+		}
 	}
 }

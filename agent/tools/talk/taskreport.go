@@ -33,14 +33,16 @@ func (r *taskRun) result(reports []taskReport) (*agent.Result, error) {
 		if report.err != nil {
 			return nil, fmt.Errorf("%w%s", report.err, report.addresses())
 		}
-		return &agent.Result{Text: r.receipt(report)}, nil
+		return &agent.Result{Text: r.receipt(report), IsError: report.failed()}, nil
 	}
 	var parts []string
 	failed := 0
 	for i := range reports {
 		head := "## " + reports[i].name() + "\n\n"
-		if err := reports[i].err; err != nil {
+		if reports[i].failed() {
 			failed++
+		}
+		if err := reports[i].err; err != nil {
 			parts = append(parts, head+"[Failed: "+err.Error()+cancelledNote(err)+"]"+reports[i].addresses())
 			continue
 		}
@@ -48,6 +50,9 @@ func (r *taskRun) result(reports []taskReport) (*agent.Result, error) {
 	}
 	return &agent.Result{Text: strings.Join(parts, "\n\n"), IsError: failed == len(reports)}, nil
 }
+
+// failed reports whether the task has no report, or one that does not match its schema.
+func (r *taskReport) failed() bool { return r.err != nil || r.done.Invalid != "" }
 
 // name returns the helper's name, or that of its task if it has not started.
 func (r *taskReport) name() string {
@@ -81,6 +86,9 @@ func (r *taskRun) receipt(report *taskReport) string {
 		text = "(the helper said nothing)"
 	}
 	text = r.bounded(text)
+	if done.Invalid != "" {
+		text = "[Failed: the report does not match the schema of the output: " + done.Invalid + "]\n\n" + text
+	}
 	switch {
 	case done.Question != "":
 		// The question comes first, so that a long report does not cut it off.
