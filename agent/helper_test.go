@@ -24,6 +24,8 @@ import (
 type tasks struct {
 	Helper string   `json:"helper,omitzero"`
 	Names  []string `json:"names"`
+	// To names a helper that goes on.
+	To string `json:"to,omitzero"`
 }
 
 func tasksTool() agent.Tool {
@@ -34,7 +36,7 @@ func tasksTool() agent.Tool {
 			var wg sync.WaitGroup
 			for i, name := range in.Names {
 				wg.Go(func() {
-					done, err := call.Task(ctx, agent.Task{Name: name, Helper: in.Helper, Title: name, Prompt: "do " + name})
+					done, err := call.Task(ctx, agent.Task{Name: name, To: in.To, Helper: in.Helper, Title: name, Prompt: "do " + name})
 					texts[i] = name + ": " + done.Text
 					if err != nil {
 						texts[i] = name + " failed: " + err.Error()

@@ -12,6 +12,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -203,4 +204,109 @@ func TestHelper_Output(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A helper that has ended goes on with its conversation, in memory and, after a restart, from the store. Its kind and its ID stay the
+// same, and only its new requests are charged.
+func TestHelper_FollowUp(t *testing.T) {
+	store := sessions.NewStore(filepath.Join(t.TempDir(), "sessions"), nil)
+	for _, stored := range []bool{false, true} {
+		var log *sessions.Log
+		var id string
+		with := func(o *agent.Options) {
+			kinds(o)
+			if o.Tools = (agent.Tools{tasksTool(), addressTool(), kindTool("look", agent.KindRead), kindTool("change", agent.KindExecute)}); stored {
+				o.ID, o.Log, o.Children = log.ID(), log, log.Children()
+			}
+			o.Model.ContextWindow, o.Model.Cost = 100_000, providers.Cost{Input: 1, Output: 1}
+		}
+		if stored {
+			var err error
+			if log, err = store.Create(t.Context(), sessions.Header{Cwd: "/w"}); err != nil {
+				t.Fatal(err)
+			}
+			id = log.ID()
+		}
+		var seen below
+		first := ""
+		followUp := func(w *world) {
+			before := len(w.script.Requests())
+			w.script.Add(
+				providertest.Step{providertest.Call("f1", "task", `{"to":"scout","names":["more"]}`), using(10, 1)},
+				providertest.Step{providertest.Text("more of it"), using(10, 1)},
+				providertest.Step{providertest.Call("f2", "address", `{"say":"agent://Scout"}`), providertest.Call("f3", "task", `{"to":"Nobody","names":["x"]}`), using(10, 1)},
+				providertest.Step{providertest.Text("done"), using(10, 1)},
+			)
+			if r := w.prompt("ask it"); r.Err != nil || r.Usage.Input != 40 {
+				t.Errorf("stored %v: %+v", stored, r)
+			}
+			child := w.script.Requests()[before+1]
+			var all []string
+			for _, m := range child.Messages {
+				all = append(all, m.Text())
+			}
+			if d := cmp.Diff([]string{"do Scout", "scouted", "do more"}, all); d != "" {
+				t.Errorf("stored %v (-want +got):\n%s", stored, d)
+			}
+			if !strings.HasSuffix(child.System, "You only read.") || toolNames(child) != "task address look" {
+				t.Errorf("stored %v: the tools %q, the prompt ends %q", stored, toolNames(child), child.System[max(0, len(child.System)-50):])
+			}
+			if d := cmp.Diff([]string{"more of it", `x failed: not found: no helper "Nobody"; the helpers of this session are Scout`}, lastTexts(lastResults(w, 2))); d != "" {
+				t.Errorf("stored %v (-want +got):\n%s", stored, d)
+			}
+			if seen.newest != first {
+				t.Errorf("stored %v: the ID is %s, was %s", stored, seen.newest, first)
+			}
+		}
+		runBelow(t, &seen, with, func(w *world) {
+			w.script.Add(
+				providertest.Step{providertest.Call("c1", "task", `{"helper":"reader","names":["Scout"]}`)},
+				providertest.Step{providertest.Text("scouted"), using(5, 1)},
+				providertest.Step{providertest.Text("done")},
+			)
+			w.prompt("go")
+			if first = seen.newest; !stored {
+				followUp(w)
+			}
+		})
+		if !stored {
+			continue
+		}
+		var err error
+		if log, err = store.Open(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		runBelow(t, &seen, with, followUp)
+	}
+}
+
+// lastTexts returns the texts without the names of the tasks that they are results of.
+func lastTexts(all []string) []string {
+	for i := range all {
+		all[i] = strings.TrimPrefix(all[i], "more: ")
+	}
+	return all
+}
+
+// A helper that works cannot be asked to go on, not even by itself.
+func TestHelper_FollowUpAtWork(t *testing.T) {
+	run(t, func(o *agent.Options) {
+		w, _ := o.Approver.(*world)
+		o.Subagent = deep(w, new(below))
+		o.Helpers = func(context.Context) []agent.Helper { return []agent.Helper{{Name: "executor", Spawns: []string{"*"}}} }
+		o.Tools = agent.Tools{tasksTool()}
+		o.Model.ContextWindow = 100_000
+	}, func(w *world) {
+		w.script.Add(
+			providertest.Step{providertest.Call("c1", "task", `{"names":["a"]}`)},
+			providertest.Step{providertest.Call("c2", "task", `{"to":"a","names":["x"]}`)},
+			providertest.Step{providertest.Text("I see")},
+			providertest.Step{providertest.Text("done")},
+		)
+		w.prompt("go")
+		m := w.script.Requests()[2].Messages
+		if got := m[len(m)-1].Text(); got != "x failed: the helper a is still working; wait for its report" {
+			t.Errorf("got %q", got)
+		}
+	})
 }

@@ -51,6 +51,8 @@ const TaskTool = "task"
 type Task struct {
 	// Name is the child's preferred name. If empty, it gets any name.
 	Name string
+	// To is the name of an earlier child that has ended. It does the task, with its conversation so far; Name and Helper are unused.
+	To string
 	// Helper names the kind of child; empty for the default one.
 	Helper string
 	Title  string
@@ -113,9 +115,11 @@ func subagentTitle(title string) string {
 
 func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 	s := r.turn.session
-	helper, err := PickHelper(s.knownHelpers(ctx), task.Helper)
-	if err != nil {
-		return TaskResult{}, err
+	c := &childRun{toolRun: r, task: &task}
+	if task.To == "" {
+		if err := c.choose(s.knownHelpers(ctx), task.Helper); err != nil {
+			return TaskResult{}, err
+		}
 	}
 	s.slot.lend()
 	defer s.slot.takeBack(ctx)
@@ -124,10 +128,7 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 		return TaskResult{}, err
 	}
 	defer slot.release()
-	c := &childRun{toolRun: r, task: &task, helper: helper, slot: slot}
-	if err := c.parseOutput(); err != nil {
-		return TaskResult{}, err
-	}
+	c.slot = slot
 	if err := c.enlist(ctx); err != nil {
 		return TaskResult{}, err
 	}
@@ -147,11 +148,16 @@ type childRun struct {
 	slot   *taskSlot
 	member *roster.Member
 	about  Subagent
-	schema *roster.Schema // nil for plain text
+	// history is the child's conversation so far.
+	history []providers.Message
+	schema  *roster.Schema // nil for plain text
 }
 
-// parseOutput parses the schema of the child's last answer, and adds it to the prompt.
-func (c *childRun) parseOutput() error {
+// choose chooses the kind of the child and the schema of its last answer, which it adds to the prompt.
+func (c *childRun) choose(known []Helper, kind string) (err error) {
+	if c.helper, err = PickHelper(known, kind); err != nil {
+		return err
+	}
 	raw := c.task.Output
 	if len(raw) == 0 {
 		raw = c.helper.Output
@@ -204,14 +210,42 @@ func (c *childRun) converse(ctx context.Context, started *Session) (TurnResult, 
 func (c *childRun) enlist(ctx context.Context) (err error) {
 	s := c.turn.session
 	title := subagentTitle(s.opts.Secrets.Hide(c.task.Title))
-	c.member, err = s.tree.roster.New(ctx, s.memberName(), c.task.Name, &roster.About{Kind: c.helper.Name, Title: title, Output: c.task.Output}, sessions.Header{
+	if c.task.To != "" {
+		if err := c.rejoin(ctx); err != nil {
+			return err
+		}
+		c.about = c.subagent(cmp.Or(title, c.member.Title))
+		return nil
+	}
+	c.member, err = s.tree.roster.New(ctx, s.memberName(), c.task.Name, &roster.About{Kind: c.helper.Name, Title: title}, sessions.Header{
 		ID: s.opts.NewID(), Time: s.opts.Clock(), Cwd: s.opts.Workspace.Cwd, AdditionalDirectories: s.opts.Workspace.Additional, ParentSession: s.opts.ID,
 	})
 	if err != nil {
 		return err
 	}
+	c.about = c.subagent(title)
+	return nil
+}
+
+func (c *childRun) subagent(title string) Subagent {
 	own := c.member.Name[strings.LastIndexByte(c.member.Name, '.')+1:]
-	c.about = Subagent{ID: c.member.ID, CallID: c.call.ID, Name: own, Title: title}
+	return Subagent{ID: c.member.ID, CallID: c.call.ID, Name: own, Title: title}
+}
+
+// rejoin continues the conversation of an earlier child.
+func (c *childRun) rejoin(ctx context.Context) error {
+	s := c.turn.session
+	m, err := s.tree.roster.Continue(ctx, c.task.To)
+	if err != nil {
+		return err
+	}
+	if err = c.choose(s.knownHelpers(ctx), m.Kind); err == nil {
+		c.history, err = m.Messages()
+	}
+	if err != nil {
+		return errors.Join(err, logOf(m).Close(), m.End(ctx, ""))
+	}
+	c.member = m
 	return nil
 }
 
@@ -283,7 +317,7 @@ func (c *childRun) options(kept *child) Options {
 	t, s := c.turn, c.turn.session
 	around := s.opts.Subagent(c.about)
 	opts := s.opts
-	opts.ID, opts.Title, opts.History, opts.ForkOf, opts.Uses, opts.Plan, opts.Subagent = c.about.ID, c.about.Title, nil, "", nil, nil, nil
+	opts.ID, opts.Title, opts.History, opts.ForkOf, opts.Uses, opts.Plan, opts.Subagent = c.about.ID, c.about.Title, c.history, "", []sessions.Use{}, nil, nil
 	opts.Values = NewValues(s.opts.Values)
 	if around.Provide != nil {
 		around.Provide(opts.Values)

@@ -30,8 +30,6 @@ type About struct {
 	Kind string `json:"kind"`
 	// Title describes its first task.
 	Title string `json:"title,omitzero"`
-	// Output is the JSON Schema of its reports; nil for plain text.
-	Output jsonx.Raw `json:"output,omitzero"`
 }
 
 // Roster holds the helpers of a session and of their helpers. It is safe for concurrent use.

@@ -39,6 +39,7 @@ type taskInput struct {
 
 type taskItem struct {
 	ID          string `json:"id,omitzero" jsonschema:"name for the helper, unique in the call: letters, digits, - and _; any name if absent"`
+	To          string `json:"to,omitzero" jsonschema:"name of a helper that has ended: it does the task with what it knows"`
 	Description string `json:"description" jsonschema:"the work in a few words, for the user"`
 	Assignment  string `json:"assignment" jsonschema:"complete instructions, with what the report has to contain"`
 }
@@ -96,12 +97,14 @@ func planTask(ctx context.Context, call *agent.Call, in *taskInput) (*agent.Call
 	for i, t := range in.Tasks {
 		key := strings.ToLower(t.ID)
 		switch {
+		case t.ID != "" && t.To != "":
+			return bad("task %d has an id and to; a helper that goes on keeps its name", i+1)
 		case t.ID != "" && !validTaskID(t.ID):
 			return bad("the id of task %d must be up to %d letters, digits, - and _, and begin with a letter or digit", i+1, maxTaskID)
 		case t.ID != "" && seen[key]:
 			return bad("duplicate id %q", t.ID)
 		case strings.TrimSpace(t.Assignment) == "":
-			return bad("the assignment of task %s is empty", cmp.Or(t.ID, strconv.Itoa(i+1)))
+			return bad("the assignment of task %s is empty", cmp.Or(t.ID, t.To, strconv.Itoa(i+1)))
 		}
 		seen[key] = true
 	}
@@ -139,7 +142,7 @@ func (t *taskItem) title() string {
 	if title := toolkit.CommandTitle(t.Description); title != "" {
 		return title
 	}
-	return cmp.Or(t.ID, toolkit.CommandTitle(t.Assignment))
+	return cmp.Or(t.ID, t.To, toolkit.CommandTitle(t.Assignment))
 }
 
 // text formats the tasks for people.
@@ -154,7 +157,7 @@ func (in *taskInput) text() string {
 	for _, t := range in.Tasks {
 		text := strings.TrimSpace(t.Assignment)
 		if len(in.Tasks) > 1 {
-			text = "**" + cmp.Or(t.ID, t.title()) + "**: " + text
+			text = "**" + cmp.Or(t.ID, t.To, t.title()) + "**: " + text
 		}
 		parts = append(parts, text)
 	}
@@ -220,7 +223,7 @@ func (r *taskRun) one(ctx context.Context, t *taskItem) (report taskReport) {
 			report.err = fmt.Errorf("internal error: %v", v)
 		}
 	}()
-	task := agent.Task{Name: t.ID, Helper: r.in.Agent, Title: t.title(), Prompt: r.in.prompt(t)}
+	task := agent.Task{Name: t.ID, To: t.To, Helper: r.in.Agent, Title: t.title(), Prompt: r.in.prompt(t)}
 	if r.in.Output != "" {
 		task.Output = jsonx.Raw(r.in.Output)
 	}
@@ -240,7 +243,7 @@ func (r *taskRun) ended(i int, failed bool) {
 	}
 	var b strings.Builder
 	for j := range r.in.Tasks {
-		b.WriteString("- " + [...]string{"…", "✓", "✗"}[r.states[j]] + " " + strings.TrimPrefix(r.in.Tasks[j].ID+": ", ": ") + r.in.Tasks[j].title() + "\n")
+		b.WriteString("- " + [...]string{"…", "✓", "✗"}[r.states[j]] + " " + strings.TrimPrefix(cmp.Or(r.in.Tasks[j].ID, r.in.Tasks[j].To)+": ", ": ") + r.in.Tasks[j].title() + "\n")
 	}
 	r.call.Update(agent.Progress{Content: []agent.Content{agent.TextContent{Text: r.in.text()}, agent.TextContent{Text: b.String()}}})
 }

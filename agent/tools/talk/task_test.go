@@ -52,6 +52,8 @@ func TestTask_BadInput(t *testing.T) {
 		{"too many", toolstest.Input{"tasks": someTasks(21), "spawnPlan": plan}, "21 tasks are too many"},
 		{"no schema", toolstest.Input{"tasks": one("a", "x"), "output": `{"type": 1}`}, "output is no valid JSON Schema"},
 		{"a schema in words", toolstest.Input{"tasks": one("a", "x"), "output": "a list"}, "output must be a JSON Schema"},
+		{"an id and to", toolstest.Input{"tasks": []toolstest.Input{{"id": "a", "to": "b", "description": "d", "assignment": "x"}}}, "task 1 has an id and to"},
+		{"to", toolstest.Input{"tasks": []toolstest.Input{{"to": "Scout.Reader", "description": "d", "assignment": "x"}}}, ""},
 		{"enough", toolstest.Input{"tasks": someTasks(20), "spawnPlan": plan}, ""},
 		{"four", toolstest.Input{"agent": "critic", "tasks": someTasks(4)}, ""},
 	} {

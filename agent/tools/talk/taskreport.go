@@ -56,7 +56,7 @@ func (r *taskReport) failed() bool { return r.err != nil || r.done.Invalid != ""
 
 // name returns the helper's name, or that of its task if it has not started.
 func (r *taskReport) name() string {
-	return cmp.Or(r.done.Name, r.task.ID, r.task.title())
+	return cmp.Or(r.done.Name, r.task.ID, r.task.To, r.task.title())
 }
 
 // addresses returns a note with the addresses of the helper's report and conversation; empty if it has not started.
@@ -97,7 +97,7 @@ func (r *taskRun) receipt(report *taskReport) string {
 			question = toolkit.CutBytes(question, maxInline) + " [The rest was cut off.]"
 		}
 		text = strings.TrimSpace("The helper needs an answer: " + question +
-			"\n\n[It has ended, and the user has not seen the question. Ask the user, or answer it yourself where you can; then give the work to a new helper, with the answer.]\n\n" + text)
+			"\n\n[It has ended, and the user has not seen the question. Ask the user, or answer it yourself where you can; then give it the answer in a task with `to`.]\n\n" + text)
 	case done.OverBudget && done.Stop != agent.StopEndTurn:
 		text += "\n\n[The helper was stopped: it had used its token budget, and kept working after it was told to finish. Its work is not complete.]"
 	case done.OverBudget:
