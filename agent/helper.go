@@ -8,8 +8,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/budget"
 	"github.com/gajae-code/gjc/agent/roster"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/text"
@@ -185,6 +187,8 @@ type lineage struct {
 	// readOnly keeps it in plan mode.
 	readOnly bool
 	slot     *taskSlot
+	// began is the time at which it was started.
+	began time.Time
 	// finishing reports whether the session was asked to finish because its budget is used up; left is the number of requests that
 	// it has left.
 	finishing bool
@@ -195,6 +199,7 @@ type lineage struct {
 type taskTree struct {
 	slots  chan struct{} // holds a token for each child that works
 	roster *roster.Roster
+	meter  budget.Meter
 
 	mu       sync.Mutex // guards reported
 	reported map[string]bool
@@ -296,33 +301,48 @@ func maxDepth(s *Session) int { return cmp.Or(s.settings.Tasks.MaxDepth, default
 // finishRequests is the number of requests that a child has to finish.
 const finishRequests = 3
 
-// spentTokens returns the tokens that count for a budget: those not read from a cache.
-func spentTokens(uses []sessions.Use) int {
-	u := usageOf(uses)
-	return u.Input + u.CacheWrite + u.Output
+// overBudget returns what a child must be told if it, or all helpers of the session together, have used a budget; empty otherwise.
+func (st *state) overBudget() string {
+	s := st.session
+	set, now := &s.settings.Tasks, s.opts.Clock()
+	own := budget.Of(st.uses)
+	own.Time = now.Sub(s.began)
+	if used := set.Each.Exceeded(&own); used != "" {
+		return "You have used your budget of " + used + "."
+	}
+	if used := s.tree.overBudget(set, now); used != "" {
+		return "The helpers of this session have used their budget of " + used + "."
+	}
+	return ""
+}
+
+// overBudget returns the budget that all helpers of the session together have used; empty for none.
+func (t *taskTree) overBudget(set *TaskSettings, now time.Time) string {
+	all := t.meter.Usage(now)
+	return set.Total.Exceeded(&all)
 }
 
 // withinBudget reports whether a child may ask its model again. A child that has used its budget is asked to finish,
 // and has a few requests for that.
 func (t *requester) withinBudget() bool {
 	s := t.session
-	most := s.settings.Tasks.MaxTokens
-	if !s.child || most <= 0 {
+	if !s.child {
 		return true
 	}
 	within := true
 	_ = t.do(func(st *state) error { // a turn that is over ends by itself
 		switch {
-		case spentTokens(st.uses) < most:
-		case !s.finishing:
-			s.finishing, s.left = true, finishRequests-1
-			st.turn.steers = append(st.turn.steers, []providers.Part{providers.Text{Text: fmt.Sprintf(
-				"You have used your budget of %d tokens. Call no more tools: write your report now, with what you know and what is left to do.", most,
-			)}})
-		case s.left == 0:
+		case s.finishing && s.left == 0:
 			within = false
-		default:
+		case s.finishing:
 			s.left--
+		default:
+			if over := st.overBudget(); over != "" {
+				s.finishing, s.left = true, finishRequests-1
+				st.turn.steers = append(st.turn.steers, []providers.Part{providers.Text{
+					Text: over + " Call no more tools: write your report now, with what you know and what is left to do.",
+				}})
+			}
 		}
 		return nil
 	})

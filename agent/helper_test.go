@@ -425,7 +425,7 @@ func TestHelper_Budget(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			run(t, func(o *agent.Options) {
 				set := agent.DefaultSettings()
-				set.Tasks.MaxTokens = 1500
+				set.Tasks.Each.Tokens = 1500
 				o.Settings = &set
 				o.Model.ContextWindow = 100_000
 				o.Tools = agent.Tools{tasksTool(), kindTool("look", agent.KindRead)}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -307,6 +308,94 @@ func TestHelper_FollowUpAtWork(t *testing.T) {
 		m := w.script.Requests()[2].Messages
 		if got := m[len(m)-1].Text(); got != "x failed: the helper a is still working; wait for its report" {
 			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// Each budget of a child, and of all children of a session, makes the child finish early.
+func TestHelper_Budgets(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		set  func(*agent.TaskSettings)
+		want string // what the child is told
+	}{
+		{"requests", func(set *agent.TaskSettings) { set.Each.Requests = 2 }, "You have used your budget of 2 requests. Call no more tools"},
+		{"cost", func(set *agent.TaskSettings) { set.Each.Cost = 0.002 }, "You have used your budget of $0.002."},
+		{"time", func(set *agent.TaskSettings) { set.Each.Time = 2 * time.Minute }, "You have used your budget of 2m0s."},
+		{"all requests", func(set *agent.TaskSettings) { set.Total.Requests = 2 }, "The helpers of this session have used their budget of 2 requests."},
+		{"all tokens", func(set *agent.TaskSettings) { set.Total.Tokens = 2000 }, "The helpers of this session have used their budget of 2000 tokens."},
+		{"all time", func(set *agent.TaskSettings) { set.Total.Time = 2 * time.Minute }, "The helpers of this session have used their budget of 2m0s."},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			run(t, func(o *agent.Options) {
+				set := agent.DefaultSettings()
+				tt.set(&set.Tasks)
+				o.Settings = &set
+				o.Model.ContextWindow, o.Model.Cost = 100_000, providers.Cost{Input: 1, Output: 1}
+				o.Tools = agent.Tools{tasksTool(), testTool("look", false, nil, func(context.Context, *input) (*agent.Result, error) {
+					time.Sleep(time.Minute) // fake time
+					return &agent.Result{Text: "seen"}, nil
+				})}
+			}, func(w *world) {
+				used := using(990, 10)
+				look := providertest.Step{providertest.Call("c", "look", `{}`), used}
+				w.script.Add(
+					providertest.Step{providertest.Call("c1", "task", `{"names":["a"]}`), used}, look, look,
+					providertest.Step{providertest.Text("report"), used},
+					providertest.Step{providertest.Call("c2", "task", `{"names":["b"]}`), used},
+				)
+				if refused := strings.HasPrefix(tt.name, "all"); !refused {
+					w.script.Add(providertest.Step{providertest.Text("other"), used})
+				}
+				w.script.Add(providertest.Step{providertest.Text("done"), used})
+				w.prompt("go")
+				reqs := w.script.Requests()
+				m := reqs[3].Messages
+				if got := m[len(m)-1].Text(); !strings.HasPrefix(got, tt.want) {
+					t.Errorf("the child got %q", got)
+				}
+				m = reqs[4].Messages
+				if got := m[len(m)-1].Text(); got != "a: report over budget end_turn" {
+					t.Errorf("the parent got %q", got)
+				}
+				want := "b: other"
+				if name, ok := strings.CutPrefix(tt.want, "The helpers of this session"); ok {
+					want = "b failed: the helpers of this session" + strings.TrimSuffix(name, ".") + "; do the work yourself"
+				}
+				if got := lastResults(w, 1)[0]; got != want {
+					t.Errorf("then the parent got %q, want %q", got, want)
+				}
+			})
+		})
+	}
+}
+
+// A child that works on after its time is stopped, even during a call.
+func TestHelper_TimeIsOver(t *testing.T) {
+	run(t, func(o *agent.Options) {
+		set := agent.DefaultSettings()
+		set.Tasks.Each.Time = 10 * time.Minute
+		o.Settings = &set
+		o.Model.ContextWindow = 100_000
+		o.Tools = agent.Tools{tasksTool(), testTool("wait", false, nil, func(ctx context.Context, _ *input) (*agent.Result, error) {
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		})}
+	}, func(w *world) {
+		w.script.Add(
+			providertest.Step{providertest.Call("c1", "task", `{"names":["a"]}`)},
+			providertest.Step{providertest.Text("so far"), providertest.Call("c2", "wait", `{}`)},
+			providertest.Step{providertest.Text("done")},
+		)
+		began := time.Now()
+		if r := w.prompt("go"); r.Stop != agent.StopEndTurn || r.Err != nil {
+			t.Fatalf("%+v", r)
+		}
+		if got := lastResults(w, 1)[0]; got != "a: so far over budget max_tokens" {
+			t.Errorf("the parent got %q", got)
+		}
+		if took := time.Since(began); took != 11*time.Minute {
+			t.Errorf("it took %v", took)
 		}
 	})
 }

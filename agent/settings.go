@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/budget"
 	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/agent/discovery"
 	"github.com/gajae-code/gjc/agent/instructions"
@@ -217,9 +218,10 @@ type TaskSettings struct {
 	MaxConcurrency int
 	// MaxDepth is the maximum depth of child sessions: with 1, children start none. If zero, 2.
 	MaxDepth int
-	// MaxTokens is the token budget of a child and its descendants, without tokens read from a cache. A child that has
-	// used it is asked to finish, and stopped if it does not. If zero, there is no limit.
-	MaxTokens int
+	// Each is the budget of a child and its descendants. A child that has used it is asked to finish, and stopped if it does not.
+	Each budget.Limits
+	// Total is the budget of all children of a session, at all depths, since it was opened.
+	Total budget.Limits
 	// Disabled lists the names of helpers that are not started.
 	Disabled []string
 }

@@ -86,6 +86,9 @@ func (st *state) loadUses(uses []sessions.Use) {
 
 // charge counts the usage of answers.
 func (st *state) charge(t *turnState, u *sessions.SideUsage) {
+	if st.session.child && u.For != ofHelper { // a helper below has counted its own
+		st.session.tree.meter.Add(u)
+	}
 	st.uses = sessions.AddUse(st.uses, u)
 	if t != nil {
 		t.uses = sessions.AddUse(t.uses, u)
@@ -194,6 +197,9 @@ func (st *state) emitCost() {
 	}
 }
 
+// ofHelper is [sessions.SideUsage.For] of the usage of a child session.
+const ofHelper = "a helper agent"
+
 // chargeChild charges the usage of a child session.
 func (st *state) chargeChild(uses []sessions.Use) {
 	for i := range uses {
@@ -202,7 +208,7 @@ func (st *state) chargeChild(uses []sessions.Use) {
 		charge := func(requests int, usage providers.Usage, price providers.Price) {
 			if requests > 0 {
 				st.chargeSideUsage(st.turn, &sessions.SideUsage{
-					For: "a helper agent", Provider: use.Provider, Model: use.Model, Requests: requests, Cut: cut, Usage: usage, Price: price,
+					For: ofHelper, Provider: use.Provider, Model: use.Model, Requests: requests, Cut: cut, Usage: usage, Price: price,
 				})
 				cut = 0
 			}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/hooks"
@@ -72,7 +74,7 @@ type TaskResult struct {
 	// Question is the question that ended the child and that it could not ask the user.
 	Question string
 	Stop     StopReason
-	// OverBudget reports that the child had to finish early because it had used up its tokens.
+	// OverBudget reports that the child had to finish early because it, or all of the session's children, had used a budget.
 	OverBudget bool
 	Usage      providers.Usage
 }
@@ -115,6 +117,9 @@ func subagentTitle(title string) string {
 
 func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 	s := r.turn.session
+	if used := s.tree.overBudget(&s.settings.Tasks, s.opts.Clock()); used != "" {
+		return TaskResult{}, fmt.Errorf("the helpers of this session have used their budget of %s; do the work yourself", used)
+	}
 	c := &childRun{toolRun: r, task: &task}
 	if task.To == "" {
 		if err := c.choose(s.knownHelpers(ctx), task.Helper); err != nil {
@@ -132,7 +137,9 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 	if err := c.enlist(ctx); err != nil {
 		return TaskResult{}, err
 	}
+	s.tree.meter.Begin(s.opts.Clock())
 	done, err := c.run(ctx)
+	s.tree.meter.End(s.opts.Clock())
 	done.Name = c.member.Name
 	if endErr := c.member.End(context.WithoutCancel(ctx), done.Text); err == nil && endErr != nil {
 		err = fmt.Errorf("storing the report of the helper %s: %w", done.Name, endErr)
@@ -174,12 +181,23 @@ func (c *childRun) choose(known []Helper, kind string) (err error) {
 	return nil
 }
 
+// finishTime is the time that a child has to finish after its budget of time.
+const finishTime = time.Minute
+
 // maxReminders is the number of times that a child is reminded of its schema.
 const maxReminders = 3
 
 // converse gives the child its task, and reminds it of the schema of its answer.
 func (c *childRun) converse(ctx context.Context, started *Session) (TurnResult, ending) {
-	secrets := c.turn.session.opts.Secrets
+	secrets, each := c.turn.session.opts.Secrets, &c.turn.session.settings.Tasks.Each
+	var late atomic.Bool
+	if each.Time > 0 {
+		timer := time.AfterFunc(each.Time+finishTime, func() {
+			late.Store(true)
+			started.Cancel()
+		})
+		defer timer.Stop()
+	}
 	prompt := c.task.Prompt
 	var usage providers.Usage
 	for reminders := 0; ; reminders++ {
@@ -190,6 +208,9 @@ func (c *childRun) converse(ctx context.Context, started *Session) (TurnResult, 
 		answer := sum.text
 		// A child's answer comes from a model; as a result it comes from a tool.
 		sum.text, sum.question = secrets.Restore(sum.text), secrets.Restore(sum.question)
+		if result.Stop == StopCancelled && late.Load() {
+			result.Stop, sum.overBudget = StopMaxTokens, true
+		}
 		if c.schema == nil || result.Err != nil || result.Stop == StopCancelled || sum.question != "" {
 			return result, sum
 		}
@@ -305,7 +326,7 @@ func (c *childRun) start() (*child, error) {
 		kept.session.lineage = lineage{
 			tree: s.tree, parent: t.Turn, depth: s.depth + 1, helper: c.helper, member: c.member, record: kept, readOnly: readOnly, slot: c.slot,
 		}
-		kept.session.hooked = s.hooked
+		kept.session.hooked, kept.session.began = s.hooked, s.opts.Clock()
 		st.children = append(st.children, kept)
 		st.emitChild(kept, SubagentChanged{Subagent: c.about, Running: true, Prompt: s.opts.Secrets.Hide(c.task.Prompt)}, "")
 		return nil

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/budget"
 	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/tools"
@@ -40,6 +41,7 @@ func TestConfig_FieldsAreUsed(t *testing.T) {
 		contextwindow.BranchSummarySettings{},
 		agent.RuleSettings{},
 		agent.TaskSettings{},
+		budget.Limits{},
 		agent.Helper{},
 		tools.Settings{},
 		files.EditSettings{},

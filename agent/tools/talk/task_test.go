@@ -126,7 +126,7 @@ report of a
 
 partly
 
-[The helper was stopped: it had used its token budget, and kept working after it was told to finish. Its work is not complete.]`
+[The helper was stopped: it had used its budget, and kept working after it was told to finish. Its work is not complete.]`
 	if d := cmp.Diff(want, res.Text); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}

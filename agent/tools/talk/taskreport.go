@@ -99,9 +99,9 @@ func (r *taskRun) receipt(report *taskReport) string {
 		text = strings.TrimSpace("The helper needs an answer: " + question +
 			"\n\n[It has ended, and the user has not seen the question. Ask the user, or answer it yourself where you can; then give it the answer in a task with `to`.]\n\n" + text)
 	case done.OverBudget && done.Stop != agent.StopEndTurn:
-		text += "\n\n[The helper was stopped: it had used its token budget, and kept working after it was told to finish. Its work is not complete.]"
+		text += "\n\n[The helper was stopped: it had used its budget, and kept working after it was told to finish. Its work is not complete.]"
 	case done.OverBudget:
-		text += "\n\n[The helper had used its token budget and was told to finish. Its work may not be complete.]"
+		text += "\n\n[The helper had used its budget and was told to finish. Its work may not be complete.]"
 	case done.Stop != agent.StopEndTurn:
 		text += fmt.Sprintf("\n\n[The helper stopped early: %s.]", done.Stop)
 	}

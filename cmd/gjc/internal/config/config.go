@@ -251,11 +251,19 @@ func (r *reader) takeProject(m *configfile.Member, field string, s setting) {
 // taskSettings returns the section task.
 func (c *Config) taskSettings() map[string]setting {
 	tasks := &c.Context.Tasks
+	each, total := &tasks.Each, &tasks.Total
 	return map[string]setting{
 		"enableLsp":         about("also give helper agents language servers", boolean(&c.LSP.Subagents)),
 		"maxConcurrency":    about("number of helpers that work at the same time in a session", number(&tasks.MaxConcurrency, 1, 32)),
 		"maxRecursionDepth": about("depth of helpers that start helpers; 1: helpers start none", number(&tasks.MaxDepth, 1, 5)),
-		"maxTokens":         about("tokens that one helper may use, without cached ones; 0: unlimited", number(&tasks.MaxTokens, 0, mostTokens)),
+		"maxRequests":       about("requests to models that one helper may make; 0: unlimited", number(&each.Requests, 0, 10_000)),
+		"maxTokens":         about("tokens that one helper may use, without cached ones; 0: unlimited", number(&each.Tokens, 0, mostTokens)),
+		"maxCost":           about("US dollars that one helper may cost; 0: unlimited", number(&each.Cost, 0, 10_000.0)),
+		"maxSeconds":        about("time that one helper may work, in seconds; 0: unlimited", duration(&each.Time, 0, 7*24*3600)),
+		"totalRequests":     about("requests to models that all helpers of a session may make; 0: unlimited", number(&total.Requests, 0, 100_000)),
+		"totalTokens":       about("tokens that all helpers of a session may use, without cached ones; 0: unlimited", number(&total.Tokens, 0, mostTokens)),
+		"totalCost":         about("US dollars that all helpers of a session may cost; 0: unlimited", number(&total.Cost, 0, 10_000.0)),
+		"totalSeconds":      about("time during which helpers of a session may work, in seconds; 0: unlimited", duration(&total.Time, 0, 7*24*3600)),
 		"disabledAgents":    about("names of helpers that must not be started", words(&tasks.Disabled)),
 	}
 }

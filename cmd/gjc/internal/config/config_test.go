@@ -12,6 +12,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/budget"
 	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/agent/discovery"
 	"github.com/gajae-code/gjc/providers"
@@ -146,7 +147,7 @@ func TestReadConfig_Context(t *testing.T) {
 branchSummary: {enabled: true, reserveTokens: 6}
 ttsr: {enabled: false, contextMode: discard, repeatMode: after-gap, repeatGap: 7}
 contextPromotion: {enabled: true}
-task: {maxConcurrency: 3, maxRecursionDepth: 1, maxTokens: 7, disabledAgents: [critic]}
+task: {maxConcurrency: 3, maxRecursionDepth: 1, maxRequests: 6, maxTokens: 7, maxCost: 0.5, maxSeconds: 8, totalRequests: 9, totalTokens: 10, totalCost: 1.5, totalSeconds: 11, disabledAgents: [critic]}
 secrets: {enabled: true}
 tools: {discovery: mcp}
 retry: {enabled: true, maxRetries: 7, baseDelayMs: 8}
@@ -178,11 +179,14 @@ modelRoles: {default: "anthropic/a:high", smol: openai/b, mine: x/y/z}
 			ThresholdPercent: 62.5, ThresholdTokens: 3, IdleEnabled: true, IdleThresholdTokens: 4, IdleTimeoutSeconds: 5,
 			HandoffSaveToDisk: true,
 		},
-		BranchSummary:     contextwindow.BranchSummarySettings{Enabled: true, ReserveTokens: 6},
-		Rules:             agent.RuleSettings{Discard: true, Repeat: agent.RepeatAfterGap, RepeatGap: 7},
-		ContextPromotion:  true,
-		Discovery:         discovery.MCP,
-		Tasks:             agent.TaskSettings{MaxConcurrency: 3, MaxDepth: 1, MaxTokens: 7, Disabled: []string{"critic"}},
+		BranchSummary:    contextwindow.BranchSummarySettings{Enabled: true, ReserveTokens: 6},
+		Rules:            agent.RuleSettings{Discard: true, Repeat: agent.RepeatAfterGap, RepeatGap: 7},
+		ContextPromotion: true,
+		Discovery:        discovery.MCP,
+		Tasks: agent.TaskSettings{
+			MaxConcurrency: 3, MaxDepth: 1, Each: budget.Limits{Requests: 6, Tokens: 7, Cost: 0.5, Time: 8 * time.Second},
+			Total: budget.Limits{Requests: 9, Tokens: 10, Cost: 1.5, Time: 11 * time.Second}, Disabled: []string{"critic"},
+		},
 		InstructionLimits: agent.DefaultSettings().InstructionLimits,
 	}
 	if d := cmp.Diff(want, c.Context); d != "" {
