@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,17 +38,20 @@ func names(helpers []agent.Helper) string {
 	return strings.Join(all, " ")
 }
 
-// The built-in agents work without configuration. The agents that plan and review only read.
+// The built-in agents work without configuration. Those that only read are in plan mode, or have no tool for changes.
 func TestBuiltin(t *testing.T) {
 	l := agents.New(agents.Options{Report: func(p userfiles.Problem) { t.Error(p) }})
 	helpers := l.Helpers(t.Context())
-	if got := names(helpers); got != "executor architect planner critic" {
+	if got := names(helpers); got != "executor quick explorer librarian architect planner designer critic reviewer adviser" {
 		t.Fatalf("there are %s", got)
 	}
 	for _, h := range helpers {
-		executes := h.Name == "executor"
-		if h.ReadOnly == executes || (len(h.Spawns) > 0) != executes || h.Description == "" || len(h.Prompt) < 200 || h.Tools != nil {
-			t.Errorf("%+v", h)
+		changes := h.Name == "executor" || h.Name == "quick" || h.Name == "designer"
+		if reads := h.ReadOnly || h.Tools != nil && !slices.Contains(h.Tools, "edit"); reads == changes || changes == strings.HasSuffix(h.Description, "Changes nothing.") {
+			t.Errorf("%s: %+v", h.Name, h)
+		}
+		if (len(h.Spawns) > 0) != (h.Name == "executor") || (h.Output != nil) != (h.Name == "reviewer") || h.Description == "" || len(h.Prompt) < 200 {
+			t.Errorf("%s: %+v", h.Name, h)
 		}
 	}
 }
@@ -67,7 +71,7 @@ func TestPlaces(t *testing.T) {
 	put(t, filepath.Join(project, ".claude", "agents", "broken.md"), "no agent either")
 	l := agents.New(agents.Options{UserDir: user, ProjectDirs: []string{project}, Home: home, Report: func(p userfiles.Problem) { t.Error(p) }})
 	helpers := l.Helpers(t.Context())
-	if got := names(helpers); got != "both planner theirs gem executor architect" {
+	if got := names(helpers); got != "both planner theirs gem executor quick explorer librarian architect designer reviewer adviser" {
 		t.Fatalf("there are %s", got)
 	}
 	if helpers[0].Description != "the project's" || helpers[1].Description != "the user's" {

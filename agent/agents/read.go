@@ -90,7 +90,7 @@ func (r *reader) add(d *definition, file string, size int) {
 
 // builtin adds the built-in agents, in the order in which they are listed. maxAgents does not count them.
 func (r *reader) builtin() {
-	for _, name := range []string{"executor", "architect", "planner", "critic"} {
+	for _, name := range []string{"executor", "quick", "explorer", "librarian", "architect", "planner", "designer", "critic", "reviewer", "adviser"} {
 		text, _ := builtin.ReadFile("builtin/" + name + ".md") // embedded files can always be read
 		if d, _ := parse(string(text), "", false); d != nil && r.seen[name] == "" {
 			r.helpers = append(r.helpers, d.helper)
