@@ -179,6 +179,8 @@ type lineage struct {
 	tree *taskTree
 	// parent is the turn that started the session; depth counts its ancestors.
 	parent *Turn
+	// above is the session that started the session in the background; nil for others.
+	above  *Session
 	depth  int
 	helper *Helper
 	member *roster.Member
@@ -352,6 +354,13 @@ func (t *requester) withinBudget() bool {
 // up runs fn on the goroutine that emits the outermost session's events, and waits for it. It does nothing if an ancestor's turn is
 // over. In the outermost session the actor must call up.
 func (s *Session) up(fn func()) {
+	if s.above != nil {
+		_ = s.above.do(func(*state) error { // a closed session emits nothing
+			s.above.up(fn)
+			return nil
+		})()
+		return
+	}
 	if s.parent == nil {
 		fn()
 		return

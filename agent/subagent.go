@@ -61,6 +61,10 @@ type Task struct {
 	Prompt string
 	// Output is the JSON Schema of the child's last answer. If nil, that of its kind.
 	Output jsonx.Raw
+	// Background lets the child work on when the turn has ended. Only the outermost session can start such children.
+	Background bool
+	// Started is called with the child's name before it begins to work. Optional.
+	Started func(name string)
 }
 
 // TaskResult is the result of a task.
@@ -76,7 +80,9 @@ type TaskResult struct {
 	Stop     StopReason
 	// OverBudget reports that the child had to finish early because it, or all of the session's children, had used a budget.
 	OverBudget bool
-	Usage      providers.Usage
+	// Delivered reports that the task is now a message to a child that still works in the background. It has no other result.
+	Delivered bool
+	Usage     providers.Usage
 }
 
 // task returns the function for [Call.Task].
@@ -88,6 +94,9 @@ func (r *toolRun) task() func(context.Context, Task) (TaskResult, error) {
 		about := &hooks.SubagentInput{Name: cmp.Or(task.Helper, task.Name), Title: task.Title}
 		r.turn.hooks.observe(hooks.SubagentStart, func(in *hooks.Input) { in.Subagent, in.Prompt = about, task.Prompt })
 		result, err := r.runTask(ctx, task)
+		if task.Background {
+			return result, err // its turn may be over, and with it the turn's hooks
+		}
 		done := *about
 		if done.Result = result.Text; err != nil {
 			done.Result = err.Error()
@@ -120,23 +129,31 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 	if used := s.tree.overBudget(&s.settings.Tasks, s.opts.Clock()); used != "" {
 		return TaskResult{}, fmt.Errorf("the helpers of this session have used their budget of %s; do the work yourself", used)
 	}
+	if task.Background && s.child {
+		return TaskResult{}, fmt.Errorf("%w: a helper cannot start others in the background", ErrBadInput)
+	}
 	c := &childRun{toolRun: r, task: &task}
 	if task.To == "" {
 		if err := c.choose(s.knownHelpers(ctx), task.Helper); err != nil {
 			return TaskResult{}, err
 		}
+	} else if name, err := s.message(&task); name != "" || err != nil {
+		return TaskResult{Name: name, Delivered: true}, err
+	}
+	if err := c.enlist(ctx); err != nil {
+		return TaskResult{}, err
+	}
+	if task.Started != nil {
+		task.Started(c.member.Name)
 	}
 	s.slot.lend()
 	defer s.slot.takeBack(ctx)
 	slot, err := s.tree.take(ctx)
 	if err != nil {
-		return TaskResult{}, err
+		return TaskResult{}, errors.Join(err, logOf(c.member).Close(), c.member.End(context.WithoutCancel(ctx), ""))
 	}
 	defer slot.release()
 	c.slot = slot
-	if err := c.enlist(ctx); err != nil {
-		return TaskResult{}, err
-	}
 	s.tree.meter.Begin(s.opts.Clock())
 	done, err := c.run(ctx)
 	s.tree.meter.End(s.opts.Clock())
@@ -227,6 +244,35 @@ func (c *childRun) converse(ctx context.Context, started *Session) (TurnResult, 
 	}
 }
 
+// message delivers a task as a message to a child that works in the background, and returns its name. It returns "" if there is no such
+// child, or if it has already made its last request.
+func (s *Session) message(task *Task) (name string, err error) {
+	var at *Session
+	if err := s.do(func(st *state) error {
+		for _, c := range st.children {
+			if c.background && strings.EqualFold(c.session.memberName(), task.To) {
+				at = c.session
+			}
+		}
+		return nil
+	})(); err != nil || at == nil {
+		return "", err
+	}
+	injected, err := at.Steer([]providers.Part{providers.Text{Text: task.Prompt}})
+	if err != nil || !injected {
+		return "", nil //nolint:nilerr // it has ended meanwhile
+	}
+	return at.memberName(), nil
+}
+
+// do runs fn on the parent's actor; for a child of a turn, only while that runs.
+func (c *childRun) do(fn func(st *state) error) error {
+	if c.task.Background {
+		return c.turn.session.do(fn)()
+	}
+	return c.turn.do(fn)
+}
+
 // enlist gives the child its name and its conversation.
 func (c *childRun) enlist(ctx context.Context) (err error) {
 	s := c.turn.session
@@ -272,7 +318,7 @@ func (c *childRun) rejoin(ctx context.Context) error {
 
 // run runs the child to its end, and closes its conversation. With an error, the text of the result is what the child has answered.
 func (c *childRun) run(ctx context.Context) (TaskResult, error) {
-	t, s := c.turn, c.turn.session
+	s := c.turn.session
 	kept, err := c.start()
 	if err != nil {
 		return TaskResult{}, errors.Join(err, logOf(c.member).Close())
@@ -283,9 +329,11 @@ func (c *childRun) run(ctx context.Context) (TaskResult, error) {
 	defer cancel()
 	err = started.Close(closeCtx)
 	s.opts.Values.FilesChanged()     // whatever the child did
-	_ = t.do(func(st *state) error { // a finished turn has reported the child's end with its own
+	_ = c.do(func(st *state) error { // a finished turn has reported the child's end with its own
 		st.children = remove(st.children, kept)
-		st.chargeChild(sum.uses)
+		if st.chargeChild(sum.uses); c.task.Background {
+			st.emitCost()
+		}
 		st.emitChild(kept, SubagentChanged{Subagent: c.about, Stop: result.Stop, Err: result.Err}, "The task is over.")
 		return nil
 	})
@@ -307,12 +355,12 @@ func (c *childRun) run(ctx context.Context) (TaskResult, error) {
 
 // start starts the child session. The caller must close it.
 func (c *childRun) start() (*child, error) {
-	t, s := c.turn, c.turn.session
-	kept := &child{about: c.about}
+	s := c.turn.session
+	kept := &child{about: c.about, background: c.task.Background}
 	opts := c.options(kept)
 	info, level := c.helperModel(c.helper)
 	readOnly := s.readOnly || c.helper.ReadOnly
-	return kept, t.do(func(st *state) error {
+	return kept, c.do(func(st *state) error {
 		opts.Model, opts.Thinking, opts.Mode, opts.ServiceTier = st.model, st.thinking, st.mode, st.tier
 		if info.ID != "" && info.Ref() != st.model.Ref() {
 			opts.Model, opts.ServiceTier = info, ""
@@ -324,7 +372,10 @@ func (c *childRun) start() (*child, error) {
 		kept.session = New(opts)
 		kept.session.asking, kept.session.grants, kept.session.standing, kept.session.child = s.asking, s.grants, s.standing, true
 		kept.session.lineage = lineage{
-			tree: s.tree, parent: t.Turn, depth: s.depth + 1, helper: c.helper, member: c.member, record: kept, readOnly: readOnly, slot: c.slot,
+			tree: s.tree, parent: c.parent(), depth: s.depth + 1, helper: c.helper, member: c.member, record: kept, readOnly: readOnly, slot: c.slot,
+		}
+		if c.task.Background {
+			kept.session.above = s
 		}
 		kept.session.hooked, kept.session.began = s.hooked, s.opts.Clock()
 		st.children = append(st.children, kept)
@@ -335,7 +386,7 @@ func (c *childRun) start() (*child, error) {
 
 // options returns the options of the child's session, except for those that the parent's actor knows.
 func (c *childRun) options(kept *child) Options {
-	t, s := c.turn, c.turn.session
+	s := c.turn.session
 	around := s.opts.Subagent(c.about)
 	opts := s.opts
 	opts.ID, opts.Title, opts.History, opts.ForkOf, opts.Uses, opts.Plan, opts.Subagent = c.about.ID, c.about.Title, c.history, "", []sessions.Use{}, nil, nil
@@ -351,18 +402,27 @@ func (c *childRun) options(kept *child) Options {
 		opts.Subagent = around.Subagent
 	}
 	opts.FS, opts.Terminal, opts.Programs = around.FS, around.Terminal, around.Programs
-	opts.Approver, opts.Elicitor = childApprover{around.Approver, t.Turn}, around.Elicitor
+	opts.Approver, opts.Elicitor = childApprover{around.Approver, c.parent()}, around.Elicitor
 	if around.Elicitor != nil {
-		opts.Elicitor = childElicitor{around.Elicitor, t.Turn}
+		opts.Elicitor = childElicitor{around.Elicitor, c.parent()}
 	}
 	kept.emit = around.Emit
 	opts.Emit = func(ev Event) {
 		kept.session.up(func() {
-			kept.record(ev)
-			c.nested(&c.about, ev)
+			if kept.record(ev); !c.task.Background {
+				c.nested(&c.about, ev)
+			}
 		})
 	}
 	return opts
+}
+
+// parent returns the turn that the child works for; nil for one in the background.
+func (c *childRun) parent() *Turn {
+	if c.task.Background {
+		return nil
+	}
+	return c.turn.Turn
 }
 
 // logOf returns the conversation of a helper at work.
@@ -401,6 +461,8 @@ type child struct {
 	emit    func(Event)
 	open    []string // the IDs of the child's unfinished calls
 	below   []*child // its own children
+	// background reports that it works on when its parent's turn ends.
+	background bool
 }
 
 // record updates the open calls and emits an event of the child.
@@ -453,9 +515,11 @@ func (st *state) emitChild(c *child, ev SubagentChanged, why string) {
 // endChildren reports the end of the children that have not stopped when the turn ends.
 func (st *state) endChildren(why string) {
 	for _, c := range st.children {
-		st.emitChild(c, SubagentChanged{Subagent: c.about, Stop: StopCancelled}, why)
+		if !c.background {
+			st.emitChild(c, SubagentChanged{Subagent: c.about, Stop: StopCancelled}, why)
+		}
 	}
-	st.children = nil
+	st.children = slices.DeleteFunc(st.children, func(c *child) bool { return !c.background })
 }
 
 func remove(all []*child, c *child) []*child {

@@ -336,7 +336,7 @@ func (r *bashRun) close(ctx, waitCtx context.Context, status agent.ExitStatus, w
 func (r *bashRun) background(ctx context.Context, how string) *agent.Result {
 	r.live.Detach()
 	all := jobsOf(r.call)
-	b := all.adopt(ctx, r, func(ctx context.Context) *agent.Result {
+	b := all.adopt(ctx, &job{title: r.name, callID: r.call.ID, output: r.output}, func(ctx context.Context) *agent.Result {
 		waitCtx, cancel := context.WithTimeoutCause(ctx, r.limit(), errBashTimeout)
 		defer cancel()
 		status, err := r.exec.Wait(waitCtx)

@@ -39,7 +39,12 @@ type jobs struct {
 type job struct {
 	id    string
 	title string
-	run   *bashRun
+	// callID is the call that started the job; empty if it is not for those outside the session's tools.
+	callID string
+	// output returns the output so far; nil for a job without.
+	output func(context.Context) (toolkit.BashOutput, error)
+	// whole bounds the part of the output in the report on the end of the job, in bytes.
+	whole int
 	began time.Time
 	end   context.CancelCauseFunc
 	done  chan struct{} // closed after the result is set
@@ -94,7 +99,7 @@ var ErrNoJob = errors.New("no such background job")
 func StopJob(ctx context.Context, k *agent.Values, callID string) (stopped bool, err error) {
 	all := keptJobs(k)
 	all.mu.Lock()
-	i := slices.IndexFunc(all.list, func(b *job) bool { return b.run.call.ID == callID })
+	i := slices.IndexFunc(all.list, func(b *job) bool { return b.callID == callID })
 	if i < 0 {
 		all.mu.Unlock()
 		return false, ErrNoJob
@@ -110,8 +115,8 @@ func StopJob(ctx context.Context, k *agent.Values, callID string) (stopped bool,
 
 // report reports a job to the one who watches.
 func (j *jobs) report(b *job, state JobState) {
-	if j.watch != nil {
-		j.watch(JobChange{b.run.call.ID, b.title, state})
+	if j.watch != nil && b.callID != "" {
+		j.watch(JobChange{b.callID, b.title, state})
 	}
 }
 
@@ -173,12 +178,24 @@ func (j *jobs) runningLocked() int {
 	return n
 }
 
-// adopt turns a running command into a job. It calls wait on a goroutine of the job, with a context that ends with the job.
-func (j *jobs) adopt(ctx context.Context, run *bashRun, wait func(ctx context.Context) *agent.Result) *job {
+// maxHelperReport bounds the report of a helper in the report on the end of its job, in bytes.
+const maxHelperReport = 16 << 10
+
+// StartJob starts a background job that is no command, and returns its ID. wait is its work; it gets a context that ends with the job.
+func StartJob(ctx context.Context, call *agent.Call, title string, wait func(ctx context.Context) *agent.Result) (id string, err error) {
+	all := jobsOf(call)
+	if err := all.room(); err != nil {
+		return "", err
+	}
+	return all.adopt(ctx, &job{title: title, whole: maxHelperReport}, wait).id, nil
+}
+
+// adopt makes a job of what runs already. It calls wait on a goroutine of the job, with a context that ends with the job.
+func (j *jobs) adopt(ctx context.Context, b *job, wait func(ctx context.Context) *agent.Result) *job {
 	ctx, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	j.mu.Lock()
 	j.made++
-	b := &job{id: fmt.Sprintf("job-%d", j.made), title: run.name, run: run, began: time.Now(), end: end, done: make(chan struct{})}
+	b.id, b.began, b.end, b.done = fmt.Sprintf("job-%d", j.made), time.Now(), end, make(chan struct{})
 	j.list = append(j.list, b)
 	j.pruneLocked()
 	if j.over {
@@ -247,7 +264,7 @@ func (j *jobs) Report() agent.Report {
 		}
 		b.reported = true
 		titles = append(titles, fmt.Sprintf("%s has ended: %s", b.id, b.title))
-		texts = append(texts, b.describeLocked(maxReported))
+		texts = append(texts, b.describeLocked(max(maxReported, b.whole)))
 	}
 	return agent.Report{Title: strings.Join(titles, "; "), Text: strings.Join(texts, "\n\n")}
 }
@@ -284,7 +301,10 @@ func (j *jobs) describe(ctx context.Context, b *job, most int) string {
 	}
 	j.mu.Unlock()
 	text := fmt.Sprintf("%s has been running for %s: %s", b.id, time.Since(b.began).Round(time.Second), b.title)
-	out, err := b.run.output(ctx)
+	if b.output == nil {
+		return text
+	}
+	out, err := b.output(ctx)
 	if err != nil {
 		return text + fmt.Sprintf("\n[Its output cannot be read: %v]", err)
 	}

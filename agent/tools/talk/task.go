@@ -34,6 +34,7 @@ type taskInput struct {
 	Context   string     `json:"context,omitzero" jsonschema:"what all of the tasks need to know"`
 	Tasks     []taskItem `json:"tasks" jsonschema:"pieces of work, each for its own helper, in parallel"`
 	Output    string     `json:"output,omitzero" jsonschema:"JSON Schema, as text, of the reports if you need JSON"`
+	Async     bool       `json:"async,omitzero" jsonschema:"return at once; each report comes when its helper has ended"`
 	SpawnPlan *spawnPlan `json:"spawnPlan,omitzero" jsonschema:"needed for more than four tasks"`
 }
 
@@ -53,12 +54,21 @@ type spawnPlan struct {
 	MaxInlineTokens      int    `json:"maxInlineTokens,omitzero" jsonschema:"how much of each report to show you, in tokens; the rest is kept"`
 }
 
-// Task returns the tool "task", which runs subagents.
-func Task() agent.Tool {
+// StartJob starts a background job, and returns its ID. wait is its work.
+type StartJob func(ctx context.Context, call *agent.Call, title string, wait func(context.Context) *agent.Result) (id string, err error)
+
+// Task returns the tool "task", which runs subagents, in the background as jobs that startJob starts.
+func Task(startJob StartJob) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[taskInput]{
 		Schemas: schemas,
 		Name:    agent.TaskTool, Description: toolkit.Description(taskText), Kind: agent.KindOther,
-		Plan: planTask, Run: runTask,
+		Plan: planTask,
+		Run: func(ctx context.Context, call *agent.Call, in *taskInput) (*agent.Result, error) {
+			if in.Async {
+				return startTasks(ctx, call, in, startJob)
+			}
+			return runTask(ctx, call, in)
+		},
 	})
 }
 
@@ -203,7 +213,7 @@ func runTask(ctx context.Context, call *agent.Call, in *taskInput) (*agent.Resul
 	var wg sync.WaitGroup
 	for i := range in.Tasks {
 		wg.Go(func() {
-			reports[i] = run.one(ctx, &in.Tasks[i])
+			reports[i] = run.one(ctx, &in.Tasks[i], nil)
 			run.ended(i, reports[i].failed())
 		})
 	}
@@ -214,8 +224,53 @@ func runTask(ctx context.Context, call *agent.Call, in *taskInput) (*agent.Resul
 	return run.result(reports)
 }
 
+// startTasks starts a job for each task, and returns when all helpers have their names.
+func startTasks(ctx context.Context, call *agent.Call, in *taskInput, startJob StartJob) (*agent.Result, error) {
+	if call.Task == nil || call.Child {
+		return nil, errors.New("no helper agents can work in the background here; leave out async, or do the work yourself")
+	}
+	run := &taskRun{call: call, in: in}
+	var lines []string
+	failed := 0
+	for i := range in.Tasks {
+		t := &in.Tasks[i]
+		begun, name := make(chan taskReport, 1), make(chan string, 1)
+		id, err := startJob(ctx, call, strings.TrimSuffix("helper "+cmp.Or(t.ID, t.To), " ")+": "+t.title(), func(ctx context.Context) *agent.Result {
+			report := run.one(ctx, t, func(of string) { name <- of })
+			begun <- report
+			return run.late(&report)
+		})
+		if err != nil {
+			failed++
+			lines = append(lines, "- "+t.title()+": not started: "+err.Error())
+			continue
+		}
+		select {
+		case of := <-name:
+			lines = append(lines, "- "+id+": the helper "+of+" works on: "+t.title())
+		case report := <-begun:
+			if failed++; report.err == nil {
+				failed--
+			}
+			lines = append(lines, "- "+id+": "+run.late(&report).Text)
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	text := strings.Join(lines, "\n") + "\n\nYou will be notified when each ends. Use the job tool to wait for one or to end it, and task with `to` to send it a message."
+	return &agent.Result{Text: text, IsError: failed == len(in.Tasks)}, nil
+}
+
+// late returns the result of the job of a task.
+func (r *taskRun) late(report *taskReport) *agent.Result {
+	if report.err != nil {
+		return &agent.Result{Text: "[Failed: " + report.err.Error() + cancelledNote(report.err) + "]" + report.addresses(), IsError: true}
+	}
+	return &agent.Result{Text: r.receipt(report), IsError: report.failed()}
+}
+
 // one runs one task in a helper.
-func (r *taskRun) one(ctx context.Context, t *taskItem) (report taskReport) {
+func (r *taskRun) one(ctx context.Context, t *taskItem, started func(name string)) (report taskReport) {
 	report.task = t
 	defer func() {
 		if v := recover(); v != nil { // a panic in one task fails only that task
@@ -223,7 +278,7 @@ func (r *taskRun) one(ctx context.Context, t *taskItem) (report taskReport) {
 			report.err = fmt.Errorf("internal error: %v", v)
 		}
 	}()
-	task := agent.Task{Name: t.ID, To: t.To, Helper: r.in.Agent, Title: t.title(), Prompt: r.in.prompt(t)}
+	task := agent.Task{Name: t.ID, To: t.To, Helper: r.in.Agent, Title: t.title(), Prompt: r.in.prompt(t), Background: r.in.Async, Started: started}
 	if r.in.Output != "" {
 		task.Output = jsonx.Raw(r.in.Output)
 	}

@@ -37,7 +37,7 @@ func TestTask_BadInput(t *testing.T) {
 		{"null", toolstest.Input{"tasks": nil}, "tasks missing"},
 		{"no task", toolstest.Input{"tasks": []toolstest.Input{}}, "tasks is empty"},
 		{"wrong type", toolstest.Input{"tasks": "look"}, "/tasks"},
-		{"the call of before", toolstest.Input{"description": "d", "prompt": "p"}, "it takes agent, context, tasks, output, spawnPlan"},
+		{"the call of before", toolstest.Input{"description": "d", "prompt": "p"}, "it takes agent, context, tasks, output, async, spawnPlan"},
 		{"extra", toolstest.Input{"tasks": one("a", "x"), "schema": toolstest.Input{}}, "/schema"},
 		{"extra in a task", toolstest.Input{"tasks": []toolstest.Input{{"id": "a", "description": "d", "assignment": "x", "isolated": true}}}, "/tasks/0/isolated"},
 		{"no id", toolstest.Input{"tasks": append(one("", "x"), one("", "y")...)}, ""},
@@ -228,5 +228,69 @@ func TestTask_Output(t *testing.T) {
 		if res.Text != want || res.IsError != (n == 1) {
 			t.Errorf("got %q, an error: %v", res.Text, res.IsError)
 		}
+	}
+}
+
+// Helpers in the background are jobs: the call returns their names, the job tool waits for one and ends another, and the report on a job
+// has the helper's.
+func TestTask_Async(t *testing.T) {
+	w := toolstest.NewWorld(t, nil)
+	in := toolstest.Input{"async": true, "tasks": append(someTasks(3), toolstest.Input{"description": "look more", "assignment": "look"})}
+	call := w.Call(t, "task", in)
+	finish := make(chan struct{})
+	call.Task = func(ctx context.Context, task agent.Task) (agent.TaskResult, error) {
+		if !task.Background {
+			t.Error("a helper does not work in the background")
+		}
+		switch task.Name {
+		case "t1":
+			return agent.TaskResult{}, errors.New("no room")
+		case "t2":
+			task.Started("t2-2")
+			<-finish
+			return agent.TaskResult{Name: "t2-2", Text: "the report" + strings.Repeat(" more", 1000), Stop: agent.StopEndTurn}, nil
+		default:
+			task.Started(task.Name + "x")
+			<-ctx.Done()
+			return agent.TaskResult{Name: task.Name + "x"}, context.Cause(ctx)
+		}
+	}
+	_, res, err := toolstest.Do(t.Context(), toolstest.Tool(t, "task"), call)
+	if err != nil || res.IsError {
+		t.Fatal(err, res)
+	}
+	want := `- job-1: [Failed: no room]
+- job-2: the helper t2-2 works on: look
+- job-3: the helper t3x works on: look
+- job-4: the helper x works on: look more
+
+You will be notified when each ends. Use the job tool to wait for one or to end it, and task with ` + "`to`" + ` to send it a message.`
+	if d := cmp.Diff(want, res.Text); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+	if text := toolstest.Run(t, w, "job", toolstest.Input{"list": true, "cancel": []string{"job-3"}}).Text; !strings.Contains(text, "job-3 has failed") || !strings.Contains(text, "[Conversation: history://t3x]") || !strings.Contains(text, "job-2 runs for 0s: helper t2: look\n") || !strings.Contains(text, "job-4 runs for 0s: helper: look more") {
+		t.Errorf("got %q", text)
+	}
+	close(finish)
+	toolstest.Run(t, w, "job", toolstest.Input{"poll": []string{"job-2"}, "wait": 300})
+	call = w.Call(t, "task", toolstest.Input{"async": true, "tasks": someTasks(1)})
+	call.Child, call.Task = true, func(context.Context, agent.Task) (agent.TaskResult, error) { panic("it was started") }
+	if _, _, err := toolstest.Do(t.Context(), toolstest.Tool(t, "task"), call); err == nil || !strings.Contains(err.Error(), "leave out async") {
+		t.Errorf("a helper starts helpers in the background: %v", err)
+	}
+}
+
+// A task for a helper that works in the background is a message to it.
+func TestTask_Message(t *testing.T) {
+	call := toolstest.NewWorld(t, nil).Call(t, "task", toolstest.Input{"tasks": []toolstest.Input{{"to": "Scout", "description": "tell", "assignment": "hurry"}}})
+	call.Task = func(_ context.Context, task agent.Task) (agent.TaskResult, error) {
+		if task.To != "Scout" || task.Prompt != "hurry" {
+			t.Errorf("%+v", task)
+		}
+		return agent.TaskResult{Name: "Scout", Delivered: true}, nil
+	}
+	_, res, err := toolstest.Do(t.Context(), toolstest.Tool(t, "task"), call)
+	if err != nil || res.Text != "The helper Scout is still working. It has got the message." {
+		t.Errorf("%+v, %v", res, err)
 	}
 }

@@ -81,6 +81,9 @@ func cancelledNote(err error) string {
 // receipt formats one report for the model.
 func (r *taskRun) receipt(report *taskReport) string {
 	done := &report.done
+	if done.Delivered {
+		return "The helper " + done.Name + " is still working. It has got the message."
+	}
 	text := strings.TrimSpace(done.Text)
 	if text == "" && done.Question == "" {
 		text = "(the helper said nothing)"
