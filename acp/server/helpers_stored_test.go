@@ -6,6 +6,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/acptest"
+	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
@@ -56,5 +57,46 @@ func TestSubagents_AfterRestart(t *testing.T) {
 	list, err := acp.MethodSessionList.Call(t.Context(), e.Conn, &acp.ListSessionsRequest{})
 	if err != nil || len(list.Sessions) != 1 || list.Sessions[0].SessionID != id {
 		t.Errorf("the list is %+v, %v", list, err)
+	}
+}
+
+// A helper in the background works on after the turn that has started it, as a job of the session and a child session of the client.
+func TestSubagents_Background(t *testing.T) {
+	gate := providertest.NewGate()
+	e := start(t, scripted(), as(acptest.UnstableCapabilities()), func(c *config) {
+		c.server.Models.Models.(*models).list[0].(*providertest.Script).Else(func(req *providers.Request) providertest.Step {
+			last := req.Messages[len(req.Messages)-1].Text()
+			switch {
+			case strings.HasPrefix(req.Messages[0].Text(), "look around"):
+				return providertest.Step{gate.Hold(), providertest.Text("the report")}
+			case last == "delegate":
+				return providertest.Step{providertest.Call("c1", "task", `{"async":true,"tasks":[{"id":"scout","description":"look","assignment":"look around"}]}`)}
+			case last == "wait":
+				return providertest.Step{providertest.Call("c2", "job", `{"poll":["job-1"],"wait":300}`)}
+			default:
+				return providertest.Step{providertest.Text("heard: " + last)}
+			}
+		})
+	})
+	id := e.session()
+	e.say(id, "delegate", acp.StopReasonEndTurn)
+	if text := e.Text(id); !strings.Contains(text, "job-1: the helper scout works on: look") {
+		t.Errorf("after the call the model got %q", text)
+	}
+	gate.Open()
+	e.say(id, "wait", acp.StopReasonEndTurn)
+	if text := e.Text(id); !strings.Contains(text, "the report\n\n[Report: agent://scout, conversation: history://scout]") {
+		t.Errorf("at last the model got %q", text)
+	}
+	var states []string
+	for _, u := range e.Updates(id) {
+		if u, ok := u.(*acp.SubagentUpdate); ok {
+			state, _ := u.State.Get()
+			raw, _ := jsonx.Marshal(state)
+			states = append(states, string(raw))
+		}
+	}
+	if len(states) != 2 || !strings.Contains(states[0], "running") || !strings.Contains(states[1], "end_turn") {
+		t.Errorf("states %v", states)
 	}
 }
