@@ -154,14 +154,21 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 	}
 	defer slot.release()
 	c.slot = slot
+	return c.finish(ctx)
+}
+
+// finish runs the child and stores its report. It records the end of the work even after a panic.
+func (c *childRun) finish(ctx context.Context) (done TaskResult, err error) {
+	s := c.turn.session
 	s.tree.meter.Begin(s.opts.Clock())
-	done, err := c.run(ctx)
-	s.tree.meter.End(s.opts.Clock())
-	done.Name = c.member.Name
-	if endErr := c.member.End(context.WithoutCancel(ctx), done.Text); err == nil && endErr != nil {
-		err = fmt.Errorf("storing the report of the helper %s: %w", done.Name, endErr)
-	}
-	return done, err
+	defer func() {
+		s.tree.meter.End(s.opts.Clock())
+		done.Name = c.member.Name
+		if endErr := c.member.End(context.WithoutCancel(ctx), done.Text); err == nil && endErr != nil {
+			err = fmt.Errorf("storing the report of the helper %s: %w", done.Name, endErr)
+		}
+	}()
+	return c.run(ctx)
 }
 
 // childRun is the run of a child session.
@@ -237,7 +244,7 @@ func (c *childRun) converse(ctx context.Context, started *Session) (TurnResult, 
 			return result, sum
 		}
 		sum.invalid = err.Error()
-		if reminders == maxReminders || result.Stop != StopEndTurn || sum.overBudget {
+		if reminders == maxReminders || result.Stop != StopEndTurn || sum.overBudget || late.Load() {
 			return result, sum
 		}
 		prompt = "Your last answer does not match the JSON Schema of the output: " + sum.invalid + "\n\nAnswer again, with only the whole JSON value."
