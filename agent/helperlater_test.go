@@ -17,7 +17,7 @@ import (
 
 // later runs helpers in the background and reports their ends, as jobs do.
 type later struct {
-	ctx  context.Context //nolint:containedctx // the helpers' context
+	ctx  context.Context
 	end  context.CancelFunc
 	done chan struct{}
 	text string
@@ -154,10 +154,10 @@ func TestHelper_BackgroundEnds(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			var l *later
 			runLater(t, func(req *providers.Request, last string) providertest.Step {
-				switch {
-				case last == "go":
+				switch last {
+				case "go":
 					return providertest.Step{providertest.Call("c1", "later", `{"say":"a"}`)}
-				case last == "slept":
+				case "slept":
 					return providertest.Step{providertest.Text("the report")}
 				default:
 					return providertest.Step{providertest.Call("n1", "nap", `{}`)}
