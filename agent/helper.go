@@ -303,7 +303,7 @@ func maxDepth(s *Session) int { return cmp.Or(s.settings.Tasks.MaxDepth, default
 // finishRequests is the number of requests that a child has to finish.
 const finishRequests = 3
 
-// overBudget returns what a child must be told if it, or all helpers of the session together, have used a budget; empty otherwise.
+// overBudget returns a message for a child that has used its budget, or whose session has used that of all helpers; empty otherwise.
 func (st *state) overBudget() string {
 	s := st.session
 	set, now := &s.settings.Tasks, s.opts.Clock()

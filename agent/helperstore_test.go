@@ -317,7 +317,7 @@ func TestHelper_Budgets(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		set  func(*agent.TaskSettings)
-		want string // what the child is told
+		want string // the message to the child
 	}{
 		{"requests", func(set *agent.TaskSettings) { set.Each.Requests = 2 }, "You have used your budget of 2 requests. Call no more tools"},
 		{"cost", func(set *agent.TaskSettings) { set.Each.Cost = 0.002 }, "You have used your budget of $0.002."},

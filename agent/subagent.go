@@ -137,7 +137,7 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 		if err := c.choose(s.knownHelpers(ctx), task.Helper); err != nil {
 			return TaskResult{}, err
 		}
-	} else if name, err := s.message(&task); name != "" || err != nil {
+	} else if name, err := c.message(); name != "" || err != nil {
 		return TaskResult{Name: name, Delivered: true}, err
 	}
 	if err := c.enlist(ctx); err != nil {
@@ -253,7 +253,8 @@ func (c *childRun) converse(ctx context.Context, started *Session) (TurnResult, 
 
 // message delivers a task as a message to a child that works in the background, and returns its name. It returns "" if there is no such
 // child, or if it has already made its last request.
-func (s *Session) message(task *Task) (name string, err error) {
+func (c *childRun) message() (name string, err error) {
+	s, task := c.turn.session, c.task
 	var at *Session
 	if err := s.do(func(st *state) error {
 		for _, c := range st.children {

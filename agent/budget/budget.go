@@ -21,7 +21,7 @@ type Limits struct {
 	Time time.Duration
 }
 
-// Usage is what helpers have used.
+// Usage holds the amounts that helpers have used.
 type Usage struct {
 	Requests, Tokens int
 	Cost             float64

@@ -18,11 +18,7 @@ import (
 const maxSchema = 64 << 10
 
 // Schema checks reports.
-type Schema struct {
-	// Text is the JSON Schema.
-	Text     jsonx.Raw
-	resolved *jsonschema.Resolved
-}
+type Schema struct{ resolved *jsonschema.Resolved }
 
 // ParseSchema parses a JSON Schema. A reference to another document is an error.
 func ParseSchema(raw jsonx.Raw) (*Schema, error) {
@@ -35,9 +31,9 @@ func ParseSchema(raw jsonx.Raw) (*Schema, error) {
 	}
 	err := jsonx.Unmarshal(raw, schema)
 	if err == nil {
-		s := &Schema{Text: raw}
-		if s.resolved, err = schema.Resolve(nil); err == nil {
-			return s, nil
+		var resolved *jsonschema.Resolved
+		if resolved, err = schema.Resolve(nil); err == nil {
+			return &Schema{resolved}, nil
 		}
 	}
 	return nil, errors.New("is no valid JSON Schema: " + text.OneLine(err.Error()))
