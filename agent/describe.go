@@ -215,6 +215,7 @@ func (d foreignDetails) locations(ws *Workspace) []Location {
 func planOfPhases(raw jsonx.Raw) ([]PlanEntry, bool) {
 	var in struct {
 		Phases []struct {
+			Name  string `json:"name"`
 			Tasks []struct {
 				Content string `json:"content"`
 				Status  string `json:"status"`
@@ -227,12 +228,10 @@ func planOfPhases(raw jsonx.Raw) ([]PlanEntry, bool) {
 	entries := []PlanEntry{}
 	for _, phase := range in.Phases {
 		for _, t := range phase.Tasks {
-			e := PlanEntry{Content: t.Content, Status: PlanPending, Priority: PriorityMedium}
+			e := PlanEntry{Content: t.Content, Phase: text.OneLine(phase.Name), Status: PlanPending, Priority: PriorityMedium}
 			switch t.Status {
-			case "completed", "abandoned":
-				e.Status = PlanCompleted
-			case "in_progress":
-				e.Status = PlanInProgress
+			case "completed", "in_progress", "abandoned":
+				e.Status = PlanStatus(t.Status)
 			}
 			entries = append(entries, e)
 		}

@@ -170,7 +170,7 @@ func hiddenPlan(s Secrets, entries []PlanEntry) []PlanEntry {
 	}
 	out := append([]PlanEntry{}, entries...)
 	for i := range out {
-		out[i].Content = s.Hide(out[i].Content)
+		out[i].Content, out[i].Phase = s.Hide(out[i].Content), s.Hide(out[i].Phase)
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -19,24 +20,25 @@ type PlanInput struct {
 // PlanTodo is one step in a [PlanInput].
 type PlanTodo struct {
 	Content  string `json:"content" jsonschema:"what to do, in a few words"`
-	Status   string `json:"status,omitzero" jsonschema:"pending, in_progress or completed; pending if absent"`
+	Status   string `json:"status,omitzero" jsonschema:"pending, in_progress, completed or abandoned; pending if absent"`
 	Priority string `json:"priority,omitzero" jsonschema:"high, medium or low; medium if absent"`
+	Phase    string `json:"phase,omitzero" jsonschema:"the part of the work that the step belongs to, such as Tests; for long plans"`
 }
 
 // Entries checks the input and returns it as a plan.
 func (p *PlanInput) Entries() ([]PlanEntry, error) {
 	entries := make([]PlanEntry, 0, len(p.Todos))
 	for i, t := range p.Todos {
-		e := PlanEntry{Content: t.Content, Status: PlanPending, Priority: PriorityMedium}
+		e := PlanEntry{Content: t.Content, Phase: text.OneLine(t.Phase), Status: PlanPending, Priority: PriorityMedium}
 		if t.Content == "" {
 			return nil, fmt.Errorf("%w: todo %d has no content", ErrBadInput, i+1)
 		}
 		switch s := PlanStatus(t.Status); s {
 		case "":
-		case PlanPending, PlanInProgress, PlanCompleted:
+		case PlanPending, PlanInProgress, PlanCompleted, PlanAbandoned:
 			e.Status = s
 		default:
-			return nil, fmt.Errorf("%w: todo %d: the status is %q; it must be pending, in_progress or completed", ErrBadInput, i+1, t.Status)
+			return nil, fmt.Errorf("%w: todo %d: the status is %q; it must be pending, in_progress, completed or abandoned", ErrBadInput, i+1, t.Status)
 		}
 		switch p := PlanPriority(t.Priority); p {
 		case "":
@@ -48,6 +50,17 @@ func (p *PlanInput) Entries() ([]PlanEntry, error) {
 		entries = append(entries, e)
 	}
 	return entries, nil
+}
+
+// openSteps counts the steps that are still to be done.
+func openSteps(plan []PlanEntry) int {
+	n := 0
+	for i := range plan {
+		if plan[i].open() {
+			n++
+		}
+	}
+	return n
 }
 
 // planFromInput returns the plan in a stored todo_write call, in gjc's form or in the phases of the original product.

@@ -85,6 +85,23 @@ func TestPlanOf(t *testing.T) {
 	}
 }
 
+// Phases and abandoned steps are kept, from gjc's own calls and from those of another program.
+func TestPlanOf_Phases(t *testing.T) {
+	want := []agent.PlanEntry{
+		{Content: "one", Phase: "Build it", Priority: agent.PriorityMedium, Status: agent.PlanAbandoned},
+		{Content: "two", Priority: agent.PriorityMedium, Status: agent.PlanPending},
+	}
+	for name, input := range map[string]string{
+		"own":     `{"todos":[{"content":"one","phase":" Build\nit ","status":"abandoned"},{"content":"two"}]}`,
+		"foreign": `{"phases":[{"name":"Build it","tasks":[{"content":"one","status":"abandoned"}]},{"name":"","tasks":[{"content":"two","status":"pending"}]}]}`,
+	} {
+		got := agent.PlanOf([]sessions.Entry{wrote("1", "todo_write", input), came("1", false)})
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
+		}
+	}
+}
+
 // The log is on disk, and was compacted and cleared.
 func TestPlanOf_Log(t *testing.T) {
 	store := sessions.NewStore(t.TempDir(), nil)

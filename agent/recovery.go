@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/gajae-code/gjc/agent/approval"
@@ -210,7 +209,7 @@ func (t *compactor) tidy(ctx context.Context) bool {
 	}
 	inWork := false
 	err := t.do(func(st *state) error {
-		inWork = st.mode != approval.ModePlan && slices.ContainsFunc(st.plan, func(e PlanEntry) bool { return e.Status != PlanCompleted })
+		inWork = st.mode != approval.ModePlan && openSteps(st.plan) > 0
 		if !inWork {
 			return nil
 		}

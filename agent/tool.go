@@ -255,12 +255,24 @@ type Location struct {
 	Line int
 }
 
-// PlanEntry is one step of the model's plan.
+// PlanEntry is one step of the model's plan. Phase names the part of the work that it belongs to; empty for none.
 type PlanEntry struct {
 	Content  string
+	Phase    string
 	Priority PlanPriority
 	Status   PlanStatus
 }
+
+// Text returns the step for a list without headings: the phase, if there is one, precedes the content.
+func (e *PlanEntry) Text() string {
+	if e.Phase == "" {
+		return e.Content
+	}
+	return e.Phase + ": " + e.Content
+}
+
+// open reports whether the step is still to be done.
+func (e *PlanEntry) open() bool { return e.Status != PlanCompleted && e.Status != PlanAbandoned }
 
 // PlanPriority is the importance of a step.
 type PlanPriority string
@@ -280,6 +292,7 @@ const (
 	PlanPending    PlanStatus = "pending"
 	PlanInProgress PlanStatus = "in_progress"
 	PlanCompleted  PlanStatus = "completed"
+	PlanAbandoned  PlanStatus = "abandoned"
 )
 
 // Toolbox holds the tools of a session. They may change between two model requests, for example when MCP servers come

@@ -134,7 +134,7 @@ func (r *toolRun) do(ctx context.Context) (*Result, error) {
 	if changed := r.changed; err == nil && changed != nil && !res.IsError {
 		r.turn.hooks.observe(hooks.Todo, func(in *hooks.Input) {
 			for _, e := range changed.Entries {
-				in.Todo = append(in.Todo, hooks.TodoInput{Content: e.Content, Status: string(e.Status)})
+				in.Todo = append(in.Todo, hooks.TodoInput{Content: e.Content, Status: string(e.Status), Phase: e.Phase})
 			}
 		})
 	}

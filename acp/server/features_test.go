@@ -90,6 +90,41 @@ func TestPlanUpdates(t *testing.T) {
 	}
 }
 
+// The protocol has neither phases nor abandoned steps, so both are in the content, live and in a replay.
+func TestPlan_PhasesAndAbandonedSteps(t *testing.T) {
+	e := start(t, scripted(providertest.Step{providertest.Call("c1", "todo_write",
+		`{"todos":[{"content":"one","phase":"Build","status":"abandoned"},{"content":"two","status":"completed"}]}`)}, providertest.Step{providertest.Text("done")}))
+	id := e.session()
+	want := []acp.PlanEntry{
+		{Content: "Build: one (abandoned)", Priority: acp.PlanEntryPriorityMedium, Status: acp.PlanEntryStatusCompleted},
+		{Content: "two", Priority: acp.PlanEntryPriorityMedium, Status: acp.PlanEntryStatusCompleted},
+	}
+	check := func(updates []acp.SessionUpdate) {
+		t.Helper()
+		for _, u := range updates {
+			if u, ok := u.(*acp.Plan); ok {
+				if diff := cmp.Diff(want, u.Entries); diff != "" {
+					t.Errorf("-want +got:\n%s", diff)
+				}
+				return
+			}
+		}
+		t.Error("no plan was sent")
+	}
+	text, updates := e.after(id, "go")
+	if text != "done" {
+		t.Errorf("answer %q", text)
+	}
+	check(updates)
+	if text, _ := e.after(id, "/todo"); text != "- [-] Build: one\n- [x] two\n" {
+		t.Errorf("/todo: %q", text)
+	}
+	call[struct{}](e, "session/close", obj{"sessionId": id})
+	from := len(e.Updates(id))
+	call[struct{}](e, "session/load", obj{"sessionId": id, "cwd": e.dir, "mcpServers": []any{}})
+	check(e.Updates(id)[from:])
+}
+
 func TestCompaction_IsShown(t *testing.T) {
 	for _, able := range []bool{true, false} {
 		c := acptest.AllCapabilities()

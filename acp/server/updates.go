@@ -202,13 +202,21 @@ func (f *features) toolEnded(ev agent.ToolEnded) *acp.ToolCallUpdate {
 // planID identifies the only plan of a session.
 const planID acp.PlanID = "plan"
 
+// planEntry returns a step in the form of the protocol, which has no phases and no abandoned steps: the phase precedes the content, and
+// an abandoned step counts as completed, with a note.
+func planEntry(e *agent.PlanEntry) acp.PlanEntry {
+	entry := acp.PlanEntry{Content: e.Text(), Priority: acp.PlanEntryPriority(e.Priority), Status: acp.PlanEntryStatus(e.Status)}
+	if e.Status == agent.PlanAbandoned {
+		entry.Content, entry.Status = entry.Content+" (abandoned)", acp.PlanEntryStatusCompleted
+	}
+	return entry
+}
+
 // plan returns the update with the whole plan. If the plan is empty and the client supports removal, the update removes it.
 func (m *mapper) plan(entries []agent.PlanEntry) acp.SessionUpdate {
 	all := make([]acp.PlanEntry, 0, len(entries))
-	for _, e := range entries {
-		all = append(all, acp.PlanEntry{
-			Content: e.Content, Priority: acp.PlanEntryPriority(e.Priority), Status: acp.PlanEntryStatus(e.Status),
-		})
+	for i := range entries {
+		all = append(all, planEntry(&entries[i]))
 	}
 	switch {
 	case !m.plans:

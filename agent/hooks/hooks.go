@@ -191,6 +191,7 @@ type CallInput struct {
 type TodoInput struct {
 	Content string `json:"content"`
 	Status  string `json:"status"`
+	Phase   string `json:"phase,omitzero"`
 }
 
 // SubagentInput is a helper. Result is its report.

@@ -104,7 +104,7 @@ func conversation() *transcript.Session {
 	b.entries = append(b.entries, sessions.CustomMessage{Base: b.base(), CustomType: "secret", Parts: []providers.Part{text("hidden words")}})
 	b.entries = append(b.entries, sessions.ModeChange{Base: b.base(), Mode: "plan"})
 	b.answer(9000, text("Goes on from the summary."),
-		call("c4", "todo_write", `{"todos":[{"content":"Find the cause","status":"completed"},{"content":"Fix <it>","status":"in_progress"},{"content":"Write a test"}]}`))
+		call("c4", "todo_write", `{"todos":[{"content":"Find the cause","status":"completed"},{"content":"Fix <it>","status":"in_progress"},{"content":"Write a test","phase":"Tests"},{"content":"Rewrite it","phase":"Tests","status":"abandoned"}]}`))
 	b.result("c4", "todo_write", "ok", "", false)
 	b.answer(15000, text("One more."), call("c5", "write", `{"path":"new.txt","content":"x"}`))
 	return &transcript.Session{

@@ -197,14 +197,23 @@ type location struct {
 
 type planEntry struct {
 	Content  string `json:"content"`
+	Phase    string `json:"phase,omitzero"`
 	Status   string `json:"status"`
 	Priority string `json:"priority"`
+}
+
+// text returns the step with its phase, if it has one.
+func (e *planEntry) text() string {
+	if e.Phase == "" {
+		return e.Content
+	}
+	return e.Phase + ": " + e.Content
 }
 
 func planBlock(plan []agent.PlanEntry) block {
 	b := block{Type: blockPlan, Entries: []planEntry{}}
 	for _, e := range plan {
-		b.Entries = append(b.Entries, planEntry{e.Content, string(e.Status), string(e.Priority)})
+		b.Entries = append(b.Entries, planEntry{e.Content, e.Phase, string(e.Status), string(e.Priority)})
 	}
 	return b
 }

@@ -16,7 +16,7 @@ func (d *document) hide() {
 	}
 	plan := make([]agent.PlanEntry, len(d.plan))
 	for i, e := range d.plan {
-		e.Content = hide(e.Content)
+		e.Content, e.Phase = hide(e.Content), hide(e.Phase)
 		plan[i] = e
 	}
 	d.Session, d.plan = &s, plan
@@ -46,7 +46,8 @@ func hideBlocks(blocks []block, hide func(string) string) {
 			b.Locations[k].Path = hide(b.Locations[k].Path)
 		}
 		for k := range b.Entries {
-			b.Entries[k].Content = hide(b.Entries[k].Content)
+			e := &b.Entries[k]
+			e.Content, e.Phase = hide(e.Content), hide(e.Phase)
 		}
 		hideBlocks(b.Content, hide)
 	}

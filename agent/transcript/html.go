@@ -246,11 +246,13 @@ func (p *htmlPage) plan(entries []planEntry) {
 			p.mark(true)
 		case "in_progress":
 			p.write(`<li class="task current"><span class="box">▶</span> `)
+		case "abandoned":
+			p.write(`<li class="task abandoned"><span class="box">☒</span> `)
 		default:
 			p.write(`<li class="task">`)
 			p.mark(false)
 		}
-		p.write(escaped(e.Content), "</li>\n")
+		p.write(escaped(e.text()), "</li>\n")
 	}
 	p.write("</ul>\n")
 }
@@ -270,13 +272,20 @@ func (p *htmlPage) planFold(entries []planEntry, call *block) {
 }
 
 func planProgress(entries []planEntry) string {
-	done := 0
+	done, abandoned := 0, 0
 	for _, e := range entries {
-		if e.Status == "completed" {
+		switch e.Status {
+		case "completed":
 			done++
+		case "abandoned":
+			abandoned++
 		}
 	}
-	return fmt.Sprintf("%d of %s", done, text.Count(len(entries), "step"))
+	progress := fmt.Sprintf("%d of %s", done, text.Count(len(entries), "step"))
+	if abandoned > 0 {
+		progress += fmt.Sprintf(", %d abandoned", abandoned)
+	}
+	return progress
 }
 
 const (

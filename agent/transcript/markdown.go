@@ -127,8 +127,10 @@ func (p *markdownPage) plan(entries []planEntry) {
 			mark = "- [x] "
 		case "in_progress":
 			note = " (in progress)"
+		case "abandoned":
+			mark, note = "- [x] ", " (abandoned)"
 		}
-		p.write(mark, text.OneLine(e.Content), note, "\n")
+		p.write(mark, text.OneLine(e.text()), note, "\n")
 	}
 	p.write("\n")
 }

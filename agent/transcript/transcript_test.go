@@ -124,7 +124,7 @@ func TestWrite_JSONShape(t *testing.T) {
 	if s.ID == "" || s.Title != "Fix <the>\ntest" || s.Cwd != "/w/demo" || s.Model != "acme/m1" || s.Created == "" || s.Updated <= s.Created {
 		t.Errorf("session %+v", s)
 	}
-	if s.Usage.Input != 11500 || s.Usage.Output != 500 || s.MessageCount != 8 || len(s.Plan) != 3 || s.Plan[0].Status != "completed" {
+	if s.Usage.Input != 11500 || s.Usage.Output != 500 || s.MessageCount != 8 || len(s.Plan) != 4 || s.Plan[0].Status != "completed" {
 		t.Errorf("session %+v", s)
 	}
 	var types []string

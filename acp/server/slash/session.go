@@ -91,10 +91,10 @@ func describePlan(c *call) error {
 	if len(snap.Plan) == 0 {
 		return c.say("There is no plan.", nil)
 	}
-	marks := map[agent.PlanStatus]string{agent.PlanPending: "[ ]", agent.PlanInProgress: "[>]", agent.PlanCompleted: "[x]"}
+	marks := map[agent.PlanStatus]string{agent.PlanPending: "[ ]", agent.PlanInProgress: "[>]", agent.PlanCompleted: "[x]", agent.PlanAbandoned: "[-]"}
 	var s strings.Builder
 	for _, e := range snap.Plan {
-		fmt.Fprintf(&s, "- %s %s\n", marks[e.Status], e.Content)
+		fmt.Fprintf(&s, "- %s %s\n", marks[e.Status], e.Text())
 	}
 	return c.say(s.String(), nil)
 }

@@ -43,8 +43,12 @@ func runTodoWrite(_ context.Context, call *agent.Call, in *agent.PlanInput) (*ag
 	for _, e := range entries {
 		counts[e.Status]++
 	}
-	text := fmt.Sprintf("The plan has %s: %d completed, %d in progress, %d pending.", text.Count(len(entries), "step"),
+	text := fmt.Sprintf("The plan has %s: %d completed, %d in progress, %d pending", text.Count(len(entries), "step"),
 		counts[agent.PlanCompleted], counts[agent.PlanInProgress], counts[agent.PlanPending])
+	if n := counts[agent.PlanAbandoned]; n > 0 {
+		text += fmt.Sprintf(", %d abandoned", n)
+	}
+	text += "."
 	if counts[agent.PlanInProgress] > 1 {
 		text += " Keep one step in progress at a time."
 	}
