@@ -2,7 +2,10 @@ package agent
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
@@ -126,3 +129,69 @@ func PlanIn(history []providers.Message, compacted bool) (plan []PlanEntry, ok b
 
 // customClear is the type of the entry that [Log.Clear] leaves.
 const customClear = "context_clear"
+
+// planReminders counts the reminders of open steps in a turn.
+type planReminders struct {
+	given int
+	// worked reports that the model has called tools since the last reminder, or since the turn began.
+	worked bool
+}
+
+// maxRemindedSteps bounds the steps that a reminder lists.
+const maxRemindedSteps = 20
+
+// remindOfPlan reminds the model of open steps in a plan whose work has begun, after msg, which would end the turn. It does not if
+// the model asks the user, has called no tool since the last reminder, or has received as many reminders as the settings allow. It
+// reports whether it added a reminder and the model must be asked again.
+func remindOfPlan(t *RunningTurn, msg *providers.Message) (again bool, err error) {
+	r, s := &t.reminders, t.session
+	if !r.worked || r.given >= s.settings.Todo.reminders() || t.last || s.child || t.ctx.Err() != nil || endsWithQuestion(msg.Text()) ||
+		find(t.tools.active, planTool) == nil {
+		return false, nil
+	}
+	err = t.do(func(st *state) error {
+		open := openSteps(st.plan)
+		if open == 0 || st.mode == approval.ModePlan || len(st.turn.steers) > 0 || !begun(st.plan) {
+			return nil
+		}
+		again = true
+		return st.remind("todo-reminder", planReminder(st.plan))
+	})
+	again = again && err == nil
+	if again {
+		r.given++
+		r.worked = false
+	}
+	return again, err
+}
+
+// begun reports whether a step of the plan is being done or has been decided on. Otherwise the plan is a proposal to the user.
+func begun(plan []PlanEntry) bool {
+	return slices.ContainsFunc(plan, func(e PlanEntry) bool { return e.Status != PlanPending })
+}
+
+// endsWithQuestion reports whether a text ends with a question mark, whatever closes it.
+func endsWithQuestion(text string) bool {
+	text = strings.TrimRight(text, " \t\r\n*_`\"')”’»")
+	return strings.HasSuffix(text, "?") || strings.HasSuffix(text, "？")
+}
+
+// planReminder returns the text of a reminder of the open steps.
+func planReminder(plan []PlanEntry) string {
+	var b strings.Builder
+	b.WriteString("The turn would end now, but the plan has open steps:\n")
+	listed := 0
+	for i := range plan {
+		if !plan[i].open() {
+			continue
+		}
+		if listed++; listed > maxRemindedSteps {
+			fmt.Fprintf(&b, "and %d more\n", openSteps(plan)-maxRemindedSteps)
+			break
+		}
+		fmt.Fprintf(&b, "- %s (%s)\n", text.OneLine(plan[i].Text()), plan[i].Status)
+	}
+	b.WriteString("Do them now, or update the plan with " + planTool + ": mark steps that are done as completed, and those that are not needed as abandoned. " +
+		"If you cannot go on without the user, or the user wants to stop here, say why in one sentence and end your turn.")
+	return b.String()
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
 	"github.com/gajae-code/gjc/sessions"
@@ -185,4 +186,97 @@ func TestTurn_RefusalRestoresThePlan(t *testing.T) {
 		providertest.Step{providertest.Text("fine")},
 		providertest.Step{providertest.Call("2", "todo_write", `{"todos":[{"content":"second"},{"content":"third"}]}`)},
 		providertest.Step{providertest.Text("no"), providertest.Stop(providers.StopRefusal)})
+}
+
+// todoTool is a todo_write that sets the plan.
+func todoTool() agent.Tool {
+	return agent.NewTool(agent.ToolFuncs[agent.PlanInput]{
+		Name: "todo_write", Kind: agent.KindThink,
+		Run: func(_ context.Context, call *agent.Call, in *agent.PlanInput) (*agent.Result, error) {
+			plan, err := in.Entries()
+			call.SetPlan(plan)
+			return &agent.Result{Text: "ok"}, err
+		},
+	})
+}
+
+// A model that stops with open steps is reminded, at most as often as the settings allow, and only after it has worked.
+func TestPlan_Reminders(t *testing.T) {
+	const begun, done = `{"todos":[{"content":"one","status":"completed"},{"content":"two","phase":"Later"},{"content":"three","status":"abandoned"}]}`,
+		`{"todos":[{"content":"one","status":"completed"},{"content":"two","status":"completed"}]}`
+	plan := func(input string) providertest.Step {
+		return providertest.Step{providertest.Call("p", "todo_write", input)}
+	}
+	work, stop := providertest.Step{providertest.Call("e", "echo", `{"say":"x"}`)}, providertest.Step{providertest.Text("I stop.")}
+	for _, tt := range []struct {
+		name   string
+		change func(*agent.Options)
+		steps  []providertest.Step
+		want   int
+		stop   agent.StopReason
+	}{
+		{"goes on and finishes", nil, []providertest.Step{plan(begun), stop, plan(done), stop}, 1, ""},
+		{"does nothing about it", nil, []providertest.Step{plan(begun), stop, stop}, 1, ""},
+		{"works, but never finishes", nil, []providertest.Step{plan(begun), stop, work, stop, work, stop, work, stop}, 3, ""},
+		{"one is enough", func(o *agent.Options) { o.Settings.Todo.MaxReminders = 1 }, []providertest.Step{plan(begun), stop, work, stop}, 1, ""},
+		{"turned off", func(o *agent.Options) { o.Settings.Todo.Reminders = false }, []providertest.Step{plan(begun), stop}, 0, ""},
+		{"asks the user", nil, []providertest.Step{plan(begun), {providertest.Text("Shall I go on **now?**")}}, 0, ""},
+		{"a proposal", nil, []providertest.Step{plan(`{"todos":[{"content":"one"},{"content":"two"}]}`), stop}, 0, ""},
+		{"finished", nil, []providertest.Step{plan(done), stop}, 0, ""},
+		{"plan mode", func(o *agent.Options) { o.Mode = approval.ModePlan }, []providertest.Step{plan(begun), stop}, 0, ""},
+		{"refused", nil, []providertest.Step{plan(begun), {providertest.Text("no"), providertest.Stop(providers.StopRefusal)}}, 0, agent.StopRefusal},
+		{"cut off", nil, []providertest.Step{plan(begun), {providertest.Text("I was"), providertest.Stop(providers.StopLength)}}, 0, agent.StopMaxTokens},
+		{"the last request", func(o *agent.Options) { o.MaxRequests = 2 }, []providertest.Step{plan(begun), stop}, 0, ""},
+		{"a tool ends the turn", nil, []providertest.Step{plan(begun), {providertest.Call("q", "question", `{"say":"which?"}`)}}, 0, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			run(t, func(o *agent.Options) {
+				question := testTool("question", true, nil, func(_ context.Context, in *input) (*agent.Result, error) {
+					return &agent.Result{Text: "asked", Say: in.Say, EndTurn: true}, nil
+				})
+				o.Tools, o.Settings = agent.Tools{todoTool(), echoTool(), question}, new(agent.DefaultSettings())
+				if tt.change != nil {
+					tt.change(o)
+				}
+			}, func(w *world) {
+				want := tt.stop
+				if want == "" {
+					want = agent.StopEndTurn
+				}
+				if r := w.prompt("go"); r.Stop != want || r.Err != nil {
+					t.Fatalf("result %+v, want %s", r, want)
+				}
+				requests := w.script.Requests()
+				if len(requests) != len(tt.steps) {
+					t.Errorf("%d requests, want %d", len(requests), len(tt.steps))
+				}
+				var got []string
+				for _, m := range requests[len(requests)-1].Messages {
+					if text := m.Text(); strings.HasPrefix(text, "<system-reminder>") {
+						got = append(got, text)
+					}
+				}
+				if len(got) != tt.want {
+					t.Fatalf("%d reminders, want %d: %q", len(got), tt.want, got)
+				}
+				for _, text := range got {
+					if !strings.Contains(text, "- Later: two (pending)\n") || strings.Contains(text, "- one") || strings.Contains(text, "- three") {
+						t.Errorf("the reminder is\n%s", text)
+					}
+				}
+			}, tt.steps...)
+		})
+	}
+}
+
+// An open plan of an earlier turn does not make the model work on it when it only answers.
+func TestPlan_NoReminderForAnAnswer(t *testing.T) {
+	run(t, func(o *agent.Options) {
+		o.Tools, o.Plan = agent.Tools{todoTool()}, []agent.PlanEntry{{Content: "one", Status: agent.PlanInProgress}}
+	}, func(w *world) {
+		w.prompt("What time is it?")
+		if n := len(w.script.Requests()); n != 1 {
+			t.Errorf("%d requests", n)
+		}
+	}, providertest.Step{providertest.Text("Late.")})
 }

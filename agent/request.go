@@ -309,3 +309,14 @@ func validInput(c providers.ToolCall) (jsonx.Raw, error) {
 	}
 	return c.Input, nil
 }
+
+func stopReason(r providers.StopReason) StopReason {
+	switch r {
+	case providers.StopLength:
+		return StopMaxTokens
+	case providers.StopRefusal:
+		return StopRefusal
+	default:
+		return StopEndTurn
+	}
+}

@@ -200,6 +200,8 @@ type Settings struct {
 	SummaryModels []string
 	// Tasks limits helper agents. The zero value selects good defaults.
 	Tasks TaskSettings
+	// Todo configures the plan of todo_write.
+	Todo TodoSettings
 	// Discovery determines which tools are held back until the model finds them.
 	Discovery discovery.Mode
 	// Instructions are the configured texts for every prompt, the user's first.
@@ -210,6 +212,21 @@ type Settings struct {
 
 // Instruction is a text for every prompt, and the path of its file.
 type Instruction struct{ Path, Text string }
+
+// TodoSettings configures the plan that the model keeps with todo_write.
+type TodoSettings struct {
+	// Reminders lets a model that ends its turn with open steps go on; MaxReminders is the maximum number of such reminders in a turn.
+	Reminders    bool
+	MaxReminders int
+}
+
+// reminders returns the maximum number of reminders in a turn.
+func (s *TodoSettings) reminders() int {
+	if !s.Reminders {
+		return 0
+	}
+	return s.MaxReminders
+}
 
 // TaskSettings bounds child sessions.
 type TaskSettings struct {
@@ -240,6 +257,7 @@ func DefaultSettings() Settings {
 		Rules:             RuleSettings{Stream: true, Repeat: RepeatOnce, RepeatGap: 10},
 		InstructionLimits: instructions.DefaultLimits(),
 		Tasks:             TaskSettings{MaxConcurrency: defaultTaskConcurrency, MaxDepth: defaultTaskDepth},
+		Todo:              TodoSettings{Reminders: true, MaxReminders: 3},
 		Discovery:         discovery.Auto,
 	}
 }

@@ -86,6 +86,8 @@ type RunningTurn struct {
 	tried map[string]bool
 	odd   odd
 	rules streamRules
+	// reminders are those of open steps of the plan.
+	reminders planReminders
 
 	compactor *compactor
 	requester *requester
@@ -467,7 +469,7 @@ func (t *RunningTurn) step() (r TurnResult, over bool) {
 		}
 	}
 	if over && stop == StopEndTurn && !t.ending() && t.prompt.Output == nil {
-		again, err := t.notDone()
+		again, err := t.notDone(msg)
 		if err != nil {
 			return t.ended(err), true
 		}
@@ -490,6 +492,7 @@ func (t *RunningTurn) call(stop StopReason, calls []providers.ToolCall) error {
 	if t.prompt.Output != nil {
 		return t.refuseCalls(calls, "No tool can be called now. Give the answer as JSON.")
 	}
+	t.reminders.worked = true
 	if err := t.runTools(t.ctx, calls); err != nil {
 		return err
 	}
@@ -503,13 +506,16 @@ func (t *RunningTurn) call(stop StopReason, calls []providers.ToolCall) error {
 	return err
 }
 
-// notDone reports whether to ask the model again after an answer that would end the turn: it matched rules, or left a
-// preview pending.
-func (t *RunningTurn) notDone() (again bool, err error) {
+// notDone reports whether to ask the model again after an answer that would end the turn: it matched rules, left a preview pending, or
+// left steps of the plan open.
+func (t *RunningTurn) notDone(msg *providers.Message) (again bool, err error) {
 	if again, err = t.requester.addMatches(); again || err != nil {
 		return again, err
 	}
-	return t.checkPreview(nil)
+	if again, err = t.checkPreview(nil); again || err != nil {
+		return again, err
+	}
+	return remindOfPlan(t, msg)
 }
 
 // answer runs a turn with [Prompt.Answer].
@@ -585,15 +591,4 @@ func (t *RunningTurn) failed(partial *providers.Message, err error) TurnResult {
 		err = errors.Join(err, rerr)
 	}
 	return t.ended(err)
-}
-
-func stopReason(r providers.StopReason) StopReason {
-	switch r {
-	case providers.StopLength:
-		return StopMaxTokens
-	case providers.StopRefusal:
-		return StopRefusal
-	default:
-		return StopEndTurn
-	}
 }

@@ -81,6 +81,11 @@ func (a *answer) run() {
 		a.done()
 		return
 	}
+	if strings.HasPrefix(turn.text, "<system-reminder>") {
+		a.say("gjc has reminded the model of something unfinished. A real model would go on here.")
+		a.done()
+		return
+	}
 	if len(turn.commands) == 0 {
 		a.say(explanation())
 		a.done()

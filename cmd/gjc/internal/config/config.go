@@ -149,6 +149,10 @@ func (c *Config) sections() map[string]section {
 			"keepMB":   about("megabytes that the states of one directory may take; the oldest are removed first", number(&c.Checkpoints.KeepMB, 10, 1_000_000)),
 		},
 		"task": c.taskSettings(),
+		"todo": {
+			"reminders":    about("let a model that ends its turn with open steps in its plan go on", boolean(&c.Context.Todo.Reminders)),
+			"maxReminders": about("how often, in one turn", number(&c.Context.Todo.MaxReminders, 1, 10)),
+		},
 		"compaction": {
 			"enabled":             about("shorten conversations; false: only /compact and /handoff do", boolean(&compaction.Enabled)),
 			"strategy":            about("context-full: a summary replaces the older part; handoff: a document does; off: nothing", oneOf(&compaction.Strategy, contextwindow.Strategies())),
