@@ -211,14 +211,15 @@ func (d foreignDetails) locations(ws *Workspace) []Location {
 	return locationsOf(ws, paths...)
 }
 
-// planOfPhases reads another program's plan, whose steps are grouped into phases.
+// planOfPhases reads a plan whose steps are grouped into phases: that of another program, or of an edit by the user.
 func planOfPhases(raw jsonx.Raw) ([]PlanEntry, bool) {
 	var in struct {
 		Phases []struct {
 			Name  string `json:"name"`
 			Tasks []struct {
-				Content string `json:"content"`
-				Status  string `json:"status"`
+				Content  string `json:"content"`
+				Status   string `json:"status"`
+				Priority string `json:"priority"`
 			} `json:"tasks"`
 		} `json:"phases"`
 	}
@@ -232,6 +233,10 @@ func planOfPhases(raw jsonx.Raw) ([]PlanEntry, bool) {
 			switch t.Status {
 			case "completed", "in_progress", "abandoned":
 				e.Status = PlanStatus(t.Status)
+			}
+			switch t.Priority {
+			case "high", "low":
+				e.Priority = PlanPriority(t.Priority)
 			}
 			entries = append(entries, e)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
@@ -88,6 +89,11 @@ func PlanOf(branch []sessions.Entry) []PlanEntry {
 		if c, ok := e.(sessions.Custom); ok && c.CustomType == customClear {
 			plan = nil
 		}
+		if c, ok := e.(sessions.CustomMessage); ok {
+			if entries, ok := planOfEdit(&c); ok {
+				plan = entries
+			}
+		}
 		m, ok := e.(sessions.MessageEntry)
 		switch {
 		case !ok:
@@ -116,6 +122,8 @@ func PlanIn(history []providers.Message, compacted bool) (plan []PlanEntry, ok b
 	foreign := false
 	for i := range history {
 		branch[i] = sessions.MessageEntry{Message: history[i]}
+		// The plan of the user's edit is in the details of its entry.
+		foreign = foreign || history[i].Role == providers.RoleUser && strings.HasPrefix(history[i].Text(), reminderStart+editedPlan)
 		for _, c := range history[i].ToolCalls() {
 			if c.Name == planTool {
 				_, known := planFromInput(c.Input)
@@ -195,3 +203,111 @@ func planReminder(plan []PlanEntry) string {
 		"If you cannot go on without the user, or the user wants to stop here, say why in one sentence and end your turn.")
 	return b.String()
 }
+
+const (
+	// customTodoEdit is the type of the entry for an edit of the plan by the user. Its details are an [editedPhases].
+	customTodoEdit = "user_todo_edit"
+	// editedPlan is the beginning of the text of such an entry.
+	editedPlan = "The user has edited the plan: "
+)
+
+// editedPhases is a plan in the form of the original product.
+type editedPhases struct {
+	Phases []editedPhase `json:"phases"`
+}
+
+type editedPhase struct {
+	Name  string       `json:"name"`
+	Tasks []editedTask `json:"tasks"`
+}
+
+type editedTask struct {
+	Content  string `json:"content"`
+	Status   string `json:"status"`
+	Priority string `json:"priority,omitzero"`
+}
+
+// phasesOf groups the steps of a plan. It keeps their order, so a phase with other steps between its own occurs twice.
+func phasesOf(plan []PlanEntry) editedPhases {
+	all := editedPhases{Phases: []editedPhase{}}
+	for i := range plan {
+		e := &plan[i]
+		if n := len(all.Phases); n == 0 || all.Phases[n-1].Name != e.Phase {
+			all.Phases = append(all.Phases, editedPhase{Name: e.Phase})
+		}
+		last := &all.Phases[len(all.Phases)-1]
+		last.Tasks = append(last.Tasks, editedTask{e.Content, string(e.Status), string(e.Priority)})
+	}
+	return all
+}
+
+// planOfEdit returns the plan after an edit by the user; false if the entry is not an edit.
+func planOfEdit(e *sessions.CustomMessage) ([]PlanEntry, bool) {
+	if e.CustomType != customTodoEdit {
+		return nil, false
+	}
+	return planOfPhases(e.Details)
+}
+
+// EditPlan changes the plan for the user. edit returns the new plan, and a description of the change for the model, which sees it with
+// the next prompt. An error of edit leaves the plan unchanged, and EditPlan returns it. EditPlan may be called only in the functions of
+// a [Prompt].
+func EditPlan(t *RunningTurn, edit func(plan []PlanEntry) (changed []PlanEntry, what string, err error)) error {
+	s := t.session
+	var now []PlanEntry
+	err := t.do(func(st *state) error {
+		plan, what, err := edit(slices.Clone(st.plan))
+		if err != nil {
+			return err
+		}
+		now = hiddenPlan(s.opts.Secrets, plan)
+		details, err := jsonx.Marshal(phasesOf(now))
+		if err != nil {
+			return err
+		}
+		if err := st.appendMessage(sessions.CustomMessage{
+			CustomType: customTodoEdit, Attribution: "user", Parts: reminder(editedPlan + s.opts.Secrets.Hide(what) + ".\n" + planLines(now)), Details: details,
+		}); err != nil {
+			return err
+		}
+		st.emit(PlanChanged{Entries: now})
+		return nil
+	})
+	if err == nil {
+		t.hooks.planChanged(now)
+	}
+	return err
+}
+
+// planChanged runs the hooks for a change of the plan.
+func (t *turnHooks) planChanged(plan []PlanEntry) {
+	t.observe(hooks.Todo, func(in *hooks.Input) {
+		for _, e := range plan {
+			in.Todo = append(in.Todo, hooks.TodoInput{Content: e.Content, Status: string(e.Status), Phase: e.Phase})
+		}
+	})
+}
+
+// planLines describes a plan to the model after a change.
+func planLines(plan []PlanEntry) string {
+	if len(plan) == 0 {
+		return "It is now empty."
+	}
+	var b strings.Builder
+	b.WriteString("It is now:\n")
+	for i := range plan {
+		if i == maxEditedSteps {
+			fmt.Fprintf(&b, "and %d more\n", len(plan)-i)
+			break
+		}
+		fmt.Fprintf(&b, "- %s (%s)\n", text.Truncate(text.OneLine(plan[i].Text()), maxEditedStep), plan[i].Status)
+	}
+	b.WriteString("Keep to it: the next call of " + planTool + " starts from this plan.")
+	return b.String()
+}
+
+// Limits of the description of an edited plan: steps, and characters in each.
+const (
+	maxEditedSteps = 100
+	maxEditedStep  = 300
+)

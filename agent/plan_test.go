@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -31,6 +32,11 @@ func phases(id, details string) sessions.Entry {
 	return e
 }
 
+// edited returns the user's edit of the plan, which then has one step.
+func edited(step string) sessions.Entry {
+	return sessions.CustomMessage{CustomType: "user_todo_edit", Details: []byte(`{"phases":[{"name":"","tasks":[{"content":"` + step + `","status":"pending"}]}]}`)}
+}
+
 func TestPlanIn(t *testing.T) {
 	message := func(e sessions.Entry) providers.Message { return e.(sessions.MessageEntry).Message }
 	said := providers.Message{Role: providers.RoleUser, Parts: words("hi")}
@@ -48,6 +54,7 @@ func TestPlanIn(t *testing.T) {
 		{"compacted, with one after", planned, true, 1, true},
 		{"compacted, without", []providers.Message{said}, true, 0, false},
 		{"another program's", foreign, false, 0, false},
+		{"edited by the user", append(planned[:len(planned):len(planned)], providers.Message{Role: providers.RoleUser, Parts: words("<system-reminder>\nThe user has edited the plan: x")}), false, 1, false},
 	} {
 		if plan, ok := agent.PlanIn(tt.history, tt.compacted); len(plan) != tt.plan || ok != tt.ok {
 			t.Errorf("%s: %v, %t", tt.name, plan, ok)
@@ -74,6 +81,10 @@ func TestPlanOf(t *testing.T) {
 		{"other tool", []sessions.Entry{wrote("1", "other", one), came("1", false)}, ""},
 		{"compacted", []sessions.Entry{wrote("1", "todo_write", one), came("1", false), sessions.Compaction{Summary: "s"}}, "one"},
 		{"cleared", []sessions.Entry{wrote("1", "todo_write", one), came("1", false), sessions.Custom{CustomType: "context_clear"}}, ""},
+		{"edited", []sessions.Entry{wrote("1", "todo_write", one), came("1", false), edited("three")}, "three"},
+		{"edited, then written", []sessions.Entry{edited("three"), wrote("1", "todo_write", one), came("1", false)}, "one"},
+		{"edited, then cleared", []sessions.Entry{edited("three"), sessions.Custom{CustomType: "context_clear"}}, ""},
+		{"another message", []sessions.Entry{edited("three"), sessions.CustomMessage{CustomType: "other", Details: []byte(`{"phases":[]}`)}}, "three"},
 		{"emptied", []sessions.Entry{wrote("1", "todo_write", one), came("1", false), wrote("2", "todo_write", `{"todos":[]}`), came("2", false)}, ""},
 	} {
 		var got strings.Builder
@@ -279,4 +290,53 @@ func TestPlan_NoReminderForAnAnswer(t *testing.T) {
 			t.Errorf("%d requests", n)
 		}
 	}, providertest.Step{providertest.Text("Late.")})
+}
+
+// An edit belongs to its branch: a move to before it takes it back. A rejected edit changes nothing.
+func TestEditPlan_Branches(t *testing.T) {
+	withLog, _ := realLog(t, nil)
+	run(t, func(o *agent.Options) {
+		o.Tools = agent.Tools{todoTool()}
+		withLog(o)
+	}, func(w *world) {
+		w.prompt("plan")
+		branch, err := w.session.Branch()
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := branch[len(branch)-1].Ref().ID
+		edit := func(plan []agent.PlanEntry, err error) error {
+			return w.session.Prompt(agent.Prompt{Answer: func(_ context.Context, turn *agent.RunningTurn) error {
+				return agent.EditPlan(turn, func(old []agent.PlanEntry) ([]agent.PlanEntry, string, error) {
+					old[0].Content = "changed in place" // the session's plan is not affected
+					return plan, "a change", err
+				})
+			}}).Wait(w.t.Context()).Err
+		}
+		plan := func() string {
+			snap, err := w.session.Snapshot()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var all []string
+			for _, e := range snap.Plan {
+				all = append(all, e.Text()+" "+string(e.Status))
+			}
+			return strings.Join(all, "; ")
+		}
+		refused := errors.New("no")
+		if err := edit(nil, refused); !errors.Is(err, refused) || plan() != "one pending" {
+			t.Errorf("a rejected edit: %v, plan %q", err, plan())
+		}
+		if err := edit([]agent.PlanEntry{{Content: "two", Phase: "B", Status: agent.PlanAbandoned}}, nil); err != nil || plan() != "B: two abandoned" {
+			t.Errorf("an edit: %v, plan %q", err, plan())
+		}
+		w.session.Prompt(agent.Prompt{Answer: func(ctx context.Context, turn *agent.RunningTurn) error {
+			_, err := turn.Navigate(ctx, before, agent.NavigateOptions{})
+			return err
+		}}).Wait(w.t.Context())
+		if plan() != "one pending" {
+			t.Errorf("before the edit: plan %q", plan())
+		}
+	}, providertest.Step{providertest.Call("1", "todo_write", `{"todos":[{"content":"one"}]}`)}, providertest.Step{providertest.Text("fine")})
 }

@@ -223,11 +223,18 @@ func (t *compactor) tidy(ctx context.Context) bool {
 
 // remind adds text from gjc to the conversation, marked so that the model does not attribute it to the user.
 func (st *state) remind(kind, text string) error {
-	const tag = "system-reminder"
-	text = "<" + tag + ">\n" + strings.ReplaceAll(text, "</"+tag+">", "<\\/"+tag+">") + "\n</" + tag + ">"
-	return st.appendMessage(sessions.CustomMessage{
-		CustomType: kind, Attribution: "agent", Parts: []providers.Part{providers.Text{Text: text}},
-	})
+	return st.appendMessage(sessions.CustomMessage{CustomType: kind, Attribution: "agent", Parts: reminder(text)})
+}
+
+// reminderStart is the beginning of every reminder.
+const reminderStart = "<" + reminderTag + ">\n"
+
+const reminderTag = "system-reminder"
+
+// reminder returns text from gjc in the form in which the model does not attribute it to the user.
+func reminder(text string) []providers.Part {
+	text = reminderStart + strings.ReplaceAll(text, "</"+reminderTag+">", "<\\/"+reminderTag+">") + "\n</" + reminderTag + ">"
+	return []providers.Part{providers.Text{Text: text}}
 }
 
 // appendMessage stores a message of the program in the log and adds it to the conversation.

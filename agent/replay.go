@@ -274,6 +274,9 @@ func (r *replay) entry(e sessions.Entry) bool {
 	case sessions.MessageEntry:
 		m = e.Message
 	case sessions.CustomMessage:
+		if plan, ok := planOfEdit(&e); ok {
+			return r.yield(PlanChanged{Entries: plan})
+		}
 		if !e.Display {
 			return true
 		}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/contextwindow"
-	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/internal/boundary"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/permit"
@@ -132,11 +131,7 @@ func (r *toolRun) do(ctx context.Context) (*Result, error) {
 	r.result = res
 	err := r.end(res, words)
 	if changed := r.changed; err == nil && changed != nil && !res.IsError {
-		r.turn.hooks.observe(hooks.Todo, func(in *hooks.Input) {
-			for _, e := range changed.Entries {
-				in.Todo = append(in.Todo, hooks.TodoInput{Content: e.Content, Status: string(e.Status), Phase: e.Phase})
-			}
-		})
+		r.turn.hooks.planChanged(changed.Entries)
 	}
 	return res, err
 }

@@ -116,7 +116,7 @@ func TestPlan_PhasesAndAbandonedSteps(t *testing.T) {
 		t.Errorf("answer %q", text)
 	}
 	check(updates)
-	if text, _ := e.after(id, "/todo"); text != "- [-] Build: one\n- [x] two\n" {
+	if text, _ := e.after(id, "/todo"); text != "1. [-] Build: one\n2. [x] two\n" {
 		t.Errorf("/todo: %q", text)
 	}
 	call[struct{}](e, "session/close", obj{"sessionId": id})

@@ -82,23 +82,6 @@ func describeContext(c *call) error {
 	return c.say(s.String(), nil)
 }
 
-// describePlan runs /todo.
-func describePlan(c *call) error {
-	snap, err := c.session.Snapshot()
-	if err != nil {
-		return err
-	}
-	if len(snap.Plan) == 0 {
-		return c.say("There is no plan.", nil)
-	}
-	marks := map[agent.PlanStatus]string{agent.PlanPending: "[ ]", agent.PlanInProgress: "[>]", agent.PlanCompleted: "[x]", agent.PlanAbandoned: "[-]"}
-	var s strings.Builder
-	for _, e := range snap.Plan {
-		fmt.Fprintf(&s, "- %s %s\n", marks[e.Status], e.Text())
-	}
-	return c.say(s.String(), nil)
-}
-
 // jobs runs /jobs.
 func jobs(c *call) error {
 	verb, names, _ := strings.Cut(c.args, " ")
