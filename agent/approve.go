@@ -17,6 +17,9 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
+// Grants returns the remembered answers, which the session shares with its children.
+func (s *Session) Grants() *approval.Grants { return s.grants }
+
 // refused returns an error if the mode forbids a known effect of the call. It does not ask the user.
 func (r *toolRun) refused() error {
 	var mode approval.Mode

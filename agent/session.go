@@ -112,8 +112,9 @@ type Environment struct {
 	FS        FS
 	Terminal  Terminal
 	Programs  Programs
-	// Artifacts stores output that is too long for the model. If nil, the session stores none.
+	// Artifacts stores output that is too long for the model, and Local the local:// files of the session and its helpers. Optional.
 	Artifacts Artifacts
+	Local     Local
 }
 
 // Interaction holds the ways to ask the user, and the user's permissions.
@@ -536,9 +537,6 @@ func (st *state) emitInfo() {
 	st.updated = s.opts.Clock()
 	st.emit(InfoChanged{Title: st.title, UpdatedAt: st.updated})
 }
-
-// Grants returns the remembered answers, which the session shares with its children.
-func (s *Session) Grants() *approval.Grants { return s.grants }
 
 // mailbox is the queue of a session's actor. It has no limit, because the connection's dispatcher and running turns
 // must not block when they post. Turns wait for their functions, which bounds the queue.

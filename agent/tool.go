@@ -139,6 +139,20 @@ type Artifacts interface {
 	Get(ctx context.Context, url string) ([]byte, error)
 }
 
+// LocalScheme is the start of the address of a file in a [Local].
+const LocalScheme = "local://"
+
+// Local is a directory of a session and its helpers, outside of the workspace: what is in it needs no permission. Addresses are like
+// "local://notes/plan.md". It is safe for concurrent use.
+type Local interface {
+	// Read returns the content of a file. The error for a file that does not exist wraps [fs.ErrNotExist].
+	Read(ctx context.Context, address string) ([]byte, error)
+	// Write replaces the content of a file, or creates the file.
+	Write(ctx context.Context, address string, data []byte) error
+	// List returns the sizes of the files, by their names, such as "notes/plan.md".
+	List(ctx context.Context) (map[string]int64, error)
+}
+
 // Workspace is the set of directories in which a session works.
 type Workspace struct {
 	// Cwd is absolute and clean. It is the first root and the base of relative paths.

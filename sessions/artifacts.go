@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 // artifactScheme is the start of an artifact's URL: "artifact://3".
@@ -55,8 +57,8 @@ func (a *Artifacts) Put(ctx context.Context, tool string, data []byte) (string, 
 		return "", err
 	}
 	n := a.next
-	path := filepath.Join(a.dir, fmt.Sprintf("%d.%s.log", n, fileSafe(tool)))
-	f, err := a.fs.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, filePerm)
+	file := filepath.Join(a.dir, fmt.Sprintf("%d.%s.log", n, fileSafe(tool)))
+	f, err := a.fs.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, filePerm)
 	if err != nil {
 		return "", err
 	}
@@ -64,7 +66,7 @@ func (a *Artifacts) Put(ctx context.Context, tool string, data []byte) (string, 
 		err = errors.Join(a.fs.SyncDir(a.dir), a.fs.SyncDir(filepath.Dir(a.dir))) // the directory may be new
 	}
 	if err != nil {
-		return "", errors.Join(err, a.fs.Remove(path))
+		return "", errors.Join(err, a.fs.Remove(file))
 	}
 	a.next++
 	return artifactScheme + strconv.Itoa(n), nil
@@ -288,4 +290,210 @@ func (c *Children) Report(ctx context.Context, name string) ([]byte, error) {
 		return nil, err
 	}
 	return c.store.fs.ReadFile(filepath.Join(c.dir, name+reportSuffix))
+}
+
+const (
+	// localScheme is the start of the address of a local file: "local://plan.md".
+	localScheme = "local://"
+	// localDir is the name of the directory of local files in the directory of a session's artifacts.
+	localDir = "local"
+)
+
+// Limits of local files: bytes of one and of all, files, bytes of a name, and directories in it.
+const (
+	maxLocalFile  = 1 << 20
+	maxLocalBytes = 16 << 20
+	maxLocalFiles = 200
+	maxLocalName  = 200
+	maxLocalDepth = 5
+)
+
+// ErrLocalName is wrapped by the error for an address that names no local file.
+var ErrLocalName = errors.New("invalid local:// address")
+
+// Local is a directory with texts that a session and its helpers write for themselves, such as a plan. It lies outside of the
+// workspace, and is moved, copied and deleted with the session. It is safe for concurrent use.
+type Local struct {
+	dir   string
+	store *Store
+	mu    *sync.Mutex // held while a file is written
+}
+
+// Local returns the local files of the session. It does no I/O.
+func (l *Log) Local() *Local {
+	return &Local{dir: filepath.Join(l.ArtifactDir(), localDir), store: l.store, mu: new(sync.Mutex)}
+}
+
+// Read returns the content of a file. The error for a file that does not exist wraps [fs.ErrNotExist].
+func (f *Local) Read(ctx context.Context, address string) ([]byte, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	name, err := localName(address)
+	if err != nil {
+		return nil, err
+	}
+	size, err := f.stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if size > maxLocalFile {
+		return nil, fmt.Errorf("%s has %d bytes; a local file has at most %d", address, size, maxLocalFile)
+	}
+	return f.store.fs.ReadFile(f.path(name))
+}
+
+// Write replaces the content of a file, or creates the file. Another process never sees a part of the content.
+func (f *Local) Write(ctx context.Context, address string, data []byte) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	name, err := localName(address)
+	if err != nil {
+		return err
+	}
+	if len(data) > maxLocalFile {
+		return fmt.Errorf("the content has %d bytes; a local file has at most %d", len(data), maxLocalFile)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, err := f.stat(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	all, err := f.list()
+	if err != nil {
+		return err
+	}
+	delete(all, name)
+	total := int64(len(data))
+	for _, size := range all {
+		total += size
+	}
+	switch {
+	case len(all) >= maxLocalFiles:
+		return fmt.Errorf("the session has %d local files, and can have no more", len(all))
+	case total > maxLocalBytes:
+		return fmt.Errorf("the local files of the session would have %d bytes; they have at most %d", total, maxLocalBytes)
+	}
+	if err := f.store.fs.MkdirAll(filepath.Dir(f.path(name)), dirPerm); err != nil {
+		return err
+	}
+	return f.store.replace(f.path(name), data, f.store.opts.Sync != SyncNever)
+}
+
+// List returns the sizes of the files, by their names.
+func (f *Local) List(ctx context.Context) (map[string]int64, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return f.list()
+}
+
+func (f *Local) list() (map[string]int64, error) {
+	all := make(map[string]int64)
+	err := walkLocal(f.store.fs, f.dir, "", func(name string) error {
+		info, err := f.store.fs.Lstat(f.path(name))
+		if err == nil {
+			all[name] = info.Size()
+		}
+		return ignoreMissing(err)
+	})
+	return all, err
+}
+
+// walkLocal calls fn with the name of each file in dir. It follows no symbolic links, and ignores what is not a local file.
+func walkLocal(fsys FileSystem, dir, below string, fn func(name string) error) error {
+	if strings.Count(below, "/") > maxLocalDepth {
+		return nil
+	}
+	entries, err := fsys.ReadDir(filepath.Join(dir, filepath.FromSlash(below)))
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	for _, e := range entries {
+		name := path.Join(below, e.Name())
+		if _, err := localName(localScheme + name); err != nil {
+			continue // such as a temporary file
+		}
+		switch {
+		case e.Type().IsRegular():
+			err = fn(name)
+		case e.IsDir():
+			err = walkLocal(fsys, dir, name, fn)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func (f *Local) path(name string) string { return filepath.Join(f.dir, filepath.FromSlash(name)) }
+
+// stat returns the size of a file. It returns an error for anything else, also if it is reached by a symbolic link.
+func (f *Local) stat(name string) (int64, error) {
+	parts := strings.Split(name, "/")
+	for i := -1; i < len(parts); i++ {
+		at := strings.Join(parts[:i+1], "/") // first the directory itself
+		info, err := f.store.fs.Lstat(f.path(at))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return 0, fmt.Errorf("there is no %s%s: %w", localScheme, name, fs.ErrNotExist)
+		case err != nil:
+			return 0, err
+		case i < len(parts)-1 && !info.IsDir():
+			return 0, fmt.Errorf("%w: %s%s is not a directory", ErrLocalName, localScheme, at)
+		case i == len(parts)-1 && info.IsDir():
+			return 0, fmt.Errorf("%w: %s%s is a directory", ErrLocalName, localScheme, at)
+		case i == len(parts)-1 && !info.Mode().IsRegular():
+			return 0, fmt.Errorf("%w: %s%s is not a regular file", ErrLocalName, localScheme, at)
+		case i == len(parts)-1:
+			return info.Size(), nil
+		}
+	}
+	return 0, nil
+}
+
+// localName returns the slash-separated name in an address. A name is valid on every system, and leads nowhere else.
+func localName(address string) (string, error) {
+	name, ok := strings.CutPrefix(address, localScheme)
+	parts := strings.Split(name, "/")
+	valid := ok && len(name) <= maxLocalName && len(parts) <= maxLocalDepth && filepath.IsLocal(filepath.FromSlash(name))
+	for _, part := range parts {
+		valid = valid && part != "" && part[0] != '.' && !strings.HasSuffix(part, ".") && strings.TrimSpace(part) == part &&
+			!strings.ContainsFunc(part, func(r rune) bool {
+				return unicode.IsControl(r) || r == unicode.ReplacementChar || strings.ContainsRune(`\:*?"<>|`, r)
+			})
+	}
+	if !valid {
+		return "", fmt.Errorf("%w %.200q: a name is like %splan.md or %snotes/a.md, has at most %d bytes, and no part that begins with a dot",
+			ErrLocalName, address, localScheme, localScheme, maxLocalName)
+	}
+	return name, nil
+}
+
+// copyLocal copies the local files of a session. They can change, so it makes no links.
+func (s *Store) copyLocal(ctx context.Context, from, to string) error {
+	from, to = filepath.Join(from, localDir), filepath.Join(to, localDir)
+	return walkLocal(s.fs, from, "", func(name string) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		data, err := s.fs.ReadFile(filepath.Join(from, filepath.FromSlash(name)))
+		if err != nil {
+			return ignoreMissing(err)
+		}
+		target := filepath.Join(to, filepath.FromSlash(name))
+		if err := s.fs.MkdirAll(filepath.Dir(target), dirPerm); err != nil {
+			return err
+		}
+		return s.replace(target, data, false)
+	})
 }

@@ -29,7 +29,7 @@ type ForkOptions struct {
 // Fork creates a session with the history of another one and returns it open. The caller closes the log.
 //
 // Entries keep their IDs, so references between entries stay valid. The title, the mode and the rest of the [State] are
-// copied. Artifacts are copied, blobs are shared, and the mark of [Store.Archive] is not copied. The header's
+// copied. Artifacts and local files are copied, blobs are shared, and the mark of [Store.Archive] is not copied. The header's
 // ParentSession is the source's ID.
 //
 // The source may be open, here or in another process; the fork gets the complete lines that its file has at the call.
@@ -276,6 +276,9 @@ func (s *Store) copyArtifacts(ctx context.Context, from, to string, fork Header)
 		if err := s.linkOrCopy(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err // ignore one that was deleted meanwhile
 		}
+	}
+	if err := s.copyLocal(ctx, from, to); err != nil {
+		return err
 	}
 	return s.copyChildren(ctx, from, to, fork)
 }

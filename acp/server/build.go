@@ -80,7 +80,7 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 	}
 	b.recordStates(s, params, &opts, log.ID())
 	opts.Models, opts.Tools = b.opts.Models.Models, o.tools // not b.models, which would hide optional methods from the agent
-	opts.Artifacts, opts.Children, opts.MaxRequests = log.Artifacts(), log.Children(), b.opts.Sessions.MaxRequests
+	opts.Artifacts, opts.Children, opts.Local, opts.MaxRequests = log.Artifacts(), log.Children(), log.Local(), b.opts.Sessions.MaxRequests
 	children := &childBuilder{out: s.out, workspace: params.Workspace, languages: languages.forSubagents(), bridges: func(id acp.SessionID) Bridges {
 		set := bridges.Child(id)
 		set.Programs = sessionPrograms{set.Programs, params.Workspace, o.languages}

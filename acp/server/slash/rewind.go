@@ -110,8 +110,8 @@ func (c *call) rewindFiles(recorder *rewind.Recorder, step *rewind.Step) (string
 	return strings.Join(append([]string{done}, notes...), "\n"), nil
 }
 
-// maxSteps bounds the steps of a list.
-const maxSteps = 30
+// maxListed bounds the steps that a list shows.
+const maxListed = 30
 
 // listSteps describes the steps for people.
 func listSteps(steps []rewind.Step, now time.Time) string {
@@ -121,7 +121,7 @@ func listSteps(steps []rewind.Step, now time.Time) string {
 	var b strings.Builder
 	b.WriteString("Prompts, the latest first, with the files that changed after each:\n")
 	for i := range steps {
-		if i == maxSteps {
+		if i == maxListed {
 			fmt.Fprintf(&b, "\n%d earlier ones are not shown.\n", len(steps)-i)
 			break
 		}

@@ -38,8 +38,8 @@ func edit(s *EditSettings) agent.Tool {
 			if err == nil {
 				err = checkEdits(in.Edits)
 			}
-			if err != nil {
-				return nil, err
+			if err != nil || isLocal(path) {
+				return &agent.CallPlan{Title: "Edit " + path}, err
 			}
 			return &agent.CallPlan{
 				Title:     "Edit " + toolkit.Display(&call.Workspace, path),
@@ -93,6 +93,9 @@ func runEdit(ctx context.Context, call *agent.Call, in *editInput, s *EditSettin
 	}
 	if err != nil {
 		return nil, err
+	}
+	if isLocal(path) {
+		return editLocal(ctx, call, path, in.Edits)
 	}
 	name := toolkit.Display(&call.Workspace, path)
 	if edits.ReportsEdits(call) { // before the file is read: the user may type while the question is open

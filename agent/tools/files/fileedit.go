@@ -53,16 +53,28 @@ type fileEdits struct {
 // fileEditTool returns a tool whose input describes edits of files.
 func fileEditTool[In any](s *EditSettings, parse func(in *In, ctx context.Context, call *agent.Call) ([]fileEdit, error), tool agent.ToolFuncs[In]) agent.Tool {
 	tool.Plan = func(ctx context.Context, call *agent.Call, in *In) (*agent.CallPlan, error) {
+		call = readsLocal(call)
 		edits, err := parse(in, ctx, call)
 		if err != nil {
 			return nil, err
 		}
-		return newFileEdits(call, s, edits).plan(ctx), nil
+		f := newFileEdits(call, s, edits)
+		if local, err := f.local(); local || err != nil {
+			title, kind := f.title()
+			return &agent.CallPlan{Title: title, Kind: kind}, err
+		}
+		return f.plan(ctx), nil
 	}
 	tool.Run = func(ctx context.Context, call *agent.Call, in *In) (*agent.Result, error) {
-		edits, err := parse(in, ctx, call)
+		with := readsLocal(call)
+		edits, err := parse(in, ctx, with)
 		if err != nil {
 			return nil, err
+		}
+		if local, err := newFileEdits(with, s, edits).local(); err != nil {
+			return nil, err
+		} else if local {
+			return newFileEdits(with, s, edits).runLocal(ctx)
 		}
 		return newFileEdits(call, s, edits).run(ctx)
 	}
@@ -267,6 +279,9 @@ func (f *fileEdits) update(ctx context.Context, e *fileEdit, look bool) error {
 		return nil
 	}
 	file, err := edits.OpenText(ctx, f.call, e.path)
+	if err != nil && isLocal(e.path) {
+		return missingLocal(ctx, f.call, err)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return toolkit.Missing(ctx, f.call, e.path)
 	}

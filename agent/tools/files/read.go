@@ -70,12 +70,12 @@ type target struct {
 	inner     string
 }
 
-// artifact reports whether the target is not a file but something that the session stores: an output, a rule, a skill, or the report or
-// the conversation of a helper.
+// artifact reports whether the target is not a file but something that the session stores: an output, a rule, a skill, a local file, or the
+// report or the conversation of a helper.
 func (t *target) artifact() bool { return isArtifact(t.path) }
 
 func isArtifact(path string) bool {
-	return strings.HasPrefix(path, artifactScheme) || strings.HasPrefix(path, historyScheme) || agent.IsDocument(path)
+	return strings.HasPrefix(path, artifactScheme) || strings.HasPrefix(path, historyScheme) || agent.IsDocument(path) || isLocal(path)
 }
 
 // resolveTarget splits a path from its selector. An existing file named "a:3" has precedence over line 3 of "a".
@@ -139,6 +139,9 @@ func planRead(ctx context.Context, call *agent.Call, in *readInput) (*agent.Call
 }
 
 func runRead(ctx context.Context, call *agent.Call, t *target, s *EditSettings) (*agent.Result, error) {
+	if isLocal(t.path) {
+		return readLocal(ctx, call, t, s)
+	}
 	if t.artifact() {
 		return readArtifact(ctx, call, t)
 	}

@@ -40,6 +40,10 @@ func Write(s *EditSettings) agent.Tool {
 				call.Prepared = r
 				return r.plan(call), nil
 			}
+			if isLocal(in.Path) {
+				path, err := changePath(call, "write", in.Path)
+				return &agent.CallPlan{Title: "Write " + path}, err
+			}
 			if m, err := memberOf(ctx, call, in.Path); err != nil {
 				return nil, err
 			} else if m != nil {
@@ -70,6 +74,9 @@ func Write(s *EditSettings) agent.Tool {
 			if r, ok := call.Prepared.(*resolution); ok {
 				return r.write(ctx, call)
 			}
+			if isLocal(in.Path) {
+				return writeLocal(ctx, call, in.Path, in.Content, s)
+			}
 			if m, err := memberOf(ctx, call, in.Path); err != nil {
 				return nil, err
 			} else if m != nil {
@@ -93,6 +100,12 @@ func changePath(call *agent.Call, tool, input string) (string, error) {
 	}
 	if strings.HasSuffix(input, "/") {
 		return "", fmt.Errorf("%w for %s: %s names a directory; path must be a file", agent.ErrBadInput, tool, input)
+	}
+	if isLocal(input) && tool != "notebook" {
+		if call.Local == nil {
+			return "", errNoLocal
+		}
+		return input, nil
 	}
 	if strings.Contains(input, "://") {
 		return "", fmt.Errorf("%w for %s: %s is an address; path must be a file", agent.ErrBadInput, tool, input)

@@ -38,6 +38,8 @@ type World struct {
 	Debugger *debug.Debugger
 	// Artifacts is nil if the session stores no outputs.
 	Artifacts *Artifacts
+	// Local has the local files. If nil, the session has none.
+	Local agent.Local
 	// Additional are further roots.
 	Additional []string
 	// Values hold state that the calls share. They are closed with the test.
@@ -118,6 +120,7 @@ func (w *World) Call(t testing.TB, tool string, input any) *agent.Call {
 		},
 		SetPlan: func([]agent.PlanEntry) {},
 	}
+	call.Local = w.Local
 	if w.Artifacts != nil {
 		call.Artifacts = w.Artifacts
 	}
