@@ -115,7 +115,7 @@ var layers = map[string][]string{
 	"agent/tools/mcptools":       {"agent", "agent/approval", "agent/toolkit", "mcp", "providers", "agent/discovery"},
 	"agent/tools/search":         {"agent", "agent/approval", "agent/toolkit", "agent/toolkit/edits", "agent/toolkit/walk", "internal/gitignore", "internal/jsonx", "internal/lazyregexp", "internal/text", "lsp"},
 	"agent/tools/shell":          {"agent", "agent/approval", "agent/approval/shell", "agent/toolkit", "agent/toolkit/walk", "internal/jsonx", "internal/lazyregexp", "internal/text", "internal/boundary"},
-	"agent/tools/talk":           {"agent", "agent/roster", "agent/secrets", "agent/toolkit", "internal/bug", "internal/jsonx", "internal/text"},
+	"agent/tools/talk":           {"agent", "agent/approval", "agent/roster", "agent/secrets", "agent/toolkit", "internal/bug", "internal/jsonx", "internal/text"},
 	"agent/tools/web":            {"agent", "agent/approval", "agent/toolkit", "internal/jsonx", "internal/webclient"},
 	"agent/tools":                {"agent", "agent/tools/code", "agent/tools/debug", "agent/tools/files", "agent/tools/search", "agent/tools/shell", "agent/tools/talk", "agent/tools/web", "internal/webclient"},
 	"agent/tools/toolstest":      {"agent", "agent/approval", "internal/permit", "internal/places", "agent/toolkit", "agent/tools", "agent/tools/debug", "agent/tools/files", "agent/tools/shell", "internal/jsonx", "internal/proc", "internal/testenv", "internal/webclient", "lsp", "providers"},

@@ -328,7 +328,9 @@ type URLRequest struct {
 type Choice struct {
 	ToolCallID string
 	Title      string
-	Options    []string
+	// Text describes the subject of the question, as Markdown. If empty, the title is shown.
+	Text    string
+	Options []string
 }
 
 // ElicitAction is the user's reaction to a question. The zero value stands for an invalid answer.

@@ -147,8 +147,12 @@ type SubagentChanged struct {
 	Err     error
 }
 
-// ConfigChanged reports a new model or level that was not set with a [Change].
-type ConfigChanged struct{ Now Snapshot }
+// ConfigChanged reports a new model, level or mode that was not set with a [Change].
+type ConfigChanged struct {
+	Now Snapshot
+	// Mode reports that the mode has changed.
+	Mode bool
+}
 
 func (ConfigChanged) isEvent()     {}
 func (CompactionChanged) isEvent() {}

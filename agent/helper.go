@@ -112,9 +112,11 @@ func (s prompter) briefed(prompt string) string {
 	return prompt + "\n\n" + strings.TrimSpace(s.helper.Prompt)
 }
 
-// withheld reports whether a tool of the parent is not offered to a child session.
+// withheld reports whether a tool is not offered: one of the parent to a child session, or the one that ends plan mode outside of it.
 func withheld(s *Session, spec *ToolSpec, mode approval.Mode) bool {
 	switch {
+	case spec.Name == PresentTool && (mode != approval.ModePlan || s.child):
+		return true
 	case !s.child:
 		return false
 	case spec.Name == TaskTool:

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -311,3 +312,71 @@ const (
 	maxEditedSteps = 100
 	maxEditedStep  = 300
 )
+
+// PresentTool is the name of the tool that presents a plan and ends plan mode.
+const PresentTool = "present_plan"
+
+// PlanMode lets a call of [PresentTool] end plan mode.
+type PlanMode struct {
+	// Before is the mode before plan mode.
+	Before approval.Mode
+	// End changes the mode. title names the session, unless the user has named it. It returns an error if the session has left plan
+	// mode.
+	End func(mode approval.Mode, title string) error
+}
+
+// planModeOf returns [Call.PlanMode] for a call.
+func planModeOf(r *toolRun) *PlanMode {
+	if r.call.Name != PresentTool || r.turn.session.child {
+		return nil
+	}
+	log, before := r.turn.session.opts.Log, approval.ModeDefault
+	if err := r.turn.do(func(st *state) error {
+		if st.mode != approval.ModePlan {
+			return errNoPlanMode
+		}
+		branch, err := log.Branch()
+		for _, e := range slices.Backward(branch) {
+			if m, ok := e.(sessions.ModeChange); ok && m.Mode != string(approval.ModePlan) {
+				before = approval.Mode(m.Mode)
+				break
+			}
+		}
+		return err
+	}); err != nil {
+		return nil
+	}
+	if _, err := approval.ParseMode(string(before)); err != nil {
+		before = approval.ModeDefault
+	}
+	return &PlanMode{Before: before, End: func(mode approval.Mode, title string) error { return endPlanMode(r.turn, mode, title) }}
+}
+
+var errNoPlanMode = errors.New("the session is not in plan mode")
+
+// titled is a [Log] that knows who has named the session.
+type titled interface{ State() sessions.State }
+
+// endPlanMode implements the method of [PlanMode].
+func endPlanMode(t *RunningTurn, mode approval.Mode, title string) error {
+	s := t.session
+	return t.do(func(st *state) error {
+		if st.mode != approval.ModePlan {
+			return errNoPlanMode
+		}
+		if err := ToMode(mode).apply(s, st); err != nil {
+			return st.unsaved(err)
+		}
+		st.emit(ConfigChanged{Now: st.snapshot(), Mode: true})
+		title := CleanTitle(s.opts.Secrets.Hide(title))
+		if log, ok := s.opts.Log.(titled); title == "" || ok && log.State().TitleSource == "user" {
+			return nil
+		}
+		if err := s.opts.Log.SetTitle(title, "auto"); err != nil {
+			return st.unsaved(err)
+		}
+		st.title, st.named = title, true
+		st.emitInfo()
+		return nil
+	})
+}

@@ -41,7 +41,7 @@ func (s prompter) systemPrompt(ctx context.Context, current approval.Mode, tools
 	}
 	mode := ""
 	if current == approval.ModePlan {
-		mode = "\nYou are in plan mode: nothing may be changed and no command may run. Read, think, and write a plan with todo_write and in your answer; the user leaves plan mode when they agree.\n"
+		mode = "\nYou are in plan mode: nothing may be changed and no command may run. Read, think, and ask what you need to know. When the plan is complete, call " + PresentTool + " with it, and do not write it in your answer: the user approves it, or says what to change.\n"
 	}
 	guidance := s.guidance(ctx)
 	own := s.opts.SystemPrompt

@@ -105,6 +105,8 @@ type Call struct {
 	Update func(Progress)
 	// SetPlan replaces the session's plan.
 	SetPlan func([]PlanEntry)
+	// PlanMode ends plan mode. It is nil for calls of other tools than [PresentTool], and outside of plan mode.
+	PlanMode *PlanMode
 	// Readable reports whether a file may be read without a question, judging by the user's rules and the file's name, not by its
 	// directory. It is for files below a directory that no effect names individually. Nil means no limits.
 	Readable func(path string) bool

@@ -265,6 +265,7 @@ func (r *toolRun) newCall(input jsonx.Raw) *Call {
 			r.changed = &changed
 			r.mu.Unlock()
 		},
+		PlanMode: planModeOf(r),
 		Child:    t.session.child,
 		Task:     r.task(),
 		Helpers:  r.helpers(),

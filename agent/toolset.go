@@ -21,7 +21,7 @@ const SearchTool = "search_tools"
 
 // essentialTools are never held back: the model needs them for most work, or to talk to the user.
 var essentialTools = [...]string{
-	"read", "write", "edit", "apply_patch", "search", "find", "bash", "job", "todo_write", "ask", TaskTool,
+	"read", "write", "edit", "apply_patch", "search", "find", "bash", "job", "todo_write", "ask", PresentTool, TaskTool,
 }
 
 // toolset holds the tools that one request offers to a model.

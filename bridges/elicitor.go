@@ -1,6 +1,7 @@
 package bridges
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -180,7 +181,7 @@ func (e *clientElicitor) Choose(ctx context.Context, c agent.Choice) (int, agent
 		SessionID: e.session,
 		ToolCall: acp.ToolCallUpdate{
 			ToolCallID: acp.ToolCallID(c.ToolCallID), Title: acp.Value(text.Truncate(c.Title, maxChoiceTitle)),
-			Content: acp.Value([]acp.ToolCallContent{&acp.Content{Content: &acp.TextContent{Text: c.Title}}}),
+			Content: acp.Value([]acp.ToolCallContent{&acp.Content{Content: &acp.TextContent{Text: cmp.Or(c.Text, c.Title)}}}),
 		},
 	}
 	for i, o := range c.Options {

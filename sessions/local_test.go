@@ -56,7 +56,7 @@ func TestLocal_Limits(t *testing.T) {
 	if err := local.Write(t.Context(), "local://big", append(big, 0)); err == nil {
 		t.Error("a file of more than 1 MiB was written")
 	}
-	for _, name := range strings.Split("abcdefghijklmnop", "") {
+	for name := range strings.SplitSeq("abcdefghijklmnop", "") {
 		if err := local.Write(t.Context(), "local://"+name, big); err != nil {
 			t.Fatal(err)
 		}

@@ -118,6 +118,9 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 // emit sends an event of the session to the client.
 func (s *session) emit(ev agent.Event) {
 	if changed, ok := ev.(agent.ConfigChanged); ok {
+		if changed.Mode {
+			s.out.send(&acp.CurrentModeUpdate{CurrentModeID: acp.SessionModeID(changed.Now.Mode)})
+		}
 		s.config.send(&changed.Now)
 		return
 	}

@@ -1,0 +1,122 @@
+package server_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/providertest"
+)
+
+// The user approves a plan, with or without more edits accepted, or revises it.
+func TestPresentPlan(t *testing.T) {
+	for _, tt := range []struct {
+		name, before, choose string
+		rename               bool
+		offered              []string
+		mode, title          string
+		requests             int
+	}{
+		{"approve", "strict", "option_0", false, []string{"Approve, and go on in mode strict", "Approve, and accept edits (mode default)", "Revise: say what to change in the next message", "None of these"}, "strict", "Migrate mcp loader", 3},
+		{"accept edits", "strict", "option_1", false, nil, "default", "Migrate mcp loader", 3},
+		{"from the default", "default", "option_1", false, []string{"Approve, and go on in mode default", "Approve, and accept edits (mode auto)", "Revise: say what to change in the next message", "None of these"}, "auto", "Migrate mcp loader", 3},
+		{"from auto", "auto", "option_0", false, []string{"Approve, and go on in mode auto", "Revise: say what to change in the next message", "None of these"}, "auto", "Migrate mcp loader", 3},
+		{"named by the user", "strict", "option_0", true, nil, "strict", "Mine", 3},
+		{"revise", "strict", "option_2", false, nil, "", "/plan make a plan", 1},
+		{"none of these", "strict", "none", false, nil, "", "/plan make a plan", 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var script *providertest.Script
+			var offered []string
+			e := start(t, func(c *config) {
+				script = providertest.NewScript(providers.ModelInfo{Provider: "test", ID: "script", ContextWindow: 100_000},
+					providertest.Step{providertest.Call("c1", "present_plan", `{"title":"migrate-mcp_loader","plan":"# Plan\n\n1. Write a.txt"}`)},
+					providertest.Step{providertest.Call("c2", "read", `{"path":"local://plan.md"}`)}, providertest.Step{providertest.Text("done")})
+				c.server.Models.Models = &models{list: []providers.Model{script}}
+				c.editor.Permission = func(_ context.Context, p *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
+					for _, o := range p.Options {
+						offered = append(offered, o.Name)
+					}
+					if shown, ok := p.ToolCall.Content.Get(); !ok || len(shown) != 1 || !strings.Contains(shown[0].(*acp.Content).Content.(*acp.TextContent).Text, "1. Write a.txt") {
+						t.Errorf("the question shows %v", shown)
+					}
+					return &acp.RequestPermissionResponse{Outcome: &acp.SelectedPermissionOutcome{OptionID: acp.PermissionOptionID(tt.choose)}}, nil
+				}
+			})
+			id := e.session()
+			if tt.rename {
+				e.say(id, "/rename Mine", acp.StopReasonEndTurn)
+			}
+			e.say(id, "/mode "+tt.before, acp.StopReasonEndTurn)
+			text, updates := e.after(id, "/plan make a plan")
+			if tt.offered != nil && !cmp.Equal(tt.offered, offered) {
+				t.Errorf("offered %q", offered)
+			}
+			var modes []string
+			for _, u := range updates {
+				if u, ok := u.(*acp.CurrentModeUpdate); ok {
+					modes = append(modes, string(u.CurrentModeID))
+				}
+			}
+			want := []string{"plan"}
+			if tt.mode != "" {
+				want = append(want, tt.mode)
+			}
+			if !cmp.Equal(want, modes) {
+				t.Errorf("modes %q, want %q", modes, want)
+			}
+			requests := script.Requests()
+			if len(requests) != tt.requests {
+				t.Fatalf("%d requests, want %d", len(requests), tt.requests)
+			}
+			if tt.mode == "" {
+				if !strings.Contains(text, "not approved yet") {
+					t.Errorf("the user sees %q", text)
+				}
+			} else if got := results(script); !strings.Contains(got[0], "approved the plan. It is stored as local://plan.md. The mode is now "+tt.mode) || !strings.Contains(got[1], "1. Write a.txt") {
+				t.Errorf("results %q", got)
+			}
+			// The tool is offered in plan mode alone.
+			for i, r := range requests {
+				there := slices.ContainsFunc(r.Tools, func(t providers.Tool) bool { return t.Name == "present_plan" })
+				if there != (i == 0) {
+					t.Errorf("request %d offers present_plan: %v", i+1, there)
+				}
+			}
+			session, _ := e.after(id, "/session")
+			if !strings.Contains(session, "Title: "+tt.title+"\n") {
+				t.Errorf("the session is\n%s", session)
+			}
+			if _, err := os.Stat(filepath.Join(e.dir, "plan.md")); err == nil {
+				t.Error("the plan is in the workspace")
+			}
+		})
+	}
+}
+
+// Without a way to ask, the turn ends with the plan stored and unapproved. Outside of plan mode the call fails.
+func TestPresentPlan_CannotAsk(t *testing.T) {
+	e := start(t, scripted(
+		providertest.Step{providertest.Call("c1", "present_plan", `{"title":"t","plan":"p"}`)},
+		providertest.Step{providertest.Text("cannot")},
+		providertest.Step{providertest.Call("c2", "present_plan", `{"title":"t","plan":"p"}`)},
+	), func(c *config) {
+		c.editor.Permission = func(context.Context, *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
+			return nil, &acp.Error{Code: acp.ErrorCodeMethodNotFound, Message: "no"}
+		}
+	})
+	id := e.session()
+	if text, _ := e.after(id, "go"); text != "cannot" {
+		t.Errorf("outside of plan mode: %q", text)
+	}
+	if text, _ := e.after(id, "/plan go"); !strings.Contains(text, "not approved yet. It is stored as local://plan.md") {
+		t.Errorf("in plan mode: %q", text)
+	}
+}
