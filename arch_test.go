@@ -329,6 +329,7 @@ var acts = map[string]string{
 	"internal/lockedfile": "files of the agent directory",
 	"internal/proc":       "the guard's pipe",
 	"internal/sandbox":    "state of boxes",
+	"internal/checkpoint": "recorded files, in a directory of gjc's; restores them where the caller has asked the permit",
 	"internal/worktree":   "copies of repositories in a directory of gjc's, and their entries in the repositories",
 	"internal/egress":     "connects for programs to allowed hosts",
 	"providers":           "models of the user's configuration",

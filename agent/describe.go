@@ -73,7 +73,7 @@ func (r *replay) planOf(tool Tool, c providers.ToolCall, input jsonx.Raw) (plan 
 		Input:       input,
 		Environment: Environment{Workspace: r.Workspace, FS: pastFiles{}},
 		Update:      func(Progress) {},
-		SetPlan:     func([]PlanEntry) {},
+		Planning:    Planning{SetPlan: func([]PlanEntry) {}},
 	})
 	if err != nil {
 		return nil

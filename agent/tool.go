@@ -103,10 +103,7 @@ type Call struct {
 	Widen func(ctx context.Context, refused []boundary.Refusal) (bool, error)
 	// Update reports progress while the call runs. It does not wait for the user.
 	Update func(Progress)
-	// SetPlan replaces the session's plan.
-	SetPlan func([]PlanEntry)
-	// PlanMode ends plan mode. It is nil for calls of other tools than [PresentTool], and outside of plan mode.
-	PlanMode *PlanMode
+	Planning
 	// Readable reports whether a file may be read without a question, judging by the user's rules and the file's name, not by its
 	// directory. It is for files below a directory that no effect names individually. Nil means no limits.
 	Readable func(path string) bool
@@ -121,6 +118,14 @@ type Call struct {
 	Task func(ctx context.Context, task Task) (TaskResult, error)
 	// Helpers returns the kinds of child sessions for Task. It is nil if Task is nil.
 	Helpers func(ctx context.Context) []Helper
+}
+
+// Planning lets a call change the session's plan.
+type Planning struct {
+	// SetPlan replaces the session's plan.
+	SetPlan func([]PlanEntry)
+	// PlanMode ends plan mode. It is nil for calls of other tools than [PresentTool], and outside of plan mode.
+	PlanMode *PlanMode
 }
 
 // Offer describes the model that made a call, and what it was offered.

@@ -259,13 +259,12 @@ func (r *toolRun) newCall(input jsonx.Raw) *Call {
 		Update:      r.update,
 		Consent:     r.consent,
 		Widen:       r.widen,
-		SetPlan: func(entries []PlanEntry) {
+		Planning: Planning{SetPlan: func(entries []PlanEntry) {
 			changed := PlanChanged{Entries: hiddenPlan(o.Secrets, entries)}
 			r.mu.Lock()
 			r.changed = &changed
 			r.mu.Unlock()
-		},
-		PlanMode: planModeOf(r),
+		}, PlanMode: planModeOf(r)},
 		Child:    t.session.child,
 		Task:     r.task(),
 		Helpers:  r.helpers(),

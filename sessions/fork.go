@@ -273,7 +273,7 @@ func (s *Store) copyArtifacts(ctx context.Context, from, to string, fork Header)
 		if err := s.fs.MkdirAll(to, dirPerm); err != nil {
 			return err
 		}
-		if err := s.linkOrCopy(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := linkOrCopy(s, filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err // ignore one that was deleted meanwhile
 		}
 	}
@@ -335,7 +335,7 @@ func (s *Store) copyChildren(ctx context.Context, from, to string, fork Header) 
 	return nil
 }
 
-func (s *Store) linkOrCopy(from, to string) error {
+func linkOrCopy(s *Store, from, to string) error {
 	if s.fs.Link(from, to) == nil {
 		return nil
 	}

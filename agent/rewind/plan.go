@@ -25,8 +25,8 @@ type Step struct {
 	Skipped int
 }
 
-// ErrBusy reports that a call may be changing files.
-var ErrBusy = errors.New("a call of this session is changing files; wait for its end or cancel it, and run /rewind again")
+// errBusy reports that a call may be changing files.
+var errBusy = errors.New("a call of this session is changing files; wait for its end or cancel it, and run /rewind again")
 
 // ErrNoStep reports that there is no such step.
 var ErrNoStep = errors.New("there is no such prompt; /rewind lists them")
@@ -88,7 +88,7 @@ func isDirectory(c *checkpoint.Change) bool {
 	return (c.From == nil || c.From.Directory()) && (c.To == nil || c.To.Directory())
 }
 
-// Plan is what a rewind changes.
+// Plan lists what a rewind changes.
 type Plan struct {
 	Step Step
 	// ByUser are files that differ, and that the user, or a program that is none of the session's, has changed last. They are absolute.
@@ -100,7 +100,7 @@ type Plan struct {
 	parts   []part
 }
 
-// part is what a rewind changes in one directory.
+// part lists what a rewind changes in one directory.
 type part struct {
 	tree    *recorded
 	now     *checkpoint.Point
@@ -131,7 +131,7 @@ type File struct {
 func (r *Recorder) Plan(ctx context.Context, step *Step) (*Plan, error) {
 	r.wait(ctx)
 	if r.busy() > 0 {
-		return nil, ErrBusy
+		return nil, errBusy
 	}
 	p := &Plan{Step: *step}
 	m := r.mark(checkpoint.After, "", "", false)
@@ -167,8 +167,8 @@ func (r *Recorder) Plan(ctx context.Context, step *Step) (*Plan, error) {
 	return p, nil
 }
 
-// ErrChanged reports that files have changed since the plan was made.
-var ErrChanged = errors.New("the files have changed meanwhile, so nothing was changed; run /rewind again")
+// errChanged reports that files have changed since the plan was made.
+var errChanged = errors.New("the files have changed meanwhile, so nothing was changed; run /rewind again")
 
 // begin records the state before a rewind, which a later one can restore.
 func (r *Recorder) begin(ctx context.Context, p *Plan) error {
@@ -179,7 +179,7 @@ func (r *Recorder) begin(ctx context.Context, p *Plan) error {
 			return err
 		}
 		if !now.Same(part.now) {
-			return ErrChanged
+			return errChanged
 		}
 	}
 	return nil

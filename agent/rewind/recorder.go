@@ -23,14 +23,14 @@ type Options struct {
 	Roots []string
 	// Checkpoints say where and what to record.
 	Checkpoints checkpoint.Options
-	// Notice tells the user of what cannot be recorded. Optional.
+	// Notice shows the user what cannot be recorded. Optional.
 	Notice func(severity agent.Severity, title, detail string)
 	// Hide replaces the secrets in the title of a prompt or call. Optional.
 	Hide func(string) string
 }
 
-// Recorder records the state of a session's directories. It is safe for concurrent use. Set as a value of the session, it is told of its
-// prompts and calls, and closed with it.
+// Recorder records the state of a session's directories. It is safe for concurrent use. Set as a value of the session, it learns of its
+// prompts and calls, and is closed with it.
 type Recorder struct {
 	opts  Options
 	trees []*recorded

@@ -104,7 +104,7 @@ type edit struct {
 // Run implements [agent.Tool].
 func (t *tool) Run(ctx context.Context, call *agent.Call) (*agent.Result, error) {
 	if t.recorder.busy() > 1 { // besides this one
-		return nil, ErrBusy
+		return nil, errBusy
 	}
 	var edits []edit
 	byUser := slices.Clone(t.plan.ByUser)
@@ -155,8 +155,8 @@ func orNone(s *checkpoint.State) *checkpoint.State {
 	return s
 }
 
-// ErrKept reports that the user did not want to lose changes.
-var ErrKept = errors.New("nothing was changed, because you changed some of the files yourself; save or commit your changes, and run /rewind again")
+// errKept reports that the user did not want to lose changes.
+var errKept = errors.New("nothing was changed, because you changed some of the files yourself; save or commit your changes, and run /rewind again")
 
 // consent asks about what the user has changed.
 func (t *tool) consent(ctx context.Context, call *agent.Call, byUser []string) error {
@@ -173,7 +173,7 @@ func (t *tool) consent(ctx context.Context, call *agent.Call, byUser []string) e
 	case decision == agent.AllowOnce || decision == agent.AllowAlways || decision == agent.AllowWorkspace:
 		return nil
 	default:
-		return ErrKept
+		return errKept
 	}
 }
 
@@ -221,7 +221,7 @@ func (r *Recorder) Apply(ctx context.Context, p *Plan) ([]checkpoint.Problem, er
 func (t *tool) result(ws *agent.Workspace, files []File, problems []checkpoint.Problem) *agent.Result {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Rewound %s to before: %s", text.Count(len(files)-min(len(files), len(problems)), "file"), t.plan.Step.Title)
-	if names := Describe(ws, files); names != "" {
+	if names := describe(ws, files); names != "" {
 		b.WriteString("\n" + names)
 	}
 	if len(problems) > 0 {
@@ -233,8 +233,8 @@ func (t *tool) result(ws *agent.Workspace, files []File, problems []checkpoint.P
 	return &agent.Result{Text: strings.TrimSuffix(b.String(), "\n"), IsError: len(problems) > 0}
 }
 
-// Describe lists files with what happens to them.
-func Describe(ws *agent.Workspace, files []File) string {
+// describe lists files with what happens to them.
+func describe(ws *agent.Workspace, files []File) string {
 	var lines []string
 	for i := range files {
 		if i == maxNamed {

@@ -303,7 +303,7 @@ func (h *host) checkpoints(agentDir string, opts *options) func(cwd string) *che
 				_, err := h.store(agentDir).Info(ctx, session)
 				return !errors.Is(err, sessions.ErrNotFound)
 			},
-			Dir: checkpointsIn(agentDir), Exclude: []string{agentDir}, GlobalIgnore: gitconfig.GlobalIgnore(home, h.getenv), Git: h.git,
+			Dir: checkpointsIn(agentDir), Exclude: []string{agentDir}, GlobalIgnore: gitconfig.GlobalIgnore(home, h.getenv), Git: func(ctx context.Context, dir string, args ...string) ([]byte, error) { return askGit(ctx, h.env, dir, args...) },
 			Keep: time.Duration(set.KeepDays) * 24 * time.Hour, KeepBytes: int64(set.KeepMB) << 20,
 		}
 		if !set.Secrets {
@@ -314,11 +314,11 @@ func (h *host) checkpoints(agentDir string, opts *options) func(cwd string) *che
 	}
 }
 
-// git runs git in a directory for what only reads. Nothing that the repository configures runs, and no index is refreshed.
-func (h *host) git(ctx context.Context, dir string, args ...string) ([]byte, error) {
+// askGit runs git in a directory for what only reads. Nothing that the repository configures runs, and no index is refreshed.
+func askGit(ctx context.Context, env []string, dir string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, gitPatience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "--no-optional-locks"}, args...)...)
-	cmd.Dir, cmd.Env = dir, h.env
+	cmd.Dir, cmd.Env = dir, env
 	return cmd.Output()
 }

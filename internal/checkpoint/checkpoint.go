@@ -27,10 +27,8 @@ import (
 var (
 	// ErrTooLarge reports that a tree has more files than [Options.MaxFiles].
 	ErrTooLarge = errors.New("too many files")
-	// ErrNoPoint reports that there is no such point.
-	ErrNoPoint = errors.New("there is no such checkpoint")
-	// ErrDamaged reports that recorded content is missing or is not what was recorded.
-	ErrDamaged = errors.New("the recorded state is damaged")
+	// errDamaged reports that recorded content is missing or is not what was recorded.
+	errDamaged = errors.New("the recorded state is damaged")
 )
 
 // Limits of what is recorded.

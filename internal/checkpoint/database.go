@@ -271,11 +271,11 @@ func (db *database) get(h hash) (k objectKind, data []byte, err error) {
 			return nil
 		}
 		if size > 2*maxPart*int64(len(h)) {
-			return fmt.Errorf("%w: an object of %d bytes", ErrDamaged, size)
+			return fmt.Errorf("%w: an object of %d bytes", errDamaged, size)
 		}
 		data = make([]byte, size)
 		if _, err := io.ReadFull(flate.NewReader(bytes.NewReader(small)), data); err != nil {
-			return fmt.Errorf("%w: %w", ErrDamaged, err)
+			return fmt.Errorf("%w: %w", errDamaged, err)
 		}
 		return nil
 	})
@@ -283,9 +283,9 @@ func (db *database) get(h hash) (k objectKind, data []byte, err error) {
 	case err != nil:
 		return 0, nil, err
 	case !found:
-		return 0, nil, fmt.Errorf("%w: the object %x is missing", ErrDamaged, h[:4])
+		return 0, nil, fmt.Errorf("%w: the object %x is missing", errDamaged, h[:4])
 	case hashOf(k, data) != h:
-		return 0, nil, fmt.Errorf("%w: the object %x is another one", ErrDamaged, h[:4])
+		return 0, nil, fmt.Errorf("%w: the object %x is another one", errDamaged, h[:4])
 	}
 	return k, data, nil
 }
@@ -308,7 +308,7 @@ func (db *database) entries(h hash) ([]entry, error) {
 		for _, p := range parts {
 			k, data, err := db.get(p)
 			if err == nil && k != treeObject {
-				err = fmt.Errorf("%w: a part of a directory is none", ErrDamaged)
+				err = fmt.Errorf("%w: a part of a directory is none", errDamaged)
 			}
 			if err != nil {
 				return nil, err
@@ -321,7 +321,7 @@ func (db *database) entries(h hash) ([]entry, error) {
 		}
 		return all, nil
 	default:
-		return nil, fmt.Errorf("%w: a directory is a file", ErrDamaged)
+		return nil, fmt.Errorf("%w: a directory is a file", errDamaged)
 	}
 }
 
@@ -343,7 +343,7 @@ func (db *database) writeContent(w io.Writer, h hash) error {
 		for _, p := range parts {
 			k, data, err := db.get(p)
 			if err == nil && k != blobObject {
-				err = fmt.Errorf("%w: a part of a file is none", ErrDamaged)
+				err = fmt.Errorf("%w: a part of a file is none", errDamaged)
 			}
 			if err != nil {
 				return err
@@ -354,7 +354,7 @@ func (db *database) writeContent(w io.Writer, h hash) error {
 		}
 		return nil
 	default:
-		return fmt.Errorf("%w: a file is a directory", ErrDamaged)
+		return fmt.Errorf("%w: a file is a directory", errDamaged)
 	}
 }
 
@@ -426,7 +426,7 @@ func pointOf(s *sqlite.Stmt) (Point, error) {
 		Mark: Mark{Session: s.ColumnText(1), Kind: Kind(s.ColumnText(3)), Entry: s.ColumnText(4), Title: s.ColumnText(5), Agent: s.ColumnBool(6)},
 	}
 	if s.ColumnBytes(7, p.tree[:]) != len(p.tree) {
-		return p, fmt.Errorf("%w: the state %d", ErrDamaged, p.ID)
+		return p, fmt.Errorf("%w: the state %d", errDamaged, p.ID)
 	}
 	return p, nil
 }

@@ -66,7 +66,7 @@ type directory struct {
 	unsaved bool
 }
 
-// surroundings are what a directory inherits.
+// surroundings hold what a directory inherits.
 type surroundings struct {
 	rules *gitignore.Rules
 	// repo is the repository that the directory belongs to; nil for none.
@@ -75,7 +75,7 @@ type surroundings struct {
 	ignored bool
 }
 
-// index is what is known of a tree. It belongs to the one who holds the tree's mutex, and to the scan that this one runs.
+// index holds what is known of a tree. It belongs to the one who holds the tree's mutex, and to the scan that this one runs.
 type index struct {
 	root    *directory
 	above   surroundings

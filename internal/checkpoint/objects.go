@@ -88,10 +88,10 @@ func decodeEntries(data []byte) ([]entry, error) {
 			copy(e.hash[:], d.bytes(uint64(len(e.hash))))
 		case skippedEntry:
 		default:
-			return nil, fmt.Errorf("%w: an entry of the type %q", ErrDamaged, e.typ)
+			return nil, fmt.Errorf("%w: an entry of the type %q", errDamaged, e.typ)
 		}
 		if d.rest == nil || !validName(e.name) {
-			return nil, fmt.Errorf("%w: an entry is cut off or has no name", ErrDamaged)
+			return nil, fmt.Errorf("%w: an entry is cut off or has no name", errDamaged)
 		}
 		entries = append(entries, e)
 	}
@@ -144,7 +144,7 @@ func (d *decoder) uvarint() uint64 {
 // decodeHashes returns the hashes of a list.
 func decodeHashes(data []byte) ([]hash, error) {
 	if len(data)%sha256.Size != 0 {
-		return nil, fmt.Errorf("%w: a list is cut off", ErrDamaged)
+		return nil, fmt.Errorf("%w: a list is cut off", errDamaged)
 	}
 	all := make([]hash, len(data)/sha256.Size)
 	for i := range all {

@@ -26,7 +26,7 @@ func (t *Tree) due() bool {
 	return err == nil && (since < 0 || since > pruneEvery)
 }
 
-// Pruned is what [Tree.Prune] has done.
+// Pruned describes what [Tree.Prune] has done.
 type Pruned struct {
 	// Points is the number of points that were removed, Before and After are the size of the database in bytes.
 	Points        int
@@ -233,7 +233,7 @@ func (db *database) peek(h hash, dir bool) (k objectKind, data []byte, err error
 		}
 	}
 	k, data, err = db.get(h)
-	if errors.Is(err, ErrDamaged) {
+	if errors.Is(err, errDamaged) {
 		return 0, nil, nil
 	}
 	return k, data, err

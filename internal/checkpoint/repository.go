@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/internal/gitignore"
 )
 
-// repository says which ignored files of a repository are tracked all the same.
+// repository says which ignored files of a repository are tracked.
 type repository struct {
 	dir string
 	// version changes when the selection of files does.

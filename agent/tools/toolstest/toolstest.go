@@ -118,7 +118,7 @@ func (w *World) Call(t testing.TB, tool string, input any) *agent.Call {
 			defer w.mu.Unlock()
 			w.progress = append(w.progress, p)
 		},
-		SetPlan: func([]agent.PlanEntry) {},
+		Planning: agent.Planning{SetPlan: func([]agent.PlanEntry) {}},
 	}
 	call.Local = w.Local
 	if w.Artifacts != nil {

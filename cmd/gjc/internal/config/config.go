@@ -69,6 +69,15 @@ type Worktree struct {
 	Link, Copy []string
 }
 
+func (c *Checkpoints) settings() map[string]setting {
+	return map[string]setting{
+		"enabled":  about("record the state of the files before the agent can change them, for /rewind", boolean(&c.Enabled)),
+		"secrets":  about("also record files that hold secrets, such as .env, where only you can read them; false: they are not restored", orStrict(boolean(&c.Secrets), &c.Secrets, false)),
+		"keepDays": about("days that a recorded state is kept", number(&c.KeepDays, 1, 3650)),
+		"keepMB":   about("megabytes that the states of one directory may take; the oldest are removed first", number(&c.KeepMB, 10, 1_000_000)),
+	}
+}
+
 // Debug holds the section debug.
 type Debug struct {
 	// Enabled offers sessions a debugger.
@@ -141,14 +150,9 @@ func (c *Config) sections() map[string]section {
 			"diagnosticsOnWrite": about("report problems after each write", boolean(&c.LSP.DiagnosticsOnWrite)),
 			"diagnosticsOnEdit":  about("report problems after each edit", boolean(&c.LSP.DiagnosticsOnEdit)),
 		},
-		"debug": {"enabled": about("offer the debugger", boolean(&c.Debug.Enabled))},
-		"checkpoints": {
-			"enabled":  about("record the state of the files before the agent can change them, for /rewind", boolean(&c.Checkpoints.Enabled)),
-			"secrets":  about("also record files that hold secrets, such as .env, where only you can read them; false: they are not restored", orStrict(boolean(&c.Checkpoints.Secrets), &c.Checkpoints.Secrets, false)),
-			"keepDays": about("days that a recorded state is kept", number(&c.Checkpoints.KeepDays, 1, 3650)),
-			"keepMB":   about("megabytes that the states of one directory may take; the oldest are removed first", number(&c.Checkpoints.KeepMB, 10, 1_000_000)),
-		},
-		"task": c.taskSettings(),
+		"debug":       {"enabled": about("offer the debugger", boolean(&c.Debug.Enabled))},
+		"checkpoints": c.Checkpoints.settings(),
+		"task":        c.taskSettings(),
 		"todo": {
 			"reminders":    about("let a model that ends its turn with open steps in its plan go on", boolean(&c.Context.Todo.Reminders)),
 			"maxReminders": about("how often, in one turn", number(&c.Context.Todo.MaxReminders, 1, 10)),
