@@ -303,7 +303,9 @@ func (h *host) checkpoints(agentDir string, opts *options) func(cwd string) *che
 				_, err := h.store(agentDir).Info(ctx, session)
 				return !errors.Is(err, sessions.ErrNotFound)
 			},
-			Dir: checkpointsIn(agentDir), Exclude: []string{agentDir}, GlobalIgnore: gitconfig.GlobalIgnore(home, h.getenv), Git: func(ctx context.Context, dir string, args ...string) ([]byte, error) { return askGit(ctx, h.env, dir, args...) },
+			Dir: checkpointsIn(agentDir), Exclude: []string{agentDir}, GlobalIgnore: gitconfig.GlobalIgnore(home, h.getenv), Git: func(ctx context.Context, dir string, args ...string) ([]byte, error) {
+				return askGit(ctx, h.env, dir, args...)
+			},
 			Keep: time.Duration(set.KeepDays) * 24 * time.Hour, KeepBytes: int64(set.KeepMB) << 20,
 		}
 		if !set.Secrets {

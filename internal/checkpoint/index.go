@@ -115,8 +115,12 @@ func (x *index) scan(ctx context.Context, t *Tree) error {
 	s.running.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := cmp.Or(s.err, context.Cause(ctx)); err != nil {
-		return err
+	switch {
+	case s.err != nil:
+		return s.err
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	default:
 	}
 	if !x.root.listed {
 		return fmt.Errorf("%s cannot be read", t.dir)
@@ -155,7 +159,7 @@ func (x *index) repository(ctx context.Context, t *Tree, dir string) *repository
 
 // scan is one walk of a tree.
 type scan struct {
-	ctx     context.Context
+	ctx     context.Context //nolint:containedctx // bounds this walk
 	tree    *Tree
 	index   *index
 	now     time.Time

@@ -158,8 +158,8 @@ type Problem struct {
 	Err  error
 }
 
-func (p Problem) Error() string { return p.Path + ": " + p.Err.Error() }
-func (p Problem) Unwrap() error { return p.Err }
+// String describes the problem for people.
+func (p Problem) String() string { return p.Path + ": " + p.Err.Error() }
 
 // errNotEmpty reports a directory that stays, because it has files that are not recorded.
 var errNotEmpty = errors.New("the directory has files that are ignored or too large, so it stays")

@@ -76,9 +76,9 @@ func (h *handle) list() ([]listed, error) {
 func stampOf(st *unix.Stat_t) stamp {
 	s := stamp{
 		ino: st.Ino, size: st.Size, mtime: unix.TimespecToNsec(st.Mtim), ctime: unix.TimespecToNsec(st.Ctim),
-		perm: uint32(st.Mode) & 0o777,
+		perm: uint32(st.Mode) & 0o777, //nolint:unconvert // 16 bits elsewhere
 	}
-	switch uint32(st.Mode) & unix.S_IFMT {
+	switch uint32(st.Mode) & unix.S_IFMT { //nolint:unconvert // 16 bits elsewhere
 	case unix.S_IFREG:
 		s.typ = fileEntry
 	case unix.S_IFLNK:

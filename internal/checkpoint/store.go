@@ -17,7 +17,6 @@ type job struct {
 	file *file
 	dir  *directory
 	path string
-	rel  string // of the directory
 }
 
 // store puts the contents and directories that have changed into the database.
