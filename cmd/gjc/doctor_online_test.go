@@ -126,7 +126,7 @@ func TestDoctor_Files(t *testing.T) {
 		filepath.Join(work, ".gjc", "secrets.yml"):   "- 7\n",
 		filepath.Join(dir, "commands", "c.md"):       "---\nmodel: x\n---\nbody",
 		filepath.Join(work, ".gjc", "rules", "r.md"): "---\nglob: x\n---\nbody",
-		filepath.Join(dir, "agents", "a.md"):         "---\nname: a\ndescription: d\noutput: {}\n---\nbody",
+		filepath.Join(dir, "agents", "a.md"):         "---\nname: a\ndescription: d\noutput: 7\n---\nbody",
 		filepath.Join(dir, "trust.json"):             "{",
 		filepath.Join(dir, "models.yml"):             "providers: {x: {baseUrl: nowhere}}\n",
 		filepath.Join(dir, "dap.json"):               `{"adapters": {"dlv": {"comand": "x"}}}`,

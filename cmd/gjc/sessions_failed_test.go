@@ -42,7 +42,7 @@ func TestSessions_FailedTurn(t *testing.T) {
 		t.Errorf("it says %q", got)
 	}
 	requests := model.Requests()
-	if body := string(requests[2].Body); strings.Contains(body, reason) || strings.Contains(body, "failed") {
+	if body := string(requests[2].Body); strings.Contains(body, reason) || strings.Contains(body, "turn failed") {
 		t.Errorf("the model learns of the failure: %s", body)
 	}
 	if body := string(requests[2].Body); !strings.Contains(body, "one") || !strings.Contains(body, "two") || !strings.Contains(body, "half") || !strings.Contains(body, "three") {
