@@ -25,8 +25,8 @@ import (
 
 // Errors of a [Tree].
 var (
-	// ErrTooLarge reports that a tree has more files than [Options.MaxFiles].
-	ErrTooLarge = errors.New("too many files")
+	// ErrTooLarge reports that a tree has more or larger files than [Options.MaxFiles] and [Options.MaxBytes] allow.
+	ErrTooLarge = errors.New("the directory is too large to record")
 	// errDamaged reports that recorded content is missing or is not what was recorded.
 	errDamaged = errors.New("the recorded state is damaged")
 )
@@ -34,6 +34,7 @@ var (
 // Limits of what is recorded.
 const (
 	defaultMaxFiles = 250_000
+	defaultMaxBytes = 2 << 30
 	defaultMaxFile  = 50 << 20
 )
 
@@ -43,10 +44,10 @@ type Options struct {
 	Dir string
 	// GlobalIgnore is the path of the user's global ignore file, or "".
 	GlobalIgnore string
-	// MaxFiles bounds the files of a tree; if zero, 250,000. MaxFile bounds the size of a file in bytes; if zero, 50 MiB. A larger file
-	// is only noted.
-	MaxFiles int
-	MaxFile  int64
+	// MaxFiles bounds the files and directories of a tree; if zero, 250,000. MaxBytes bounds the size of its files that are recorded; if
+	// zero, 2 GiB. MaxFile bounds the size of a file; if zero, 50 MiB. A larger file is only noted.
+	MaxFiles          int
+	MaxBytes, MaxFile int64
 	// Keep bounds the age of points, KeepBytes the size of the database; zero for no bound. [Tree.Prune] removes what is beyond them; a
 	// day after it was done last, the first point that is recorded does it too.
 	Keep      time.Duration
@@ -112,6 +113,7 @@ type Tree struct {
 // Open returns the tree of a directory, an absolute path. It opens no file. The caller closes it.
 func Open(dir string, opts Options) *Tree {
 	opts.MaxFiles = cmp.Or(opts.MaxFiles, defaultMaxFiles)
+	opts.MaxBytes = cmp.Or(opts.MaxBytes, defaultMaxBytes)
 	opts.MaxFile = cmp.Or(opts.MaxFile, defaultMaxFile)
 	if opts.Clock == nil {
 		opts.Clock = time.Now

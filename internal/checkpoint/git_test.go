@@ -200,6 +200,14 @@ func TestTooLarge(t *testing.T) {
 	if !errors.Is(err, checkpoint.ErrTooLarge) {
 		t.Errorf("the error is %v", err)
 	}
+	tree = open(t, dir, func(o *checkpoint.Options) { o.MaxBytes = 29 })
+	if _, err = tree.Record(t.Context(), checkpoint.Mark{Session: "s", Kind: checkpoint.Prompt}); !errors.Is(err, checkpoint.ErrTooLarge) {
+		t.Errorf("the error is %v", err)
+	}
+	if info, err := os.Stat(tree.Database()); err != nil || info.Size() > 64<<10 {
+		t.Errorf("the database has %v (%v)", info, err)
+	}
+	record(t, open(t, dir, func(o *checkpoint.Options) { o.MaxFiles, o.MaxBytes = 61, 30 }), checkpoint.Prompt)
 }
 
 // TestFullDisk reports a disk that is full. What was recorded before can still be restored, and once there is room recording goes on.

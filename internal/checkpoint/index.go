@@ -166,6 +166,7 @@ type scan struct {
 	slots   chan struct{}
 	running sync.WaitGroup
 	files   atomic.Int64
+	bytes   atomic.Int64
 	skipped atomic.Int64
 
 	mu  sync.Mutex // guards err and the index's repositories and removed directories
@@ -232,7 +233,7 @@ func (s *scan) visit(d *directory, path, rel string, in surroundings) {
 		d.stamp, d.fresh, d.within = now, !now.settled(s.now), in
 	}
 	inside := s.inside(d, path, in)
-	var skipped int64
+	var skipped, bytes int64
 	for i := range d.files {
 		f := &d.files[i]
 		now, err := h.stat(f.name)
@@ -244,11 +245,16 @@ func (s *scan) visit(d *directory, path, rel string, in surroundings) {
 		s.compare(d, f, now, path)
 		if f.typ == skippedEntry {
 			skipped++
+		} else {
+			bytes += now.size
 		}
 	}
 	s.skipped.Add(skipped)
 	if s.files.Add(int64(len(d.files))+1) > int64(s.tree.opts.MaxFiles) {
-		s.fail(fmt.Errorf("%w: it has more than %d", ErrTooLarge, s.tree.opts.MaxFiles))
+		s.fail(fmt.Errorf("%w: it has more than %d files that are not ignored", ErrTooLarge, s.tree.opts.MaxFiles))
+	}
+	if s.bytes.Add(bytes) > s.tree.opts.MaxBytes {
+		s.fail(fmt.Errorf("%w: its files that are not ignored have more than %d MB", ErrTooLarge, s.tree.opts.MaxBytes>>20))
 	}
 	s.below(d, path, rel, inside)
 }
