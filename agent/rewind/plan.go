@@ -33,10 +33,12 @@ var ErrNoStep = errors.New("there is no such prompt; /rewind lists them")
 
 // Steps lists the steps, the latest first. It records the present state.
 func (r *Recorder) Steps(ctx context.Context) ([]Step, error) {
-	r.wait(ctx)
+	if !r.wait(ctx) {
+		return nil, context.Cause(ctx)
+	}
 	var all []Step
 	for _, t := range r.trees {
-		now, err := t.record(ctx, r.mark(checkpoint.After, "", "", false))
+		now, err := t.record(ctx, r.mark(checkpoint.After, "", "", r.busy() > 0))
 		if errors.Is(err, errOff) || errors.Is(err, checkpoint.ErrTooLarge) {
 			continue
 		}
@@ -129,7 +131,9 @@ type File struct {
 
 // Plan records the present state and returns what going back to the state before a step changes.
 func (r *Recorder) Plan(ctx context.Context, step *Step) (*Plan, error) {
-	r.wait(ctx)
+	if !r.wait(ctx) {
+		return nil, context.Cause(ctx)
+	}
 	if r.busy() > 0 {
 		return nil, errBusy
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/internal/checkpoint"
@@ -99,7 +100,9 @@ func (r *Recorder) PromptStarts(entry, title string) {
 // CallStarts records the state before a call that may change files. The function that it returns records what the call has left, and must
 // be called once.
 func (r *Recorder) CallStarts(ctx context.Context, id, title string) func(context.Context) {
-	r.wait(ctx)
+	if !r.wait(ctx) {
+		return func(context.Context) {} // the call is cancelled
+	}
 	r.mu.Lock()
 	m := r.mark(checkpoint.Call, id, title, r.running > 0)
 	r.running++
@@ -120,17 +123,30 @@ func (r *Recorder) busy() int {
 	return r.running
 }
 
-// wait waits until the state before the last prompt is recorded.
-func (r *Recorder) wait(ctx context.Context) {
+// patience is how long a call waits without a notice.
+const patience = 3 * time.Second
+
+// wait waits until the state before the last prompt is recorded. It reports false if ctx ends first.
+func (r *Recorder) wait(ctx context.Context) bool {
 	r.mu.Lock()
 	pending := r.pending
 	r.mu.Unlock()
 	if pending == nil {
-		return
+		return true
 	}
-	select {
-	case <-pending:
-	case <-ctx.Done():
+	long := time.NewTimer(patience)
+	defer long.Stop()
+	for {
+		select {
+		case <-pending:
+			return true
+		case <-ctx.Done():
+			return false
+		case <-long.C:
+			if r.opts.Notice != nil {
+				r.opts.Notice(agent.SeverityInfo, "The files are being recorded, so that /rewind can restore them. The first time this takes a while.", "")
+			}
+		}
 	}
 }
 
