@@ -21,6 +21,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/bridges"
+	"github.com/gajae-code/gjc/internal/checkpoint"
 	"github.com/gajae-code/gjc/internal/testenv"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/offline"
@@ -30,7 +31,7 @@ import (
 // Each transcript in testdata/transcripts is a conversation on the wire. Its sections alternate: "client" has the lines that an
 // editor sends, "agent" all lines that come back until the server is idle. Values that differ between runs are replaced: $CWD is
 // the workspace, $SESSION the first session's ID, $ID1 and so on other IDs, $TIME a time, $N a number of tokens. The text at the
-// beginning says why the transcript exists. "go test ./acp/server -run Transcripts -update" rewrites the agent's sections.
+// beginning says why the transcript exists, and with "Checkpoints are on." that the state of the files is recorded. "go test ./acp/server -run Transcripts -update" rewrites the agent's sections.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/transcripts/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -72,13 +73,17 @@ func play(t *testing.T, archive *txtar.Archive, dir string) {
 	ids := 0
 	a, b := net.Pipe()
 	done := make(chan error, 1)
+	var checkpoints func(string) *checkpoint.Options
+	if strings.Contains(string(archive.Comment), "Checkpoints are on.") {
+		checkpoints = func(string) *checkpoint.Options { return &checkpoint.Options{Dir: filepath.Join(dir, "agent", "checkpoints")} }
+	}
 	go func() {
 		done <- server.Serve(context.Background(), b, b, b, server.Options{
 			Version: "1.2.3", NewID: func() string { ids++; return fmt.Sprintf("msg-%d", ids) }, OS: "linux",
 			Models: server.ModelOptions{Models: &models{list: []providers.Model{offline.New()}}},
 			Sessions: server.SessionOptions{
 				Store: sessions.NewStore(filepath.Join(dir, "agent", "sessions"), nil),
-				Tools: func() []agent.Tool { return tools.All(new(tools.Settings)) },
+				Tools: func() []agent.Tool { return tools.All(new(tools.Settings)) }, Checkpoints: checkpoints,
 			},
 			Machine: machine(bridges.Local{Shell: bridges.Shell{Path: "/bin/sh", Args: []string{"-c"}}, Env: []string{"PATH=/usr/bin:/bin"}}),
 		})

@@ -78,6 +78,7 @@ func New(opts Options) *Recorder {
 const maxTitle = 120
 
 func (r *Recorder) mark(kind checkpoint.Kind, entry, title string, byAgent bool) checkpoint.Mark {
+	title, _, _ = strings.Cut(strings.TrimSpace(title), "\n")
 	return checkpoint.Mark{Session: r.opts.Session, Kind: kind, Entry: entry, Title: text.Truncate(text.VisibleLine(r.opts.Hide(title)), maxTitle), Agent: byAgent}
 }
 
