@@ -53,7 +53,9 @@ func (r *Recorder) Steps(ctx context.Context) ([]Step, error) {
 			return nil, err
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Step) int { return b.Time.Compare(a.Time) })
+	if len(r.trees) > 1 { // in one directory the order is that of the points, whatever the clock has shown
+		slices.SortStableFunc(all, func(a, b Step) int { return b.Time.Compare(a.Time) })
+	}
 	for i := range all {
 		all[i].N = i + 1
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -220,6 +221,30 @@ func TestRecorder_Restart(t *testing.T) {
 	}
 	again.apply(1)
 	again.want(a, "")
+}
+
+// The order is that of the prompts if the clock goes backwards, and what was changed is found.
+func TestRecorder_Clock(t *testing.T) {
+	dir := t.TempDir()
+	now := time.Now()
+	r := &recording{t: t}
+	r.Recorder = New(Options{
+		Session: "s", Roots: []string{dir},
+		Checkpoints: checkpoint.Options{Dir: filepath.Join(t.TempDir(), "db"), Clock: func() time.Time { now = now.Add(-time.Hour); return now }, Keep: 24 * time.Hour},
+	})
+	defer r.Close(context.Background())
+	a := filepath.Join(dir, "a")
+	for i, text := range []string{"one", "two", "six"} {
+		r.PromptStarts(text, text)
+		r.call(fmt.Sprint(i), a, text)
+	}
+	if got := r.step(1).Title; got != "six" {
+		t.Errorf("the latest step is %q", got)
+	}
+	r.apply(1)
+	r.want(a, "two")
+	r.apply(3)
+	r.want(a, "one")
 }
 
 // A directory that is too large is reported once, and the calls go on.
