@@ -136,6 +136,9 @@ func (s *Schema) check(input jsonx.Raw) (left int, err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.wrong > maxCorrections { // the run is being ended, which later calls of the same answer may precede
+		return 0, fmt.Errorf("%w: %w", errSchema, s.last)
+	}
 	if err == nil {
 		s.answer, s.last = answer, nil
 		return 0, nil

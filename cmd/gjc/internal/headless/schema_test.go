@@ -39,6 +39,10 @@ func TestSchema_Take(t *testing.T) {
 	if err := s.take(jsonx.Raw(`{"answer": "late"}`)); err == nil || failed != 1 {
 		t.Errorf("%v, failed %d times", err, failed)
 	}
+	// A call of the same answer that follows comes too late.
+	if err := s.take(jsonx.Raw(`{"answer": [1, 2]}`)); err == nil || failed != 1 {
+		t.Errorf("%v, failed %d times", err, failed)
+	}
 	if answer, err := s.result(); answer != nil || err == nil {
 		t.Errorf("after a wrong answer: %s, %v", answer, err)
 	}
