@@ -75,7 +75,9 @@ func play(t *testing.T, archive *txtar.Archive, dir string) {
 	done := make(chan error, 1)
 	var checkpoints func(string) *checkpoint.Options
 	if strings.Contains(string(archive.Comment), "Checkpoints are on.") {
-		checkpoints = func(string) *checkpoint.Options { return &checkpoint.Options{Dir: filepath.Join(dir, "agent", "checkpoints")} }
+		checkpoints = func(string) *checkpoint.Options {
+			return &checkpoint.Options{Dir: filepath.Join(dir, "agent", "checkpoints")}
+		}
 	}
 	go func() {
 		done <- server.Serve(context.Background(), b, b, b, server.Options{

@@ -14,8 +14,10 @@ import (
 // encoded.
 func FuzzEntries(f *testing.F) {
 	entries := []entry{
-		{name: "a.go", typ: fileEntry, perm: 0o644, size: 7, hash: hash{1}}, {name: "d", typ: dirEntry, perm: 0o755, hash: hash{2}},
-		{name: "large", typ: skippedEntry, size: 1 << 40}, {name: "link", typ: linkEntry, size: 3, hash: hash{3}},
+		{name: "a.go", typ: fileEntry, perm: 0o644, size: 7, hash: hash{1}},
+		{name: "d", typ: dirEntry, perm: 0o755, hash: hash{2}},
+		{name: "large", typ: skippedEntry, size: 1 << 40},
+		{name: "link", typ: linkEntry, size: 3, hash: hash{3}},
 	}
 	whole := encodeEntries(nil, entries)
 	f.Add(whole)

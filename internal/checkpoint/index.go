@@ -441,12 +441,7 @@ func decodeIndex(data []byte) ([]file, error) {
 	var files []file
 	d := decoder{data}
 	for len(d.rest) > 0 {
-		var f file
-		f.typ = entryType(d.byte())
-		f.perm = uint32(d.uvarint())
-		f.name = string(d.bytes(d.uvarint()))
-		f.size = int64(d.uvarint())
-		copy(f.hash[:], d.bytes(uint64(len(f.hash))))
+		f := file{entry: d.entry()}
 		f.stamp = stamp{ino: d.uvarint(), size: f.size, perm: f.perm, typ: f.typ}
 		f.stamp.mtime = d.varint()
 		f.stamp.ctime = d.varint()

@@ -78,15 +78,9 @@ func decodeEntries(data []byte) ([]entry, error) {
 	var entries []entry
 	d := decoder{data}
 	for len(d.rest) > 0 {
-		var e entry
-		e.typ = entryType(d.byte())
-		e.perm = uint32(d.uvarint())
-		e.name = string(d.bytes(d.uvarint()))
-		e.size = int64(d.uvarint())
+		e := d.entry()
 		switch e.typ {
-		case fileEntry, linkEntry, dirEntry:
-			copy(e.hash[:], d.bytes(uint64(len(e.hash))))
-		case skippedEntry:
+		case fileEntry, linkEntry, dirEntry, skippedEntry:
 		default:
 			return nil, fmt.Errorf("%w: an entry of the type %q", errDamaged, e.typ)
 		}
@@ -113,6 +107,19 @@ func validName(name string) bool {
 
 // decoder reads encoded values. After an error, rest is nil.
 type decoder struct{ rest []byte }
+
+// entry reads an entry, which may be invalid.
+func (d *decoder) entry() entry {
+	var e entry
+	e.typ = entryType(d.byte())
+	e.perm = uint32(d.uvarint())
+	e.name = string(d.bytes(d.uvarint()))
+	e.size = int64(d.uvarint())
+	if e.typ != skippedEntry {
+		copy(e.hash[:], d.bytes(uint64(len(e.hash))))
+	}
+	return e
+}
 
 func (d *decoder) bytes(n uint64) []byte {
 	if n > uint64(len(d.rest)) {
