@@ -21,7 +21,7 @@ type Step struct {
 	Time  time.Time
 	// Changed are the files that differ from the next step, or from now. They are relative to their directory.
 	Changed []checkpoint.Change
-	// Skipped is how many files are only noted: they are too large, hold secrets, or cannot be read.
+	// Skipped counts the files that are only noted: they are too large, hold secrets, or cannot be read.
 	Skipped int
 }
 

@@ -124,7 +124,7 @@ func (r *Recorder) busy() int {
 	return r.running
 }
 
-// patience is how long a call waits without a notice.
+// patience bounds the time that a call waits without a notice.
 const patience = 3 * time.Second
 
 // wait waits until the state before the last prompt is recorded. It reports false if ctx ends first.

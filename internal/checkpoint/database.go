@@ -47,7 +47,7 @@ type database struct {
 	writers sync.Pool // of *flate.Writer
 }
 
-// busyTime is how long a writer waits for those of other processes.
+// busyTime bounds the time that a writer waits for those of other processes.
 const busyTime = 30 * time.Second
 
 // openDatabase opens the database, and creates it for a directory.

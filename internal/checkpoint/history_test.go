@@ -42,7 +42,7 @@ func (c *count) get() uint          { return c.n }
 func (c *count) String() string     { return fmt.Sprint(c.n) }
 func (c *count) Set(s string) error { _, err := fmt.Sscan(s, &c.n); return err }
 
-// flagHistories is how many random histories are tried.
+// flagHistories sets the number of random histories to try.
 var flagHistories = func() *count {
 	c := &count{150}
 	flag.Var(c, "histories", "how many random histories to try")
@@ -113,11 +113,7 @@ func TestHistories(t *testing.T) {
 	if testing.Short() {
 		all = min(all, 50)
 	}
-	_, err := exec.LookPath("git")
-	hasGit := err == nil
-	if !hasGit {
-		testenv.NeedsTool(t, "git")
-	}
+	testenv.NeedsTool(t, "git")
 	for part := range 8 {
 		t.Run(fmt.Sprint(part), func(t *testing.T) {
 			t.Parallel()

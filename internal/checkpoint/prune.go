@@ -11,7 +11,7 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// pruneEvery is how often old points are removed without being asked.
+// pruneEvery is the least time between two removals of old points that no one has asked for.
 const pruneEvery = 24 * time.Hour
 
 // due reports whether it is time to prune, once for each opening of the database. The caller holds t.mu.

@@ -106,7 +106,7 @@ type reader struct {
 	buf  []byte
 }
 
-// attempts is how often a file is read that is being written.
+// attempts bounds how often a file is read that is being written.
 const attempts = 3
 
 // read stores the content of a file. It reports whether the entry of its directory has changed.
