@@ -19,6 +19,7 @@ import (
 	"github.com/gajae-code/gjc/internal/checkpoint"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/trust"
+	"github.com/gajae-code/gjc/internal/worktree"
 	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/mcp"
 	"github.com/gajae-code/gjc/mcp/oauth"
@@ -143,6 +144,9 @@ type MachineOptions struct {
 	Languages func(roots []string) (Languages, error)
 	// Debugging returns the debug adapters of a session with these directories. It does little I/O. Optional.
 	Debugging func(roots []string) (Debugging, error)
+	// Worktrees returns how to make worktrees, in which work cannot touch the user's files. children owns the processes of git. It reads the
+	// settings and does no other I/O. Optional.
+	Worktrees func(children *proc.Group) (*worktree.Maker, error)
 	// MCPServers returns the configuration of the MCP servers of a session with these directories, which is used in addition to the
 	// client's list. It does no I/O. Optional.
 	MCPServers func(roots []string, plugins userfiles.Plugins) MCPConfig

@@ -118,8 +118,8 @@ func newEngine(ctx context.Context, h *host, opts *options) (e *engine, err erro
 		},
 		Machine: server.MachineOptions{
 			Bridges: h.bridges(local), Environ: local.Environ, Children: h.children,
-			MCPAccounts: mcpAccounts(models, dir, false),
-			Languages:   h.languages(dir, opts, &local), Debugging: h.debugging(dir, opts, &local),
+			MCPAccounts: mcpAccounts(models, dir, false), Worktrees: worktreesOf(h, dir, opts),
+			Languages: h.languages(dir, opts, &local), Debugging: h.debugging(dir, opts, &local),
 			MCPServers: mcpConfigs(h, dir, opts, nil), MCPCache: mcpfiles.NewCache(filepath.Join(dir, "cache", "mcp")),
 		},
 	}

@@ -24,7 +24,6 @@ import (
 	"github.com/gajae-code/gjc/cmd/gjc/internal/mcpfiles"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/system"
 	"github.com/gajae-code/gjc/internal/trust"
-	"github.com/gajae-code/gjc/internal/worktree"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/offline"
 	"github.com/gajae-code/gjc/sessions"
@@ -190,20 +189,14 @@ func (r *runFlags) isolate(ctx context.Context, h *host, e *engine, session *hea
 	if !r.worktree {
 		return nil, nil //nolint:nilnil // a run without a worktree has none
 	}
-	home, err := h.home()
-	if err != nil {
-		return nil, err
-	}
-	dir, err := h.agentDir(e.opts.agentDir)
-	if err != nil {
-		return nil, err
-	}
 	children := guardedChildren(&e.options.Log) // the server closes its own before the changes are stored
 	e.closers = append(e.closers, func() { _ = children.Close(context.WithoutCancel(ctx)) })
-	set := config.Read(dir, e.opts.configs, "").Worktree
+	maker, err := e.options.Machine.Worktrees(children)
+	if err != nil {
+		return nil, err
+	}
 	tree, err := isolated.Begin(ctx, &isolated.Options{
-		Git: &worktree.Git{Children: children, Env: h.env}, Dir: isolated.Dir(home, h.getenv), Branch: r.branch, Apply: r.apply, Link: set.Link, Copy: set.Copy,
-		Notice: func(text string) { fmt.Fprintf(h.stderr, "gjc: %s\n", text) },
+		Maker: maker, Branch: r.branch, Apply: r.apply, Notice: func(text string) { fmt.Fprintf(h.stderr, "gjc: %s\n", text) },
 	}, session)
 	if err != nil {
 		return nil, fmt.Errorf("--worktree: %w", err)

@@ -26,6 +26,7 @@ import (
 	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/gitconfig"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/isolated"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/owntools"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/pluginctl"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/plugins"
@@ -34,6 +35,7 @@ import (
 	"github.com/gajae-code/gjc/internal/places"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/trust"
+	"github.com/gajae-code/gjc/internal/worktree"
 	lspconfig "github.com/gajae-code/gjc/lsp/config"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/offline"
@@ -313,6 +315,18 @@ func (h *host) checkpoints(agentDir string, opts *options) func(cwd string) *che
 			found.LeaveOut = names.Secret
 		}
 		return found
+	}
+}
+
+// worktreesOf returns a function that returns how to make worktrees.
+func worktreesOf(h *host, agentDir string, opts *options) func(*proc.Group) (*worktree.Maker, error) {
+	return func(children *proc.Group) (*worktree.Maker, error) {
+		home, err := h.home()
+		if err != nil {
+			return nil, err
+		}
+		set := &config.Read(agentDir, opts.configs, "").Worktree
+		return &worktree.Maker{Git: &worktree.Git{Children: children, Env: h.env}, Dir: isolated.Dir(home, h.getenv), Link: set.Link, Copy: set.Copy}, nil
 	}
 }
 

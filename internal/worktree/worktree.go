@@ -37,6 +37,22 @@ type Options struct {
 	Link, Copy []string
 }
 
+// Maker makes worktrees that have the same directory and settings.
+type Maker struct {
+	Git *Git
+	// Dir, Link and Copy are those of [Options].
+	Dir        string
+	Link, Copy []string
+}
+
+// New makes a worktree of the working tree that has the directory root. The caller must call Remove or Keep.
+func (m *Maker) New(ctx context.Context, root string) (*Worktree, error) {
+	return m.Git.New(ctx, &Options{Dir: m.Dir, Root: root, Link: m.Link, Copy: m.Copy})
+}
+
+// Sweep is [Git.Sweep] for the directory of all worktrees.
+func (m *Maker) Sweep(ctx context.Context) ([]Left, error) { return m.Git.Sweep(ctx, m.Dir) }
+
 // Worktree is a worktree that this process uses. It is not safe for concurrent use.
 type Worktree struct {
 	git    *Git

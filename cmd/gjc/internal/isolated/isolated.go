@@ -18,15 +18,11 @@ import (
 
 // Options describe the worktree of a run.
 type Options struct {
-	Git *worktree.Git
-	// Dir is the directory of all worktrees.
-	Dir string
+	Maker *worktree.Maker
 	// Branch is the name of the branch, after "gjc/"; empty for one that nothing else has.
 	Branch string
 	// Apply merges the changes into the working tree. The branch is made only if that fails for a file.
 	Apply bool
-	// Link and Copy are those of [worktree.Options].
-	Link, Copy []string
 	// Notice receives a text for the user.
 	Notice func(text string)
 }
@@ -41,14 +37,14 @@ type Run struct {
 // Begin makes a worktree of the session's directory and moves the session there. It first removes what killed runs have left without
 // changes. The caller must call Finish.
 func Begin(ctx context.Context, o *Options, session *headless.Session) (*Run, error) {
-	left, err := o.Git.Sweep(ctx, o.Dir)
+	left, err := o.Maker.Sweep(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for i := range left {
 		o.Notice(leftover(&left[i]))
 	}
-	tree, err := o.Git.New(ctx, &worktree.Options{Dir: o.Dir, Root: session.Cwd, Link: o.Link, Copy: o.Copy})
+	tree, err := o.Maker.New(ctx, session.Cwd)
 	if err != nil {
 		return nil, err
 	}

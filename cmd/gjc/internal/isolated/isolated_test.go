@@ -46,7 +46,7 @@ func newRepository(t *testing.T) (dir string, o *Options, git func(args ...strin
 		}
 	})
 	return dir, &Options{
-		Git: &worktree.Git{Children: children, Env: env}, Dir: filepath.Join(base, "worktrees"),
+		Maker:  &worktree.Maker{Git: &worktree.Git{Children: children, Env: env}, Dir: filepath.Join(base, "worktrees")},
 		Notice: func(text string) { t.Errorf("notice: %s", text) },
 	}, git
 }
