@@ -166,7 +166,12 @@ var errNotEmpty = errors.New("the directory has files that are ignored or too la
 
 // Restore applies changes to the directory itself. Whole files are replaced in one step; a file is never seen half written. It goes on
 // after a path that cannot be restored, and returns the problems. It never leaves the tree, wherever links in it lead.
-func (t *Tree) Restore(ctx context.Context, changes []Change) (problems []Problem, err error) {
+func (t *Tree) Restore(ctx context.Context, changes []Change) ([]Problem, error) {
+	return t.RestoreIn(ctx, t.dir, changes)
+}
+
+// RestoreIn is [Tree.Restore] for a copy of the tree in another directory.
+func (t *Tree) RestoreIn(ctx context.Context, dir string, changes []Change) (problems []Problem, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.open(ctx); err != nil {
@@ -177,7 +182,7 @@ func (t *Tree) Restore(ctx context.Context, changes []Change) (problems []Proble
 		return nil, err
 	}
 	defer func() { err = cmp.Or(err, t.db.commit()) }()
-	root, err := os.OpenRoot(t.dir)
+	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}

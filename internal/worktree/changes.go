@@ -33,6 +33,18 @@ type Change struct {
 // Changes returns the files that differ from the beginning, by their paths. Ignored files do not count, unless they were there at the
 // beginning.
 func (w *Worktree) Changes(ctx context.Context) ([]Change, error) {
+	now, err := w.present(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.hash(ctx, now); err != nil {
+		return nil, err
+	}
+	return compare(w.record.Base, now), nil
+}
+
+// present returns the files that are there, without their hashes.
+func (w *Worktree) present(ctx context.Context) (map[string]entry, error) {
 	now := make(map[string]entry)
 	candidates := slices.Collect(maps.Keys(w.record.Base))
 	for i := range w.record.Repositories {
@@ -79,10 +91,7 @@ func (w *Worktree) Changes(ctx context.Context) ([]Change, error) {
 			now[name] = entry{Kind: k}
 		}
 	}
-	if err := w.hash(ctx, now); err != nil {
-		return nil, err
-	}
-	return compare(w.record.Base, now), nil
+	return now, nil
 }
 
 // hasRepository reports whether a directory is that of a repository that was copied.

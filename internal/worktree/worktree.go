@@ -32,9 +32,14 @@ type Options struct {
 	Dir string
 	// Root is a directory in the working tree that is copied as a whole. Required.
 	Root string
+	// ID names the worktree, so that [Git.Open] finds it; a random one if empty.
+	ID string
 	// Link and Copy are patterns of ignored files and directories that the worktree has nevertheless: as a symbolic link to those of the
 	// user's, or as a copy. A pattern without a slash matches at any depth, such as "node_modules".
 	Link, Copy []string
+	// Prepare changes the files before the worktree begins: what it changes is part of the state that later changes are compared with.
+	// It must not use the worktree but for Top and Dir. Optional.
+	Prepare func(ctx context.Context, w *Worktree) error
 }
 
 // Maker makes worktrees that have the same directory and settings.
@@ -70,7 +75,7 @@ func (g *Git) New(ctx context.Context, o *Options) (*Worktree, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := g.directory(o.Dir)
+	w, err := g.directory(o.Dir, o.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -88,8 +93,76 @@ func (g *Git) New(ctx context.Context, o *Options) (*Worktree, error) {
 	return nil, err
 }
 
-// directory makes the directory of a worktree and locks it.
-func (g *Git) directory(parent string) (*Worktree, error) {
+// ErrInUse reports that another process uses a worktree.
+var ErrInUse = errors.New("another process uses the worktree")
+
+// Open returns the worktree in dir whose ID was chosen by its maker, and that no process uses. The error wraps [fs.ErrNotExist] if there is
+// none, and [ErrInUse]. The caller must call Remove or Keep.
+func (g *Git) Open(ctx context.Context, dir, id string) (*Worktree, error) {
+	if err := checkID(id); err != nil {
+		return nil, err
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Join(dir, id))
+	if err != nil {
+		return nil, err
+	}
+	l, ok, err := lock(dir)
+	if err != nil {
+		return nil, err
+	}
+	w := &Worktree{git: g, dir: dir, lock: l}
+	if !ok {
+		return nil, fmt.Errorf("%w %s", ErrInUse, dir)
+	}
+	err = w.reopen(ctx)
+	if err != nil {
+		w.unlock()
+		return nil, err
+	}
+	return w, nil
+}
+
+// reopen reads the record, and removes a worktree whose maker was killed before it was complete.
+func (w *Worktree) reopen(ctx context.Context) error {
+	r, err := load(w.dir)
+	if err == nil {
+		w.record = *r
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if !w.record.Ready {
+		return errors.Join(&fs.PathError{Op: "open", Path: w.dir, Err: fs.ErrNotExist}, w.remove())
+	}
+	if info, err := os.Lstat(w.Top()); err != nil || !info.IsDir() {
+		return fmt.Errorf("the files of the worktree are gone from %s", w.Top())
+	}
+	for i := range w.record.Repositories {
+		r, err := w.repository(&w.record.Repositories[i])
+		if err == nil {
+			_, err = w.git.do(ctx, &run{dir: r.top, repository: r}, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+		}
+		if err != nil {
+			return fmt.Errorf("the worktree %s cannot be used: %w", w.Top(), err)
+		}
+	}
+	return nil
+}
+
+// checkID returns an error for an ID that is no file name.
+func checkID(id string) error {
+	if id == "" || id == "." || id == ".." || strings.ContainsAny(id, `/\`) {
+		return fmt.Errorf("%q is no ID for a worktree", id)
+	}
+	return nil
+}
+
+// directory makes the directory of a worktree and locks it. Without an ID its name is a random one.
+func (g *Git) directory(parent, id string) (*Worktree, error) {
+	if id != "" {
+		if err := checkID(id); err != nil {
+			return nil, err
+		}
+	}
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return nil, err
 	}
@@ -98,10 +171,14 @@ func (g *Git) directory(parent string) (*Worktree, error) {
 		return nil, err
 	}
 	for {
-		var id [4]byte
-		_, _ = rand.Read(id[:]) // it never fails
-		dir := filepath.Join(parent, hex.EncodeToString(id[:]))
-		if err := os.Mkdir(dir, 0o700); errors.Is(err, fs.ErrExist) {
+		name := id
+		if name == "" {
+			var random [4]byte
+			_, _ = rand.Read(random[:]) // it never fails
+			name = hex.EncodeToString(random[:])
+		}
+		dir := filepath.Join(parent, name)
+		if err := os.Mkdir(dir, 0o700); errors.Is(err, fs.ErrExist) && id == "" {
 			continue
 		} else if err != nil {
 			return nil, err
@@ -163,11 +240,41 @@ func (w *Worktree) fill(ctx context.Context, r *repository, o *Options) error {
 	if err := w.share(ctx, r, o); err != nil {
 		return err
 	}
+	if o.Prepare != nil {
+		if err := o.Prepare(ctx, w); err != nil {
+			return err
+		}
+		if err := w.rebase(ctx); err != nil {
+			return err
+		}
+	}
 	if err := w.hashAll(ctx); err != nil {
 		return err
 	}
 	w.record.Ready = true
 	return w.store()
+}
+
+// rebase makes the present files those at the beginning.
+func (w *Worktree) rebase(ctx context.Context) (err error) {
+	if w.record.Base, err = w.present(ctx); err != nil {
+		return err
+	}
+	for i := range w.record.Repositories {
+		c := &w.record.Repositories[i]
+		r, err := w.repository(c)
+		if err != nil {
+			return err
+		}
+		_, quiet, err := w.git.filters(ctx, r)
+		if err != nil {
+			return err
+		}
+		if c.Dirty, err = w.git.uncommitted(ctx, r, quiet); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // add makes the worktree of one repository, and of those in it. at is its slash-separated path in the outermost one.
