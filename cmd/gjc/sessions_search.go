@@ -356,8 +356,12 @@ func pruneCheckpoints(ctx context.Context, h *host, opts *options) error {
 		tree := checkpoint.Open(s.Dir, *set)
 		pruned, err := tree.Prune(ctx)
 		errs = append(errs, err, tree.Close())
-		if freed := pruned.Before - pruned.After; pruned.Points > 0 {
-			fmt.Fprintf(h.stdout, "Removed %s of the files in %s (%s).\n", text.Count(pruned.Points, "recorded state"), trust.Printable(s.Dir), byteCount(max(0, freed)))
+		freed := byteCount(max(0, pruned.Before-pruned.After))
+		switch dir := trust.Printable(s.Dir); {
+		case pruned.Gone:
+			fmt.Fprintf(h.stdout, "Removed the recorded states of %s, which does not exist any more (%s).\n", dir, freed)
+		case pruned.Points > 0:
+			fmt.Fprintf(h.stdout, "Removed %s of the files in %s (%s).\n", text.Count(pruned.Points, "recorded state"), dir, freed)
 		}
 	}
 	return errors.Join(errs...)

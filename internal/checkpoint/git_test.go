@@ -321,3 +321,41 @@ func TestRestore_Links(t *testing.T) {
 	}
 	same(t, outside, map[string]string{"f": "-rw-r--r-- untouched"})
 }
+
+// The database of a directory that is gone goes with its last point.
+func TestPrune_VanishedDirectory(t *testing.T) {
+	base := t.TempDir()
+	dir := filepath.Join(base, "tree")
+	write(t, dir, "file", "content")
+	known := true
+	tree := open(t, dir, func(o *checkpoint.Options) {
+		o.Known = func(context.Context, string) bool { return known }
+	})
+	record(t, tree, checkpoint.Prompt)
+	prune := func(gone bool) {
+		t.Helper()
+		pruned, err := tree.Prune(t.Context())
+		if err != nil || pruned.Gone != gone {
+			t.Errorf("pruned %+v, %v", pruned, err)
+		}
+		left, err := filepath.Glob(tree.Database() + "*")
+		if err != nil || (len(left) == 0) != gone {
+			t.Errorf("left: %q, %v", left, err)
+		}
+	}
+	prune(false)
+	if err := os.Rename(dir, dir+" elsewhere"); err != nil {
+		t.Fatal(err)
+	}
+	prune(false) // the directory may come back, and the session could be rewound
+	known = false
+	prune(true)
+	if pruned, err := tree.Prune(t.Context()); err != nil || pruned != (checkpoint.Pruned{}) {
+		t.Errorf("pruned %+v, %v", pruned, err)
+	}
+	if err := os.Rename(dir+" elsewhere", dir); err != nil {
+		t.Fatal(err)
+	}
+	record(t, tree, checkpoint.Prompt)
+	prune(false)
+}

@@ -31,10 +31,13 @@ type Pruned struct {
 	// Points is the number of points that were removed, Before and After are the size of the database in bytes.
 	Points        int
 	Before, After int64
+	// Gone reports that the database itself was removed: the directory does not exist any more, and no point of it is left.
+	Gone bool
 }
 
 // Prune removes the points that are older than [Options.Keep], and then the oldest ones until the database is smaller than
-// [Options.KeepBytes], and those of sessions that are gone, with what only they have.
+// [Options.KeepBytes], and those of sessions that are gone, with what only they have. A database without points whose directory is gone is
+// removed.
 func (t *Tree) Prune(ctx context.Context) (Pruned, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -47,10 +50,37 @@ func (t *Tree) Prune(ctx context.Context) (Pruned, error) {
 		return Pruned{}, err
 	}
 	p, err := t.prune(ctx)
+	if err == nil {
+		p.Gone, err = t.removeVanished()
+	}
 	if err != nil {
 		err = errors.Join(err, t.close())
 	}
+	if p.Gone {
+		p.After = 0
+	}
 	return p, err
+}
+
+// removeVanished removes the database if it has no points and can get none, because there is no directory. The caller holds t.mu.
+func (t *Tree) removeVanished() (bool, error) {
+	if _, err := os.Lstat(t.dir); !errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	points := 0
+	err := t.db.query("SELECT count(*) FROM point", nil, func(s *sqlite.Stmt) error { points = s.ColumnInt(0); return nil })
+	if err != nil || points > 0 {
+		return false, err
+	}
+	if err := t.close(); err != nil {
+		return false, err
+	}
+	for _, suffix := range []string{"-wal", "-shm", ""} {
+		if err := os.Remove(t.Database() + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 func (t *Tree) prune(ctx context.Context) (Pruned, error) {
