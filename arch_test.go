@@ -121,7 +121,7 @@ var layers = map[string][]string{
 	"agent/tools/toolstest":      {"agent", "agent/approval", "internal/permit", "internal/places", "agent/toolkit", "agent/tools", "agent/tools/debug", "agent/tools/files", "agent/tools/shell", "internal/jsonx", "internal/proc", "internal/testenv", "internal/webclient", "lsp", "providers"},
 	"agent/transcript":           {"agent", "internal/jsonx", "internal/text", "providers", "sessions"},
 	"bridges":                    {"acp", "acp/content", "agent", "agent/approval", "agent/secrets", "internal/egress", "internal/jsonx", "internal/proc", "internal/sandbox", "internal/text", "internal/permit", "internal/boundary"},
-	"acp/server":                 {"acp", "acp/content", "acp/server/air", "acp/server/slash", "agent", "agent/agents", "agent/approval", "agent/commands", "agent/contextwindow", "agent/extensions", "agent/hooks", "agent/rewind", "agent/rules", "agent/toolkit", "agent/tools/custom", "agent/tools/debug", "agent/tools/mcptools", "agent/tools/shell", "agent/userfiles", "dap", "internal/bug", "internal/checkpoint", "internal/jsonx", "internal/proc", "internal/trust", "internal/worktree", "lsp", "mcp", "mcp/oauth", "providers", "sessions", "internal/permit", "internal/boundary"},
+	"acp/server":                 {"acp", "acp/content", "acp/server/air", "acp/server/slash", "acp/server/worktrees", "agent", "agent/agents", "agent/approval", "agent/commands", "agent/contextwindow", "agent/extensions", "agent/hooks", "agent/rewind", "agent/rules", "agent/toolkit", "agent/tools/custom", "agent/tools/debug", "agent/tools/mcptools", "agent/tools/shell", "agent/userfiles", "dap", "internal/bug", "internal/checkpoint", "internal/jsonx", "internal/proc", "internal/trust", "internal/worktree", "lsp", "mcp", "mcp/oauth", "providers", "sessions", "internal/permit", "internal/boundary"},
 	"acp/acptest":                {"acp", "internal/jsonx", "internal/proc"},
 	"conformance":                {"internal/jsonx", "internal/proc"},
 	"cmd/gjc":                    {"*"},
@@ -152,7 +152,8 @@ var layers = map[string][]string{
 	"cmd/sample":                 {"internal/prose"},
 	"acp/content":                {"acp", "agent", "providers"},
 	"acp/server/air":             {"acp", "acp/content", "agent", "agent/tools/shell", "internal/jsonx", "providers", "sessions"},
-	"acp/server/slash":           {"acp", "acp/content", "agent", "agent/approval", "agent/commands", "agent/contextwindow", "agent/extensions", "agent/rewind", "agent/tools/debug", "agent/tools/mcptools", "agent/tools/shell", "agent/transcript", "dap", "internal/checkpoint", "internal/jsonx", "internal/text", "lsp", "mcp", "mcp/oauth", "providers", "sessions", "internal/trust"},
+	"acp/server/worktrees":       {"agent", "internal/proc", "internal/worktree"},
+	"acp/server/slash":           {"acp", "acp/content", "acp/server/worktrees", "agent", "agent/approval", "agent/commands", "agent/contextwindow", "agent/extensions", "agent/rewind", "agent/tools/debug", "agent/tools/mcptools", "agent/tools/shell", "agent/transcript", "dap", "internal/checkpoint", "internal/jsonx", "internal/text", "lsp", "mcp", "mcp/oauth", "providers", "sessions", "internal/trust", "internal/worktree"},
 }
 
 type listed struct {

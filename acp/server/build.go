@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"errors"
+	"github.com/gajae-code/gjc/dap"
 	"io/fs"
 
 	"github.com/gajae-code/gjc/acp"
@@ -43,20 +45,20 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 			return nil, nil, err
 		}
 	}
-	if err := log.SetDirectories(params.Additional); err != nil {
+	if err := log.SetDirectories(params.named.Additional); err != nil {
 		return nil, nil, err
 	}
 	state := log.State()
 	if p := state.SystemPrompt; p.Text != "" {
 		opts.SystemPrompt = agent.SystemPrompt{Text: p.Text, Override: p.Mode == string(acp.SystemPromptModeOverride)}
 	}
-	c := &configuration{opts: &b.opts.Sessions, cwd: params.Cwd}
+	c := &configuration{opts: &b.opts.Sessions, cwd: params.named.Cwd}
 	c.apply(&opts)
 	own, plugins := b.opts.Sessions.Tools(), b.opts.Sessions.plugins(params.roots())
-	o := &opened{tools: &toolbox{own: own, custom: newCustomTools(&b.opts.Sessions, params.roots(), own, plugins, s.out)}}
+	o := &opened{named: params.named, tools: &toolbox{own: own, custom: newCustomTools(&b.opts.Sessions, params.roots(), own, plugins, s.out)}}
 	opts.TrustQuestions = o.tools.custom.questions
 	o.tools.Select(state.MCPTools)
-	bridges := b.bridges(s, params.Workspace)
+	bridges := b.bridges(s, params)
 	o.bridges = bridges
 	languages, err := b.openLanguages(s, params, &bridges, &opts.Policy, func() *agent.Session { return o.Session })
 	c.languagesErr = err
@@ -68,6 +70,9 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 	opts.ID, opts.Workspace, opts.Log, opts.Uses = log.ID(), params.Workspace, log, log.Uses()
 	opts.FS, opts.Terminal, opts.Programs, opts.Approver, opts.Elicitor = bridges.FS, bridges.Terminal, bridges.Programs, bridges.Approver, bridges.Elicitor
 	opts.Values = agent.NewValues(nil)
+	if params.worktree != nil {
+		agent.SetValue(opts.Values, params.worktree)
+	}
 	toolkit.SetLanguages(opts.Values, o.languages, params.Display)
 	if s.out.air.Has(air.AsyncTasks) {
 		shell.WatchJobs(opts.Values, func(job shell.JobChange) {
@@ -127,9 +132,13 @@ func (s *session) emit(ev agent.Event) {
 	s.out.emit(ev)
 }
 
-func (b *builder) bridges(s *session, ws agent.Workspace) Bridges {
+func (b *builder) bridges(s *session, params *sessionParams) Bridges {
+	capabilities := b.client.capabilities()
+	if params.worktree != nil {
+		capabilities.FS = acp.FileSystemCapabilities{} // the editor has none of these files open, and may refuse those outside of its project
+	}
 	all := b.opts.Machine.Bridges(BridgeOptions{
-		Client: b.client.conn, Capabilities: b.client.capabilities(), SessionID: s.id, Workspace: ws, Children: b.children, Mark: s.mark,
+		Client: b.client.conn, Capabilities: capabilities, SessionID: s.id, Workspace: params.Workspace, Children: b.children, Mark: s.mark,
 	})
 	if s.out.air.Has(air.SessionIndex) {
 		all.Approver = askingApprover{all.Approver, s.out}
@@ -261,16 +270,83 @@ func (c *configuration) notices() []agent.Noticed {
 
 // recordStates records the state of the session's directories before the agent can change them.
 func (b *builder) recordStates(s *session, params *sessionParams, opts *agent.Options, id string) {
+	r := b.recorder(&params.Workspace, id, func(set *rewind.Options) {
+		if set.Notice = s.out.notice; opts.Secrets != nil {
+			set.Hide = opts.Secrets.Hide
+		}
+	})
+	if r != nil {
+		agent.SetValue(opts.Values, r)
+	}
+}
+
+// recorder returns the recorder of a session's directories; nil if their states are not recorded.
+func (b *builder) recorder(ws *agent.Workspace, id string, edit ...func(*rewind.Options)) *rewind.Recorder {
 	if b.opts.Sessions.Checkpoints == nil {
-		return
+		return nil
 	}
-	checkpoints := b.opts.Sessions.Checkpoints(params.Cwd)
+	checkpoints := b.opts.Sessions.Checkpoints(ws.Cwd)
 	if checkpoints == nil {
-		return
+		return nil
 	}
-	set := rewind.Options{Session: id, Roots: params.roots(), Checkpoints: *checkpoints, Notice: s.out.notice}
-	if opts.Secrets != nil {
-		set.Hide = opts.Secrets.Hide
+	set := rewind.Options{Session: id, Roots: append([]string{ws.Cwd}, ws.Additional...), Checkpoints: *checkpoints}
+	for _, e := range edit {
+		e(&set)
 	}
-	agent.SetValue(opts.Values, rewind.New(set))
+	return rewind.New(set)
+}
+
+// openDebugger returns the debugger of a session; nil for none. It starts no process. The error is about the configuration.
+func (b *builder) openDebugger(s *session, params *sessionParams, set *Bridges) (*debug.Debugger, error) {
+	if b.opts.Machine.Debugging == nil {
+		return nil, nil
+	}
+	found, err := b.opts.Machine.Debugging(params.roots())
+	if found.Adapters == nil {
+		return nil, err
+	}
+	return &debug.Debugger{Adapters: found.Adapters, Sessions: dap.NewDebugger(dap.Options{
+		Children: b.children, Env: found.Env, Log: b.opts.Log,
+		RunInTerminal: func(ctx context.Context, req *dap.TerminalRequest) (dap.Terminal, error) {
+			return runInTerminal(ctx, set.Terminal, req)
+		},
+		Sandbox: set.Sandbox,
+		Notice:  func(text string) { s.out.notice(agent.SeverityInfo, text, "") },
+	})}, err
+}
+
+// runInTerminal runs a program in a terminal of the editor, or in a pseudo-terminal if the editor has no terminals.
+func runInTerminal(ctx context.Context, terminal agent.Terminal, req *dap.TerminalRequest) (dap.Terminal, error) {
+	cmd := agent.Command{Args: req.Args, Dir: req.Dir, Env: req.Env, PTY: true, OnOutput: req.Output}
+	for _, name := range req.Unset {
+		cmd.Env = append(cmd.Env, name+"=") // a command cannot unset a variable, so it is set to the empty string
+	}
+	exec, err := terminal.Start(ctx, cmd)
+	if errors.Is(err, errors.ErrUnsupported) { // no pseudo-terminals on this system
+		cmd.PTY = false
+		exec, err = terminal.Start(ctx, cmd)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return debugTerminal{exec}, nil
+}
+
+// debugTerminal implements [dap.Terminal] with an execution.
+type debugTerminal struct{ agent.Execution }
+
+func (d debugTerminal) ID() string { return d.TerminalID() }
+
+func (d debugTerminal) Wait(ctx context.Context) (int, error) {
+	status, err := d.Execution.Wait(ctx)
+	return status.Code, err
+}
+
+// Output returns "" for a local terminal, whose output was passed on as it arrived.
+func (d debugTerminal) Output(ctx context.Context) (string, error) {
+	if d.TerminalID() == "" {
+		return "", nil
+	}
+	out, err := d.Execution.Output(ctx)
+	return out.Text, err
 }

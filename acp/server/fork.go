@@ -30,6 +30,10 @@ func (h *openHandlers) ForkSession(ctx context.Context, p *acp.ForkSessionReques
 	if err != nil {
 		return nil, err
 	}
+	wanted, err := wantsWorktree(p.Meta)
+	if err != nil {
+		return nil, err
+	}
 	return func() (*acp.ForkSessionResponse, error) {
 		at, err := findForkPoint(ctx, h.store, string(p.SessionID), message)
 		if err != nil {
@@ -38,7 +42,7 @@ func (h *openHandlers) ForkSession(ctx context.Context, p *acp.ForkSessionReques
 		var s *session
 		var snap *agent.Snapshot
 		if err := h.forking(ctx, p.SessionID, func() (string, error) {
-			s, snap, err = h.fork(ctx, string(p.SessionID), params, at)
+			s, snap, err = h.fork(ctx, string(p.SessionID), params, at, wanted)
 			if err != nil {
 				return "", err
 			}
@@ -46,7 +50,7 @@ func (h *openHandlers) ForkSession(ctx context.Context, p *acp.ForkSessionReques
 		}); err != nil {
 			return nil, err
 		}
-		resp := &acp.ForkSessionResponse{SessionID: s.id, Modes: modeState(snap.Mode), ConfigOptions: s.config.options(snap)}
+		resp := &acp.ForkSessionResponse{SessionID: s.id, Modes: modeState(snap.Mode), ConfigOptions: s.config.options(snap), Meta: worktreeMeta(params)}
 		if at.prompt != nil {
 			setMeta(&resp.Meta, "prompt", at.prompt)
 		}
@@ -66,7 +70,12 @@ func (h *openHandlers) forking(ctx context.Context, id acp.SessionID, fork func(
 	return err
 }
 
-func (h *openHandlers) fork(ctx context.Context, id string, params *sessionParams, at *forkPoint) (*session, *agent.Snapshot, error) {
+func (h *openHandlers) fork(ctx context.Context, id string, params *sessionParams, at *forkPoint, wanted *bool) (*session, *agent.Snapshot, error) {
+	prepare, done, err := h.filesAt(ctx, id, at, params, wanted)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer done()
 	log, err := at.createLog(ctx, h.store, id, params)
 	if err != nil {
 		return nil, nil, err
@@ -77,6 +86,11 @@ func (h *openHandlers) fork(ctx context.Context, id string, params *sessionParam
 		return nil, nil, err
 	}
 	opts.ForkOf = id
+	more, err := h.giveWorktree(ctx, log, params, wanted, prepare)
+	if err != nil {
+		return nil, nil, err
+	}
+	warnings = append(warnings, more...)
 	s, snap, err := h.begin(ctx, log, params, opts)
 	if err != nil {
 		return nil, nil, err
@@ -102,6 +116,8 @@ type forkPoint struct {
 	none bool
 	// prompt is the user's prompt at that position, to be edited and sent again; nil for a fork after an answer.
 	prompt []acp.ContentBlock
+	// before is the entry of the prompt that followed that position in time; empty for none.
+	before string
 }
 
 // findForkPoint returns the position of a fork at a message: before a prompt, or after an answer and the results of its tool calls.
@@ -116,13 +132,25 @@ func findForkPoint(ctx context.Context, store *sessions.Store, session, message 
 	}
 	leaf, prompt := sessions.ToNavigate(entries[0])
 	if prompt == nil {
-		return &forkPoint{leaf: withResults(entries)}, nil
+		return &forkPoint{leaf: withResults(entries), before: nextPrompt(entries[1:])}, nil
 	}
 	blocks := content.PromptBlocks(prompt)
 	if blocks == nil {
 		blocks = []acp.ContentBlock{}
 	}
-	return &forkPoint{leaf: leaf, none: leaf == "", prompt: blocks}, nil
+	return &forkPoint{leaf: leaf, none: leaf == "", prompt: blocks, before: entries[0].Ref().ID}, nil
+}
+
+// nextPrompt returns the ID of the first prompt of the user.
+func nextPrompt(entries []sessions.Entry) string {
+	for _, e := range entries {
+		if m, ok := e.(sessions.MessageEntry); ok && m.Message.Role == providers.RoleUser {
+			if _, prompt := sessions.ToNavigate(e); prompt != nil {
+				return e.Ref().ID
+			}
+		}
+	}
+	return ""
 }
 
 // entriesFrom returns the entries of a session starting with the one that holds a message.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/server/worktrees"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/bug"
@@ -16,9 +17,12 @@ import (
 
 // sessionParams are the parameters of a request that opens a session.
 type sessionParams struct {
+	// Workspace has the directories of the session: those that the client has named, or their copies in the session's worktree.
 	agent.Workspace
-	servers []acp.MCPServer
-	prompt  *acp.SystemPrompt // nil for none
+	named    agent.Workspace
+	worktree *worktrees.Session // nil for none
+	servers  []acp.MCPServer
+	prompt   *acp.SystemPrompt // nil for none
 	// order is the position, in wire order, of the request among those for an open session.
 	order int64
 }
@@ -35,6 +39,7 @@ func newSessionParams(cwd string, additional []string, servers []acp.MCPServer, 
 		}
 		p.Additional = append(p.Additional, filepath.Clean(dir))
 	}
+	p.named = agent.Workspace{Cwd: p.Cwd, Additional: p.Additional}
 	if prompt == nil {
 		return p, nil
 	}
@@ -81,6 +86,7 @@ type openHandlers struct {
 	builder   *builder
 	connector *mcpConnector
 	tasks     *background
+	worktrees *worktrees.Store
 }
 
 // NewSession creates a session.
@@ -89,6 +95,10 @@ func (h *openHandlers) NewSession(ctx context.Context, p *acp.NewSessionRequest)
 		return nil, err
 	}
 	params, err := newSessionParams(p.Cwd, p.AdditionalDirectories, p.MCPServers, p.SystemPrompt)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := wantsWorktree(p.Meta)
 	if err != nil {
 		return nil, err
 	}
@@ -101,23 +111,30 @@ func (h *openHandlers) NewSession(ctx context.Context, p *acp.NewSessionRequest)
 		if err != nil {
 			return nil, err
 		}
+		warning, err := h.giveWorktree(ctx, log, params, wanted, nil)
+		if err != nil {
+			return nil, err
+		}
 		s, snap, err := h.begin(ctx, log, params, agent.Options{ModelOptions: agent.ModelOptions{Model: info, Thinking: level}, Mode: approval.ModeDefault})
 		if err != nil {
 			return nil, err
 		}
-		return &acp.NewSessionResponse{SessionID: s.id, Modes: modeState(snap.Mode), ConfigOptions: s.config.options(snap)}, nil
+		s.out.warn(warning)
+		return &acp.NewSessionResponse{SessionID: s.id, Modes: modeState(snap.Mode), ConfigOptions: s.config.options(snap), Meta: worktreeMeta(params)}, nil
 	}, nil
 }
 
 // begin opens a session that is new to the client. Updates that the client needs follow the response.
 func (h *openHandlers) begin(ctx context.Context, log *sessions.Log, params *sessionParams, opts agent.Options) (*session, *agent.Snapshot, error) {
-	s, _, err := h.sessions.enter(acp.SessionID(log.ID()), params.Cwd)
+	s, _, err := h.sessions.enter(acp.SessionID(log.ID()), params.named.Cwd)
 	if err != nil {
 		_ = log.Close() // the server is closing; nothing more is written
+		params.leave(ctx)
 		return nil, nil, err
 	}
 	o, notices, err := h.builder.build(s, log, params, opts)
 	if err != nil {
+		params.leave(ctx)
 		h.sessions.forget(s)
 		s.finish(nil, err)
 		_ = log.Close() // the client does not know the session yet
@@ -253,7 +270,11 @@ func (s *session) show(ctx context.Context, o *opened, replay bool) (*acp.LoadSe
 	if err != nil {
 		return nil, err
 	}
-	return &acp.LoadSessionResponse{Modes: modeState(snap.Mode), ConfigOptions: s.config.options(&snap)}, nil
+	resp := &acp.LoadSessionResponse{Modes: modeState(snap.Mode), ConfigOptions: s.config.options(&snap)}
+	if _, ok := agent.LookupValue[*worktrees.Session](o.Values()); ok {
+		setMeta(&resp.Meta, metaWorktree, o.Workspace().Cwd)
+	}
+	return resp, nil
 }
 
 // replay sends the whole conversation to the client.
@@ -300,8 +321,10 @@ func (h *openHandlers) open(ctx context.Context, s *session, params *sessionPara
 		_ = log.Close() // nothing was written
 		return nil, nil, err
 	}
+	warnings = append(warnings, h.enterWorktree(ctx, string(s.id), params)...)
 	o, notices, err := h.builder.build(s, log, params, opts)
 	if err != nil {
+		params.leave(ctx)
 		_ = log.Close() // report the first error
 		return nil, nil, err
 	}
@@ -316,7 +339,7 @@ func (h *openHandlers) reuse(ctx context.Context, s *session, params *sessionPar
 	if err != nil {
 		return nil, err
 	}
-	if live := o.Workspace(); live.Cwd != params.Cwd || !slices.Equal(live.Additional, params.Additional) {
+	if live := o.named; live.Cwd != params.Cwd || !slices.Equal(live.Additional, params.Additional) {
 		return nil, invalidParams("session %s is open in %s with the additional directories %q; close it first to open it elsewhere", s.id, live.Cwd, live.Additional)
 	}
 	if params.prompt != nil {

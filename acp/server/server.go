@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/server/worktrees"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/lsp"
@@ -81,14 +82,15 @@ func newServer(ctx context.Context, conn *acp.AgentConn, opts *Options) *server 
 	}
 	store := opts.Sessions.Store
 	prompts := &promptHandlers{sessions: s.sessions, models: models, tasks: s.tasks, log: opts.Log}
-	stored := &storedHandlers{client: client, sessions: s.sessions, store: store, log: opts.Log}
+	trees := &worktrees.Store{Maker: opts.Machine.Worktrees, Children: s.children}
+	stored := &storedHandlers{client: client, sessions: s.sessions, store: store, log: opts.Log, worktrees: trees}
 	stored.watches = newWatches(stored, s.tasks)
 	s.extensions = newExtensions(client, prompts, stored, &branchHandlers{s.sessions, store, opts.Sessions.summarizesBranches},
 		&addonHandlers{s.sessions, switches, opts.Sessions.storedCommandSources})
 	s.handlers = handlers{
 		&initializeHandlers{client: client, version: opts.Version, login: opts.Login, methods: s.extensions.names(), log: opts.Log},
 		auth,
-		&openHandlers{client: client, sessions: s.sessions, store: store, models: models, builder: builder, connector: connector, tasks: s.tasks},
+		&openHandlers{client: client, sessions: s.sessions, store: store, models: models, builder: builder, connector: connector, tasks: s.tasks, worktrees: trees},
 		stored,
 		prompts,
 		&configHandlers{sessions: s.sessions, models: models},

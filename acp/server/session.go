@@ -43,6 +43,7 @@ func newSession(id acp.SessionID, cwd string, out *outlet, models Models) *sessi
 // opened is an agent session together with the server's state for it. It does not change.
 type opened struct {
 	*agent.Session
+	named     agent.Workspace // the directories that the client has named
 	tools     *toolbox
 	commands  *slash.Commands
 	languages *lsp.Workspace  // nil for none

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/server/air"
+	"github.com/gajae-code/gjc/acp/server/worktrees"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/sessions"
@@ -18,10 +19,11 @@ import (
 
 // storedHandlers handles the methods about sessions that need not be open, and the closing of sessions.
 type storedHandlers struct {
-	client   *client
-	sessions *registry
-	store    *sessions.Store
-	log      zerolog.Logger
+	client    *client
+	sessions  *registry
+	store     *sessions.Store
+	log       zerolog.Logger
+	worktrees *worktrees.Store
 	// watches are those of a client that has [air.SessionIndex].
 	watches *air.Watches
 }
@@ -241,11 +243,15 @@ func (h *storedHandlers) DeleteSession(ctx context.Context, p *acp.DeleteSession
 		return nil, err
 	}
 	deleted := h.retire(p.SessionID, func() error {
-		return h.store.Delete(context.WithoutCancel(ctx), string(p.SessionID))
+		ctx := context.WithoutCancel(ctx)
+		if err := h.store.Delete(ctx, string(p.SessionID)); err != nil && !errors.Is(err, sessions.ErrNotFound) {
+			return err
+		}
+		_, err := h.worktrees.End(ctx, string(p.SessionID))
+		return err
 	})
 	return func() (*acp.DeleteSessionResponse, error) {
-		err := deleted(ctx)
-		if err != nil && !errors.Is(err, sessions.ErrNotFound) {
+		if err := deleted(ctx); err != nil {
 			return nil, err
 		}
 		return &acp.DeleteSessionResponse{}, nil

@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gajae-code/gjc/internal/checkpoint"
@@ -26,7 +28,7 @@ type Step struct {
 }
 
 // errBusy reports that a call may be changing files.
-var errBusy = errors.New("a call of this session is changing files; wait for its end or cancel it, and run /rewind again")
+var errBusy = errors.New("a call of this session is changing files; wait for its end or cancel it, and try again")
 
 // ErrNoStep reports that there is no such step.
 var ErrNoStep = errors.New("there is no such prompt; /rewind lists them")
@@ -171,6 +173,28 @@ func (r *Recorder) Plan(ctx context.Context, step *Step) (*Plan, error) {
 		p.parts = append(p.parts, part{t, now, changes})
 	}
 	return p, nil
+}
+
+// RestoreIn makes copies of the session's directories what the directories were before the step. to returns the copy of a directory. The
+// directories themselves stay as they are.
+func (p *Plan) RestoreIn(ctx context.Context, to func(dir string) (string, error)) error {
+	if len(p.Missing) > 0 {
+		return fmt.Errorf("the state of %s at that time is not recorded", strings.Join(p.Missing, ", "))
+	}
+	for _, part := range p.parts {
+		dir, err := to(part.tree.Dir())
+		if err != nil {
+			return err
+		}
+		problems, err := part.tree.RestoreIn(ctx, dir, part.changes)
+		if err != nil {
+			return err
+		}
+		if len(problems) > 0 {
+			return fmt.Errorf("the files of that time cannot be restored: %s", problems[0])
+		}
+	}
+	return nil
 }
 
 // errChanged reports that files have changed since the plan was made.

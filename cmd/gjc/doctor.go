@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gajae-code/gjc/acp/server/worktrees"
 	"github.com/gajae-code/gjc/agent/agents"
 	"github.com/gajae-code/gjc/agent/commands"
 	"github.com/gajae-code/gjc/agent/hooks"
@@ -165,15 +166,7 @@ func examine(ctx context.Context, h *host, opts *options, online bool) []finding
 	examineSSH(h, dir, exec.LookPath, add)
 	examineLanguages(ctx, h, opts, dir, add)
 	examineAdapters(ctx, h, opts, dir, add)
-	if stored, err := checkpoint.List(checkpointsIn(dir)); err != nil {
-		add("problem", "checkpoints", "%v", err)
-	} else {
-		var size int64
-		for _, s := range stored {
-			size += s.Size
-		}
-		add("ok", "checkpoints", "the recorded files of %s take %s in %s", text.Count(len(stored), "directory"), byteCount(size), checkpointsIn(dir))
-	}
+	examineCopies(h, opts, dir, add)
 	page, err := h.store(dir).List(ctx, sessions.ListOptions{Limit: 1})
 	switch {
 	case err != nil:
@@ -184,6 +177,24 @@ func examine(ctx context.Context, h *host, opts *options, online bool) []finding
 		add("ok", "sessions", "the latest is %q, from %s", page.Sessions[0].Title, page.Sessions[0].UpdatedAt.Format("2006-01-02 15:04"))
 	}
 	return all
+}
+
+// examineCopies examines the worktrees of sessions and the recorded states of files.
+func examineCopies(h *host, opts *options, dir string, add func(status, name, format string, args ...any)) {
+	if ids, err := (&worktrees.Store{Maker: worktreesOf(h, dir, opts)}).List(); err != nil {
+		add("problem", "worktrees", "%v", err)
+	} else if len(ids) > 0 {
+		add("ok", "worktrees", "%s in worktrees", text.Count(len(ids), "session"))
+	}
+	if stored, err := checkpoint.List(checkpointsIn(dir)); err != nil {
+		add("problem", "checkpoints", "%v", err)
+	} else {
+		var size int64
+		for _, s := range stored {
+			size += s.Size
+		}
+		add("ok", "checkpoints", "the recorded files of %s take %s in %s", text.Count(len(stored), "directory"), byteCount(size), checkpointsIn(dir))
+	}
 }
 
 // writable creates and removes a file in a directory.

@@ -167,6 +167,7 @@ func (r *runFlags) run(ctx context.Context, h *host, opts *options) error {
 		return server.Serve(ctx, from, to, nil, e.options)
 	}
 	o.Opened, o.Updated = r.priced(e), out.Update
+	o.Session.InPlace = true // a worktree of a run is asked for, and ends with it
 	tree, err := r.isolate(ctx, h, e, &o.Session)
 	if err != nil {
 		return err

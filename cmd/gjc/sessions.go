@@ -358,7 +358,7 @@ func newSessionsDelete(h *host, opts *options) *cobra.Command {
 				}
 				fmt.Fprintf(h.stdout, "Deleted %s %s\n", id, trust.Printable(titles[i]))
 			}
-			return errors.Join(errs...)
+			return errors.Join(append(errs, endWorktrees(cmd.Context(), h, opts, store))...)
 		},
 	}
 }
@@ -457,7 +457,7 @@ func newSessionsPrune(h *host, opts *options) *cobra.Command {
 		Use:   "prune",
 		Short: "Delete sessions by age or size",
 		Long: "prune deletes the sessions that were last used before an age, or, the oldest first, as many as needed for the rest to fit a size, " +
-			"permanently and without asking; --dry-run only lists them. It keeps sessions that are open, and the last --keep ones. It also removes the recorded files of sessions that are gone, and those beyond checkpoints.keepDays and keepMB.",
+			"permanently and without asking; --dry-run only lists them. It keeps sessions that are open, and the last --keep ones. It also removes the worktrees of sessions that are gone, whose changes it stores in branches, and the recorded files of such sessions, and those beyond checkpoints.keepDays and keepMB.",
 		Example: "  gjc sessions prune --older-than 90d --dry-run\n  gjc sessions prune --max-size 2GB --keep 100",
 		Args:    usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -472,7 +472,7 @@ func newSessionsPrune(h *host, opts *options) *cobra.Command {
 			if err := p.delete(cmd.Context(), store, chosen, h.stdout); err != nil || p.dryRun {
 				return err
 			}
-			return pruneCheckpoints(cmd.Context(), h, opts)
+			return errors.Join(endWorktrees(cmd.Context(), h, opts, store), pruneCheckpoints(cmd.Context(), h, opts))
 		},
 	}
 	f := cmd.Flags()

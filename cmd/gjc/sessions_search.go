@@ -13,10 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gajae-code/gjc/acp/server/worktrees"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/rewind"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/search"
 	"github.com/gajae-code/gjc/internal/checkpoint"
+	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/sessions"
@@ -365,4 +367,25 @@ func pruneCheckpoints(ctx context.Context, h *host, opts *options) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// endWorktrees removes the worktrees of sessions that are gone, and prints where their changes are.
+func endWorktrees(ctx context.Context, h *host, opts *options, store *sessions.Store) error {
+	agentDir, err := h.agentDir(opts.agentDir)
+	if err != nil {
+		return err
+	}
+	children := proc.NewGroup(nil)
+	trees := &worktrees.Store{Maker: worktreesOf(h, agentDir, opts), Children: children}
+	ended, err := trees.EndUnknown(ctx, func(id string) bool {
+		_, err := store.Info(ctx, id)
+		return !errors.Is(err, sessions.ErrNotFound)
+	})
+	for _, e := range ended {
+		for i := range e.Branches {
+			b := &e.Branches[i]
+			fmt.Fprintf(h.stdout, "The changes of session %s are on the branch %s of %s. To have them: %s\n", e.Session, b.Name, trust.Printable(b.Repository), b.Command())
+		}
+	}
+	return errors.Join(err, children.Close(context.WithoutCancel(ctx)))
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -326,7 +328,12 @@ func worktreesOf(h *host, agentDir string, opts *options) func(*proc.Group) (*wo
 			return nil, err
 		}
 		set := &config.Read(agentDir, opts.configs, "").Worktree
-		return &worktree.Maker{Git: &worktree.Git{Children: children, Env: h.env}, Dir: isolated.Dir(home, h.getenv), Link: set.Link, Copy: set.Copy}, nil
+		dir := isolated.Dir(home, h.getenv)
+		owner := sha256.Sum256([]byte(agentDir)) // sessions of another agent directory are not known here, and must not count as deleted
+		return &worktree.Maker{
+			Git: &worktree.Git{Children: children, Env: h.env}, Dir: dir, Sessions: filepath.Join(filepath.Dir(dir), "session-worktrees", hex.EncodeToString(owner[:4])),
+			Link: set.Link, Copy: set.Copy, Always: set.Sessions,
+		}, nil
 	}
 }
 

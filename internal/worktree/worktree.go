@@ -48,6 +48,10 @@ type Maker struct {
 	// Dir, Link and Copy are those of [Options].
 	Dir        string
 	Link, Copy []string
+	// Sessions is the directory of the worktrees that last as long as a session.
+	Sessions string
+	// Always reports that the user wants one for each new session.
+	Always bool
 }
 
 // New makes a worktree of the working tree that has the directory root. The caller must call Remove or Keep.
@@ -199,6 +203,9 @@ func (w *Worktree) ID() string { return filepath.Base(w.dir) }
 
 // Top is the top of the worktree.
 func (w *Worktree) Top() string { return filepath.Join(w.dir, treeName, w.record.Name) }
+
+// Source is the top of the working tree that was copied.
+func (w *Worktree) Source() string { return w.record.Source }
 
 // Dir returns the directory in the worktree that corresponds to one in the copied working tree.
 func (w *Worktree) Dir(dir string) (string, error) {

@@ -44,6 +44,7 @@ func builtins() []builtin {
 		{name: "debug", description: "Show the debug sessions and adapters, or end one", hint: "[stop [session]]", run: debugSessions},
 		{name: "undo", description: "Undo the last file change by the agent's tools", run: undo},
 		{name: "rewind", description: "List the prompts, or go back to just before one, with the files, the conversation or both", hint: "[N code|conversation|both]", run: rewindTo},
+		{name: "worktree", description: "Show the worktree of this session and what was changed in it, or store that in a branch", hint: "[branch [name]]", run: worktreeOf},
 		{name: "jobs", description: "Show the background jobs, or stop some", hint: "[stop <job>…]", run: jobs},
 	}
 }

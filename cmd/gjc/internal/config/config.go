@@ -67,6 +67,8 @@ type Checkpoints struct {
 type Worktree struct {
 	// Link and Copy are patterns of ignored files and directories that a worktree has as a symbolic link or a copy.
 	Link, Copy []string
+	// Sessions gives each new session a worktree.
+	Sessions bool
 }
 
 func (c *Checkpoints) settings() map[string]setting {
@@ -194,8 +196,9 @@ func (c *Config) sections() map[string]section {
 		"secrets": {"enabled": about("show models placeholders for keys of the environment and of secrets.yml", orStrict(boolean(&c.Secrets), &c.Secrets, true))},
 		"share":   {"command": about("the program of /share and its arguments, as a list or one line; {file} stands for the page, which it also reads, and its last line is the link", argv(&c.ShareCommand))},
 		"worktree": {
-			"link": about("ignored files and directories, such as node_modules, that a worktree has as links to those of the repository; a name matches at any depth, a path from its top, * any part of a name", words(&c.Worktree.Link)),
-			"copy": about("the same, as copies", words(&c.Worktree.Copy)),
+			"link":     about("ignored files and directories, such as node_modules, that a worktree has as links to those of the repository; a name matches at any depth, a path from its top, * any part of a name", words(&c.Worktree.Link)),
+			"copy":     about("the same, as copies", words(&c.Worktree.Copy)),
+			"sessions": about("let each new session of an editor work in a worktree", boolean(&c.Worktree.Sessions)),
 		},
 		"contextPromotion": {"enabled": about("switch to a larger model before compacting", boolean(&c.Context.ContextPromotion))},
 		"retry": {

@@ -38,6 +38,8 @@ type Session struct {
 	System     *acp.SystemPrompt
 	// Resume and Fork are the session that is continued, and the one from which a new one begins; at most one is set.
 	Resume, Fork acp.SessionID
+	// InPlace lets a new session work in Cwd also where the user's settings give sessions worktrees.
+	InPlace bool
 	// Mode, Model and Thinking are set before the prompt; empty leaves them as they are.
 	Mode, Model, Thinking string
 }
@@ -55,7 +57,7 @@ func (s *Session) Open(ctx context.Context, conn acp.Caller) (acp.SessionID, []a
 		return s.Resume, r.ConfigOptions, nil
 	case s.Fork != "":
 		r, err := acp.MethodSessionFork.Call(ctx, conn, &acp.ForkSessionRequest{
-			SessionID: s.Fork, Cwd: s.Cwd, AdditionalDirectories: s.Additional, SystemPrompt: s.System,
+			SessionID: s.Fork, Cwd: s.Cwd, AdditionalDirectories: s.Additional, SystemPrompt: s.System, Meta: s.meta(),
 		})
 		if err != nil {
 			return "", nil, err
@@ -63,13 +65,21 @@ func (s *Session) Open(ctx context.Context, conn acp.Caller) (acp.SessionID, []a
 		return r.SessionID, r.ConfigOptions, nil
 	default:
 		r, err := acp.MethodSessionNew.Call(ctx, conn, &acp.NewSessionRequest{
-			Cwd: s.Cwd, AdditionalDirectories: s.Additional, SystemPrompt: s.System,
+			Cwd: s.Cwd, AdditionalDirectories: s.Additional, SystemPrompt: s.System, Meta: s.meta(),
 		})
 		if err != nil {
 			return "", nil, err
 		}
 		return r.SessionID, r.ConfigOptions, nil
 	}
+}
+
+// meta returns the _meta of a request for a new session.
+func (s *Session) meta() (m acp.Meta) {
+	if s.InPlace {
+		_ = m.Set("gjc/worktree", false) // it can be encoded
+	}
+	return m
 }
 
 // Configure sets the session's options and returns all of them, given those that it has now.
