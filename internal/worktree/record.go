@@ -2,6 +2,8 @@ package worktree
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -181,6 +183,10 @@ func (w *Worktree) Remove() error { return w.remove() }
 
 func (w *Worktree) remove() error {
 	var errs []error
+	if w.record.Ready { // a process that is killed from here on leaves what can go
+		w.record.Ready = false
+		errs = append(errs, w.store())
+	}
 	for i := len(w.record.Repositories) - 1; i >= 0; i-- {
 		errs = append(errs, w.forget(&w.record.Repositories[i]))
 	}
@@ -201,26 +207,62 @@ func (w *Worktree) remove() error {
 	return errors.Join(append(errs, os.RemoveAll(w.dir))...)
 }
 
-// forget removes the directory of the worktree in a repository: the one that names it, whatever the files of the worktree say.
+// forget removes the directories of the worktree in a repository: those with its name, whatever the files of the worktree say, also if git
+// was killed before they were complete.
 func (w *Worktree) forget(c *repositoryCopy) error {
 	all := filepath.Join(c.Common, "worktrees")
 	entries, err := os.ReadDir(all)
 	if err != nil {
 		return nil //nolint:nilerr // the repository is gone, or has none
 	}
-	dotGit := filepath.Join(w.Top(), filepath.FromSlash(c.Path), ".git")
 	for _, e := range entries {
-		admin := filepath.Join(all, e.Name())
-		data, err := os.ReadFile(filepath.Join(admin, "gitdir"))
-		if err != nil || filepath.Clean(filepath.FromSlash(strings.TrimSpace(string(data)))) != dotGit {
+		if name := adminName(w.dir); e.Name() != name && !strings.HasPrefix(e.Name(), name+".") {
 			continue
 		}
-		if err := os.RemoveAll(admin); err != nil {
+		if err := os.RemoveAll(filepath.Join(all, e.Name())); err != nil {
 			return err
 		}
 	}
 	_ = os.Remove(all) // it fails if another worktree is there
 	return nil
+}
+
+// forgetVanished removes what a repository knows of worktrees in a directory that are not there any more: a git that runs on when its gjc was
+// killed can make some of it after [Git.Sweep].
+func forgetVanished(r *repository, dir string) {
+	all := filepath.Join(r.common, "worktrees")
+	entries, err := os.ReadDir(all)
+	if err != nil {
+		return // there are none
+	}
+	there, err := os.ReadDir(dir)
+	if err != nil {
+		return // it is not there yet
+	}
+	live := make(map[string]bool)
+	for _, e := range there {
+		live[adminName(filepath.Join(dir, e.Name()))] = true
+	}
+	for _, e := range entries {
+		name, _, _ := strings.Cut(e.Name(), ".")
+		if strings.HasPrefix(name, adminPrefix(dir)) && !live[name] {
+			_ = os.RemoveAll(filepath.Join(all, e.Name())) // the next one tries again
+		}
+	}
+	_ = os.Remove(all) // it fails if another worktree is there
+}
+
+// adminPrefix begins the names under which repositories know the worktrees in a directory.
+func adminPrefix(dir string) string { return "gjc-" + shortHash(dir) + "-" }
+
+// adminName is the name under which the first repository knows the worktree with a directory. The next ones have a dot and a number after it.
+func adminName(dir string) string {
+	return adminPrefix(filepath.Dir(dir)) + shortHash(filepath.Base(dir))
+}
+
+func shortHash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:6])
 }
 
 func (w *Worktree) unlock() {

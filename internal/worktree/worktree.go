@@ -307,10 +307,7 @@ func (w *Worktree) add(ctx context.Context, r *repository, at string) error {
 		return err
 	}
 	to := filepath.Join(w.Top(), filepath.FromSlash(at))
-	if _, err := w.git.do(ctx, &run{dir: r.top, repository: r}, "worktree", "add", "--quiet", "--detach", "--no-checkout", to, r.head); err != nil {
-		return err
-	}
-	if c.Admin, err = adminOf(to); err != nil {
+	if c.Admin, err = w.addTo(ctx, r, to); err != nil {
 		return err
 	}
 	if err := w.copyIndex(r, c, len(w.record.Repositories)-1); err != nil {
@@ -369,6 +366,37 @@ func sameDir(a, b string) bool {
 	first, err := os.Stat(a)
 	second, err2 := os.Stat(b)
 	return err == nil && err2 == nil && os.SameFile(first, second)
+}
+
+// addTo lets git make a worktree of a repository without files, and returns its directory in the repository. git names that after the last
+// part of the path. So that it can be found whatever happens, the worktree is made under a name of gjc's, and then moved.
+func (w *Worktree) addTo(ctx context.Context, r *repository, to string) (admin string, err error) {
+	forgetVanished(r, filepath.Dir(w.dir))
+	name := adminName(w.dir)
+	if n := len(w.record.Repositories); n > 1 {
+		name += fmt.Sprintf(".%d", n)
+	}
+	at := filepath.Join(w.dir, treeName, name)
+	if _, err := w.git.do(ctx, &run{dir: r.top, repository: r}, "worktree", "add", "--quiet", "--detach", "--no-checkout", at, r.head); err != nil {
+		return "", err
+	}
+	if admin, err = adminOf(at); err != nil {
+		return "", err
+	}
+	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) { // the directory of a submodule
+		return "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil { //nolint:gosec // as git makes directories
+		return "", err
+	}
+	if err := os.Rename(at, to); err != nil {
+		return "", err
+	}
+	path := filepath.Join(admin, "gitdir")
+	if err := os.WriteFile(path+".new", []byte(filepath.ToSlash(filepath.Join(to, ".git"))+"\n"), 0o644); err != nil { //nolint:gosec // as git makes it
+		return "", err
+	}
+	return admin, os.Rename(path+".new", path)
 }
 
 // adminOf returns the directory in the repository that a new worktree names.
