@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -322,6 +323,7 @@ func (h *host) checkpoints(agentDir string, opts *options) func(cwd string) *che
 
 // worktreesOf returns a function that returns how to make worktrees.
 func worktreesOf(h *host, agentDir string, opts *options) func(*proc.Group) (*worktree.Maker, error) {
+	swept := new(sync.Once)
 	return func(children *proc.Group) (*worktree.Maker, error) {
 		home, err := h.home()
 		if err != nil {
@@ -332,7 +334,7 @@ func worktreesOf(h *host, agentDir string, opts *options) func(*proc.Group) (*wo
 		owner := sha256.Sum256([]byte(agentDir)) // sessions of another agent directory are not known here, and must not count as deleted
 		return &worktree.Maker{
 			Git: &worktree.Git{Children: children, Env: h.env}, Dir: dir, Sessions: filepath.Join(filepath.Dir(dir), "session-worktrees", hex.EncodeToString(owner[:4])),
-			Link: set.Link, Copy: set.Copy, Always: set.Sessions,
+			Link: set.Link, Copy: set.Copy, Always: set.Sessions, Swept: swept,
 		}, nil
 	}
 }

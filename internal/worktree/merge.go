@@ -34,6 +34,24 @@ type Merged struct {
 	Outcome Outcome
 	// Reason says why the change was refused.
 	Reason string
+	// Old is the file in the working tree before, and New after. They are the same for a refused change.
+	Old, New State
+}
+
+// State is the state of a file. It is zero if there is none.
+type State struct {
+	Exists bool
+	// Link says that it is a symbolic link; Content is its target then.
+	Link       bool
+	Executable bool
+	Content    []byte
+}
+
+func stateOf(k kind, content []byte) State {
+	if k == "" {
+		return State{}
+	}
+	return State{Exists: true, Link: k == symlink, Executable: k == executable, Content: content}
 }
 
 // merger merges the changes of a worktree into the working tree that was copied.
@@ -42,6 +60,8 @@ type merger struct {
 	to *os.Root
 	// theirs names the worktree in markers.
 	theirs string
+	// read returns the content of a regular file, or an error that wraps [fs.ErrNotExist]; nil reads it from the disk.
+	read func(name string) ([]byte, error)
 }
 
 // ours is the current state of a file in the working tree.
@@ -51,18 +71,47 @@ type ours struct {
 	mode    fs.FileMode
 }
 
+// result is the state that a merge gives a file.
+type result struct {
+	outcome Outcome
+	kind    kind // empty for none
+	content []byte
+}
+
 // errOurs says that a path in the working tree is no file that can be replaced.
 var errOurs = errors.New("something else than a file is there")
 
 // Apply merges changes, from [Worktree.Changes], into the working tree that was copied, where it may have changed meanwhile. theirs names the
 // worktree in the markers of conflicts. It returns what has become of each change; an error that is not that of one file ends it.
 func (w *Worktree) Apply(ctx context.Context, theirs string, changes []Change) ([]Merged, error) {
+	return w.merge(ctx, &merger{theirs: theirs}, changes, func(m *merger, name string, is *ours, r *result) error {
+		if r.kind == is.kind && bytes.Equal(r.content, is.content) {
+			return nil
+		}
+		return m.put(name, is, r)
+	})
+}
+
+// Merge returns what [Worktree.Apply] would make of changes, and changes nothing. read returns the content of a regular file of the working
+// tree, by its absolute path, such as the one that an editor has; its error wraps [fs.ErrNotExist] if there is no file.
+func (w *Worktree) Merge(ctx context.Context, theirs string, changes []Change, read func(path string) ([]byte, error)) ([]Merged, error) {
+	m := &merger{theirs: theirs, read: func(name string) ([]byte, error) {
+		return read(filepath.Join(w.record.Source, filepath.FromSlash(name)))
+	}}
+	return w.merge(ctx, m, changes, func(*merger, string, *ours, *result) error { return nil })
+}
+
+// Source is the top of the working tree that was copied, with all symbolic links resolved.
+func (w *Worktree) Source() string { return w.record.Source }
+
+// merge merges changes and calls put with each result.
+func (w *Worktree) merge(ctx context.Context, m *merger, changes []Change, put func(m *merger, name string, is *ours, r *result) error) ([]Merged, error) {
 	to, err := os.OpenRoot(w.record.Source)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = to.Close() }() // the files are closed
-	m := &merger{w, to, theirs}
+	m.w, m.to = w, to
 	var all []Merged
 	// A file must go before a directory with its name can be made, and the other way round.
 	for _, deletions := range []bool{true, false} {
@@ -74,10 +123,18 @@ func (w *Worktree) Apply(ctx context.Context, theirs string, changes []Change) (
 			if ctx.Err() != nil {
 				return all, context.Cause(ctx)
 			}
-			outcome, err := m.apply(ctx, c)
-			one := Merged{Path: c.Path, Kind: c.Kind, Outcome: outcome}
-			if err != nil {
-				one.Outcome, one.Reason = Refused, err.Error()
+			is, r, err := m.result(ctx, c)
+			if err == nil {
+				err = put(m, c.Path, is, r)
+			}
+			one := Merged{Path: c.Path, Kind: c.Kind, Outcome: Refused}
+			if is != nil {
+				one.Old = stateOf(is.kind, is.content)
+			}
+			if one.New = one.Old; err != nil {
+				one.Reason = err.Error()
+			} else {
+				one.Outcome, one.New = r.outcome, stateOf(r.kind, r.content)
 			}
 			all = append(all, one)
 		}
@@ -85,68 +142,67 @@ func (w *Worktree) Apply(ctx context.Context, theirs string, changes []Change) (
 	return all, nil
 }
 
-func (m *merger) apply(ctx context.Context, c *Change) (Outcome, error) {
+// result returns the state of the changed file in the working tree, and the one that the merge gives it.
+func (m *merger) result(ctx context.Context, c *Change) (*ours, *result, error) {
 	if slices.ContainsFunc(strings.Split(c.Path, "/"), func(part string) bool { return strings.EqualFold(part, ".git") }) {
-		return Refused, errors.New("it belongs to a repository")
+		return nil, nil, errors.New("it belongs to a repository")
 	}
 	var base, theirs []byte
 	var err error
 	if c.Kind != Added {
 		if base, err = m.w.content(ctx, c.base); err != nil {
-			return Refused, err
+			return nil, nil, err
 		}
 	}
 	if c.Kind != Deleted {
 		if theirs, err = m.w.content(ctx, c.now); err != nil {
-			return Refused, err
+			return nil, nil, err
 		}
 	}
 	is, err := m.current(c.Path)
 	if err != nil {
-		return Refused, err
+		return nil, nil, err
 	}
 	switch {
-	case is.kind == c.now.Kind && bytes.Equal(is.content, theirs):
-		return Applied, nil // it is the same in both
+	case is.kind == c.now.Kind && bytes.Equal(is.content, theirs): // it is the same in both
+		return &is, &result{Applied, is.kind, is.content}, nil
 	case is.kind == c.base.Kind && bytes.Equal(is.content, base):
-		return Applied, m.replace(c, &is, theirs)
+		return &is, &result{Applied, c.now.Kind, theirs}, nil
 	case c.Kind == Deleted:
-		return Refused, errors.New("it was deleted in the worktree, and changed here")
+		return &is, nil, errors.New("it was deleted in the worktree, and changed here")
 	case is.kind == "" && c.Kind == Modified:
-		return Refused, errors.New("it was changed in the worktree, and deleted here")
+		return &is, nil, errors.New("it was changed in the worktree, and deleted here")
 	case is.kind == symlink || c.now.Kind == symlink || c.base.Kind == symlink:
-		return Refused, errors.New("it is a symbolic link that was changed in both")
+		return &is, nil, errors.New("it is a symbolic link that was changed in both")
 	}
-	return m.both(ctx, c, &is, base, theirs)
+	r, err := m.both(ctx, c, &is, base, theirs)
+	return &is, r, err
 }
 
 // both merges two changes of a file.
-func (m *merger) both(ctx context.Context, c *Change, is *ours, base, theirs []byte) (Outcome, error) {
-	kindNow := c.now.Kind
+func (m *merger) both(ctx context.Context, c *Change, is *ours, base, theirs []byte) (*result, error) {
+	r := &result{Applied, c.now.Kind, is.content}
 	if c.base.Kind == c.now.Kind {
-		kindNow = is.kind // only the user has changed it
+		r.kind = is.kind // only the user has changed it
 	}
 	if bytes.Equal(is.content, theirs) || bytes.Equal(base, theirs) && c.Kind == Modified {
-		return Applied, m.write(c.Path, is.content, modeOf(is, kindNow))
+		return r, nil
 	}
 	if isBinary(base) || isBinary(theirs) || isBinary(is.content) {
-		return Refused, errors.New("it is binary and was changed in both")
+		return nil, errors.New("it is binary and was changed in both")
 	}
-	merged, conflict, err := m.merge(ctx, base, is.content, theirs)
-	if err != nil {
-		return Refused, err
+	merged, conflict, err := m.texts(ctx, base, is.content, theirs)
+	if r.content = merged; conflict {
+		r.outcome = Conflict
 	}
-	if conflict {
-		return Conflict, m.write(c.Path, merged, modeOf(is, kindNow))
-	}
-	return Applied, m.write(c.Path, merged, modeOf(is, kindNow))
+	return r, err
 }
 
 // current returns the state of a file.
 func (m *merger) current(name string) (ours, error) {
 	info, err := lstat(m.to, name)
 	if isMissing(err) {
-		return ours{}, nil
+		return m.unsaved(name)
 	}
 	if err != nil {
 		return ours{}, err
@@ -160,6 +216,10 @@ func (m *merger) current(name string) (ours, error) {
 		is.content = []byte(target)
 		return is, err
 	}
+	if m.read != nil {
+		is.content, err = m.read(name)
+		return is, err
+	}
 	f, err := m.to.Open(name)
 	if err != nil {
 		return is, err
@@ -169,22 +229,34 @@ func (m *merger) current(name string) (ours, error) {
 	return is, err
 }
 
-// replace replaces a file that has not changed here by that of the worktree.
-func (m *merger) replace(c *Change, is *ours, theirs []byte) error {
-	switch c.now.Kind {
+// unsaved returns the state of a file that is not on the disk: the reader may know it, such as a new file in an editor.
+func (m *merger) unsaved(name string) (ours, error) {
+	if m.read == nil {
+		return ours{}, nil
+	}
+	content, err := m.read(name)
+	if isMissing(err) {
+		return ours{}, nil
+	}
+	return ours{kind: regular, content: content}, err
+}
+
+// put gives a file the state of a result.
+func (m *merger) put(name string, is *ours, r *result) error {
+	switch r.kind {
 	case "":
-		return m.remove(c.Path)
+		return m.remove(name)
 	case symlink:
-		temp, err := m.temp(c.Path)
+		temp, err := m.temp(name)
 		if err != nil {
 			return err
 		}
-		if err := m.to.Symlink(string(theirs), temp); err != nil {
+		if err := m.to.Symlink(string(r.content), temp); err != nil {
 			return err
 		}
-		return m.rename(temp, c.Path)
+		return m.rename(temp, name)
 	default:
-		return m.write(c.Path, theirs, modeOf(is, c.now.Kind))
+		return m.write(name, r.content, modeOf(is, r.kind))
 	}
 }
 
@@ -258,8 +330,8 @@ func (m *merger) rename(temp, name string) error {
 	return nil
 }
 
-// merge merges the changes of two texts since a third one. If both have changed the same lines, the text has markers.
-func (m *merger) merge(ctx context.Context, base, ours, theirs []byte) (merged []byte, conflict bool, err error) {
+// texts merges the changes of two texts since a third one. If both have changed the same lines, the text has markers.
+func (m *merger) texts(ctx context.Context, base, ours, theirs []byte) (merged []byte, conflict bool, err error) {
 	names := []string{"ours", "base", "theirs"}
 	for i, content := range [][]byte{ours, base, theirs} {
 		if err := os.WriteFile(filepath.Join(m.w.dir, names[i]), content, 0o600); err != nil {

@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/gofrs/flock"
@@ -52,6 +53,8 @@ type Maker struct {
 	Sessions string
 	// Always reports that the user wants one for each new session.
 	Always bool
+	// Swept is shared by all makers of the process. Optional.
+	Swept *sync.Once
 }
 
 // New makes a worktree of the working tree that has the directory root. The caller must call Remove or Keep.
@@ -59,8 +62,15 @@ func (m *Maker) New(ctx context.Context, root string) (*Worktree, error) {
 	return m.Git.New(ctx, &Options{Dir: m.Dir, Root: root, Link: m.Link, Copy: m.Copy})
 }
 
-// Sweep is [Git.Sweep] for the directory of all worktrees.
-func (m *Maker) Sweep(ctx context.Context) ([]Left, error) { return m.Git.Sweep(ctx, m.Dir) }
+// Sweep is [Git.Sweep] for the directory of all worktrees. It does nothing after its first call for any of the makers that share Swept.
+func (m *Maker) Sweep(ctx context.Context) (left []Left, err error) {
+	once := m.Swept
+	if once == nil {
+		once = new(sync.Once)
+	}
+	once.Do(func() { left, err = m.Git.Sweep(ctx, m.Dir) })
+	return left, err
+}
 
 // Worktree is a worktree that this process uses. It is not safe for concurrent use.
 type Worktree struct {
@@ -203,9 +213,6 @@ func (w *Worktree) ID() string { return filepath.Base(w.dir) }
 
 // Top is the top of the worktree.
 func (w *Worktree) Top() string { return filepath.Join(w.dir, treeName, w.record.Name) }
-
-// Source is the top of the working tree that was copied.
-func (w *Worktree) Source() string { return w.record.Source }
 
 // Dir returns the directory in the worktree that corresponds to one in the copied working tree.
 func (w *Worktree) Dir(dir string) (string, error) {

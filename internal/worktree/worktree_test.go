@@ -802,9 +802,26 @@ func TestApply(t *testing.T) {
 	w.remove("mine-gone")
 	w.remove("both-gone")
 	index := w.dotGit(w.dir)["index"]
+	before := snapshot(t, w.dir, func(rel string) bool { return rel == ".git" })
+	planned, err := tree.Merge(t.Context(), "gjc/try", w.changes(tree), os.ReadFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, snapshot(t, w.dir, func(rel string) bool { return rel == ".git" })); diff != "" {
+		t.Errorf("Merge changed files (-before +after):\n%s", diff)
+	}
 	merged, err := tree.Apply(t.Context(), "gjc/try", w.changes(tree))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if diff := cmp.Diff(planned, merged); diff != "" {
+		t.Errorf("Apply differs from Merge (-Merge +Apply):\n%s", diff)
+	}
+	for _, m := range planned {
+		data, err := os.ReadFile(filepath.Join(w.dir, m.Path))
+		if m.New.Exists != (err == nil) || string(data) != string(m.New.Content) {
+			t.Errorf("%s: %q, %v; planned %+v", m.Path, data, err, m.New)
+		}
 	}
 	got := map[string]worktree.Outcome{}
 	for _, m := range merged {
@@ -843,6 +860,42 @@ func TestApply(t *testing.T) {
 	}
 	if got := w.run("ls-files", "--others"); strings.Contains(got, ".gjc-") {
 		t.Errorf("temporary files are left: %s", got)
+	}
+}
+
+// A merge is with the content that the caller reads, such as the unsaved one of an editor, also of a file that is only there.
+func TestMerge_Unsaved(t *testing.T) {
+	w := newWorld(t)
+	tree := w.make(worktree.Options{})
+	write(t, filepath.Join(tree.Top(), "changed.txt"), "one\ntwo\nTHEIRS\n")
+	write(t, filepath.Join(tree.Top(), "new.txt"), "theirs\n")
+	if err := os.Remove(filepath.Join(tree.Top(), "gone.txt")); err != nil {
+		t.Fatal(err)
+	}
+	unsaved := map[string]string{"changed.txt": "OURS\ntwo\nthree\n", "new.txt": "ours\n", "gone.txt": "typed\n"}
+	merged, err := tree.Merge(t.Context(), "scout", w.changes(tree), func(path string) ([]byte, error) {
+		rel, err := filepath.Rel(w.dir, path)
+		if text, ok := unsaved[filepath.ToSlash(rel)]; ok && err == nil {
+			return []byte(text), nil
+		}
+		return os.ReadFile(path)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[string]string)
+	for _, m := range merged {
+		got[m.Path] = string(m.Outcome) + " " + string(m.New.Content)
+	}
+	want := map[string]string{
+		"changed.txt": "applied OURS\ntwo\nTHEIRS\n", "gone.txt": "refused typed\n",
+		"new.txt": "conflict <<<<<<< working tree\nours\n||||||| before\n=======\ntheirs\n>>>>>>> scout\n",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if data, err := os.ReadFile(filepath.Join(w.dir, "changed.txt")); err != nil || string(data) != "one\ntwo\nthree\n" {
+		t.Errorf("the file was changed: %q, %v", data, err)
 	}
 }
 
