@@ -12,6 +12,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/budget"
+	"github.com/gajae-code/gjc/agent/isolation"
 	"github.com/gajae-code/gjc/agent/roster"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/text"
@@ -32,6 +33,8 @@ type Helper struct {
 	Spawns []string
 	// ReadOnly keeps it and all its descendants in plan mode, whatever the mode of its parent.
 	ReadOnly bool
+	// Isolated lets it work in a worktree.
+	Isolated bool
 	// Models lists its preferred models, best first: "provider/id:level", or "gjc/role". It uses the first available
 	// one.
 	Models []string
@@ -96,6 +99,9 @@ func (s prompter) helperList(ctx context.Context) string {
 		if h.ReadOnly {
 			line += " (only reads)"
 		}
+		if h.Isolated {
+			line += " (works in a worktree)"
+		}
 		fmt.Fprintf(&b, "\n- %s: %s", h.Name, line)
 	}
 	if b.Len() == 0 {
@@ -119,7 +125,7 @@ func withheld(s *Session, spec *ToolSpec, mode approval.Mode) bool {
 		return true
 	case !s.child:
 		return false
-	case spec.Name == TaskTool:
+	case spec.Name == TaskTool, spec.Name == MergeTool:
 		return s.opts.Subagent == nil
 	default:
 		return mode == approval.ModePlan && !onlyReads(spec)
@@ -136,7 +142,7 @@ func onlyReads(spec *ToolSpec) bool {
 	}
 }
 
-// helperTools returns the tools of a parent that a helper may use. It does not consider the task tool, which a helper
+// helperTools returns the tools of a parent that a helper may use. It does not consider the task tool and its companion, which a helper
 // that may start others has, and the tool that searches for the allowed tools.
 type helperTools struct {
 	Toolbox
@@ -168,7 +174,7 @@ func newHelperTools(of Toolbox, allowed []string) Toolbox {
 func (h helperTools) Tools() []Tool {
 	return slices.DeleteFunc(slices.Clone(h.Toolbox.Tools()), func(t Tool) bool {
 		name := t.Spec().Name
-		return name != TaskTool && name != SearchTool && !slices.ContainsFunc(h.allowed, func(pattern string) bool {
+		return name != TaskTool && name != MergeTool && name != SearchTool && !slices.ContainsFunc(h.allowed, func(pattern string) bool {
 			ok, err := path.Match(pattern, name)
 			return err == nil && ok
 		})
@@ -190,6 +196,9 @@ type lineage struct {
 	record *child
 	// readOnly keeps it in plan mode.
 	readOnly bool
+	// worktree is the session's own worktree; nil for none. apart reports that it or an ancestor has one.
+	worktree *isolation.Tree
+	apart    bool
 	slot     *taskSlot
 	// began is the time at which it was started.
 	began time.Time
@@ -377,5 +386,156 @@ func (s *Session) up(fn func()) {
 func (t *Turn) cancelAll() {
 	for ; t != nil; t = t.session.parent {
 		t.Cancel()
+	}
+}
+
+// ending is the result of a child.
+type ending struct {
+	text, question string
+	invalid        string // why the text does not match its schema
+	uses           []sessions.Use
+	overBudget     bool
+}
+
+// summary returns the session's last answer, the question that it ended with, and its usage.
+func (s *Session) summary() ending {
+	var e ending
+	_ = s.do(func(st *state) error { // a closed session has nothing to report
+		e.question, e.uses, e.overBudget = st.question, st.uses, s.finishing
+		for i := len(st.window.Messages) - 1; i >= 0 && e.text == ""; i-- {
+			if m := &st.window.Messages[i]; m.Role == providers.RoleAssistant {
+				e.text = m.Text()
+			}
+		}
+		return nil
+	})()
+	return e
+}
+
+// childApprover cancels the parent's turn, too, when the user cancels at a child's question.
+type childApprover struct {
+	Approver
+	parent *Turn
+}
+
+func (a childApprover) Approve(ctx context.Context, q Question) (Decision, error) {
+	decision, err := a.Approver.Approve(ctx, q)
+	if err == nil && decision == Cancelled {
+		a.parent.cancelAll()
+	}
+	return decision, err
+}
+
+// childElicitor does the same for an elicitation.
+type childElicitor struct {
+	Elicitor
+	parent *Turn
+}
+
+func (e childElicitor) Choose(ctx context.Context, c Choice) (int, ElicitAction, error) {
+	i, action, err := e.Elicitor.Choose(ctx, c)
+	if err == nil && action == ElicitStop {
+		e.parent.cancelAll()
+	}
+	return i, action, err
+}
+
+// MergeTool is the name of the tool that merges the changes of a child with a worktree. Its input has the child's name.
+const MergeTool = "merge_changes"
+
+// IsolateFunc connects a child session that works in a worktree: the given one, or a new one if that is nil. It returns an error if there
+// can be none.
+type IsolateFunc func(ctx context.Context, about Subagent, tree *isolation.Tree) (Surroundings, error)
+
+// isolated is the run of a child session, with respect to its worktree.
+type isolated struct{ *childRun }
+
+// treesOf returns the worktrees of the session's children.
+func treesOf(s *Session) *isolation.Trees {
+	return Value(s.opts.Values, func() *isolation.Trees { return isolation.NewTrees(nil) })
+}
+
+// surroundings returns the surroundings of the child. It makes the worktree of an isolated one, or goes on in the one that has been left.
+func (c isolated) surroundings(ctx context.Context) (Surroundings, error) {
+	s := c.turn.session
+	if !c.task.Isolated && !c.helper.Isolated && !c.member.Isolated {
+		return s.opts.Subagent(c.about), nil
+	}
+	if s.opts.Isolate == nil {
+		return Surroundings{}, fmt.Errorf("%w: there are no worktrees here; start the helper without isolation", ErrBadInput)
+	}
+	left := treesOf(s).Resume(c.member.Name)
+	around, err := s.opts.Isolate(ctx, c.about, left)
+	if err != nil {
+		return around, err
+	}
+	if c.tree = around.Tree; left == nil {
+		treesOf(s).Add(c.tree, c.member.Name, c.about.Title)
+		c.task.Prompt += "\n\n# Your directory\n\n" + c.tree.Describe(c.task.To != "")
+	}
+	return around, nil
+}
+
+// conclude decides what becomes of the changes of a child that has ended, and describes it for the model. It merges those of a child that has
+// done its work and stores them in a branch if the user rejects that. Others wait for [MergeTool], for another task of the child, or for the
+// end of the session.
+func (c isolated) conclude(ctx context.Context, done *TaskResult, failed error) string {
+	trees := treesOf(c.turn.session)
+	trees.Rest(c.tree)
+	name := c.member.Name
+	if ctx.Err() != nil {
+		trees.Notify("The changes of the helper "+name+" are not merged.", "It was stopped. Ask for the merge, or for more work of it; otherwise they go to a branch when the session ends.")
+		return ""
+	}
+	paths, err := c.tree.Changed(ctx)
+	switch {
+	case err != nil:
+		return "Its changes cannot be listed: " + err.Error()
+	case len(paths) == 0:
+		if err := c.tree.Remove(ctx); err != nil {
+			return "It has changed no files. " + err.Error()
+		}
+		return "It has changed no files."
+	case c.task.Branch:
+		return c.branch(ctx, "")
+	case c.task.Background || failed != nil || done.Stop != StopEndTurn || done.Question != "" || done.Invalid != "" || done.OverBudget:
+		return "It has changed these files in its worktree, which are not merged: " + isolation.List(paths) + ". " + MergeTool + " with its name merges them, and a task with `to` goes on there. Otherwise they go to a branch when the session ends."
+	}
+	return c.merge(ctx)
+}
+
+// branch stores the changes in a branch.
+func (c isolated) branch(ctx context.Context, why string) string {
+	about, err := c.tree.Branch(ctx)
+	if err != nil {
+		about = err.Error()
+	}
+	return strings.TrimSpace(why + "\n" + about)
+}
+
+// merge calls [MergeTool] in the turn of the task. The call is not part of the conversation: the model gets the result with the report.
+func (c isolated) merge(ctx context.Context) string {
+	s := c.turn.session
+	over, err := treesOf(s).Alone(ctx)
+	if err != nil {
+		return ""
+	}
+	defer over()
+	input, err := jsonx.Marshal(map[string]string{"name": c.member.Name})
+	if err != nil {
+		return err.Error()
+	}
+	run := &toolRun{
+		turn: c.turn, call: providers.ToolCall{ID: s.opts.NewID(), Name: MergeTool, Input: input}, tool: find(s.opts.Tools.Tools(), MergeTool), unlisted: true,
+	}
+	switch result, err := run.do(ctx); {
+	case err != nil:
+		return err.Error()
+	case !result.IsError:
+		return result.Text
+	case ctx.Err() != nil:
+		return ""
+	default:
+		return c.branch(ctx, "Its changes are not merged: "+result.Text)
 	}
 }

@@ -130,6 +130,7 @@ type Interaction struct {
 type Subagents struct {
 	// Subagent connects a child session. If nil, the session starts no children.
 	Subagent func(Subagent) Surroundings
+	Isolate  IsolateFunc        // connects a child with a worktree; nil if there are none
 	Children *sessions.Children // stores their conversations; nil to keep them in memory
 	// Helpers returns the current kinds of child sessions. If nil, there is one kind, which has everything that its parent has.
 	Helpers func(context.Context) []Helper

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/hooks"
+	"github.com/gajae-code/gjc/agent/isolation"
 	"github.com/gajae-code/gjc/agent/roster"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/text"
@@ -42,8 +43,15 @@ type Surroundings struct {
 	Provide func(*Values)
 	// Emit receives the child's events, in order with those of the parent.
 	Emit func(Event)
-	// Subagent returns the surroundings of the child's own children. If nil, it can have none.
+	// Subagent and Isolate are those of [Subagents] for the child's own children.
 	Subagent func(Subagent) Surroundings
+	Isolate  IsolateFunc
+	// Tree is the worktree in which the child works; nil for one that works in its parent's directories.
+	Tree *isolation.Tree
+	// Begun receives the child's session when it has begun. Optional.
+	Begun func(*Session)
+	// Close releases what belongs to the surroundings, after the child has ended. Optional.
+	Close func(context.Context)
 }
 
 // TaskTool is the name of the tool that starts child sessions.
@@ -63,6 +71,8 @@ type Task struct {
 	Output jsonx.Raw
 	// Background lets the child work on when the turn has ended. Only the outermost session can start such children.
 	Background bool
+	// Isolated lets the child work in a worktree. When it has ended, its changes are merged, or stored in a branch if Branch is set.
+	Isolated, Branch bool
 	// Started is called with the child's name before it begins to work. Optional.
 	Started func(name string)
 }
@@ -82,7 +92,9 @@ type TaskResult struct {
 	OverBudget bool
 	// Delivered reports that the task is now a message to a child that still works in the background. It has no other result.
 	Delivered bool
-	Usage     providers.Usage
+	// Changes says what has become of the changes in a worktree; empty for a child without one. It may be set together with an error.
+	Changes string
+	Usage   providers.Usage
 }
 
 // task returns the function for [Call.Task].
@@ -154,7 +166,12 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 	}
 	defer slot.release()
 	c.slot = slot
-	return c.finish(ctx)
+	done, err := c.finish(ctx)
+	if c.tree != nil {
+		slot.release() // others can work while the user is asked
+		done.Changes = isolated{c}.conclude(ctx, &done, err)
+	}
+	return done, err
 }
 
 // finish runs the child and stores its report. It records the end of the work even after a panic.
@@ -182,6 +199,8 @@ type childRun struct {
 	// history is the child's conversation so far.
 	history []providers.Message
 	schema  *roster.Schema // nil for plain text
+	// tree is the child's worktree; nil for none.
+	tree *isolation.Tree
 }
 
 // choose chooses the kind of the child and the schema of its last answer, which it adds to the prompt.
@@ -292,7 +311,7 @@ func (c *childRun) enlist(ctx context.Context) (err error) {
 		c.about = c.subagent(cmp.Or(title, c.member.Title))
 		return nil
 	}
-	c.member, err = s.tree.roster.New(ctx, s.memberName(), c.task.Name, &roster.About{Kind: c.helper.Name, Title: title}, sessions.Header{
+	c.member, err = s.tree.roster.New(ctx, s.memberName(), c.task.Name, &roster.About{Kind: c.helper.Name, Title: title, Isolated: c.task.Isolated || c.helper.Isolated}, sessions.Header{
 		ID: s.opts.NewID(), Time: s.opts.Clock(), Cwd: s.opts.Workspace.Cwd, AdditionalDirectories: s.opts.Workspace.Additional, ParentSession: s.opts.ID,
 	})
 	if err != nil {
@@ -327,7 +346,18 @@ func (c *childRun) rejoin(ctx context.Context) error {
 // run runs the child to its end, and closes its conversation. With an error, the text of the result is what the child has answered.
 func (c *childRun) run(ctx context.Context) (TaskResult, error) {
 	s := c.turn.session
-	kept, err := c.start()
+	around, err := isolated{c}.surroundings(ctx)
+	if err != nil {
+		return TaskResult{}, errors.Join(err, logOf(c.member).Close())
+	}
+	if around.Close != nil {
+		defer func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.CancelGrace)
+			defer cancel()
+			around.Close(ctx)
+		}()
+	}
+	kept, err := c.start(&around)
 	if err != nil {
 		return TaskResult{}, errors.Join(err, logOf(c.member).Close())
 	}
@@ -362,10 +392,10 @@ func (c *childRun) run(ctx context.Context) (TaskResult, error) {
 }
 
 // start starts the child session. The caller must close it.
-func (c *childRun) start() (*child, error) {
+func (c *childRun) start(around *Surroundings) (*child, error) {
 	s := c.turn.session
 	kept := &child{about: c.about, background: c.task.Background}
-	opts := c.options(kept)
+	opts := c.options(kept, around)
 	info, level := c.helperModel(c.helper)
 	readOnly := s.readOnly || c.helper.ReadOnly
 	return kept, c.do(func(st *state) error {
@@ -381,11 +411,18 @@ func (c *childRun) start() (*child, error) {
 		kept.session.asking, kept.session.grants, kept.session.standing, kept.session.child = s.asking, s.grants, s.standing, true
 		kept.session.lineage = lineage{
 			tree: s.tree, parent: c.parent(), depth: s.depth + 1, helper: c.helper, member: c.member, record: kept, readOnly: readOnly, slot: c.slot,
+			worktree: c.tree, apart: s.apart || c.tree != nil,
+		}
+		if c.tree != nil {
+			kept.session.grants, kept.session.standing = c.tree.Answers(s.grants), new(standing)
 		}
 		if c.task.Background {
 			kept.session.above = s
 		}
 		kept.session.hooked, kept.session.began = s.hooked, s.opts.Clock()
+		if around.Begun != nil {
+			around.Begun(kept.session)
+		}
 		st.children = append(st.children, kept)
 		st.emitChild(kept, SubagentChanged{Subagent: c.about, Running: true, Prompt: s.opts.Secrets.Hide(c.task.Prompt)}, "")
 		return nil
@@ -393,11 +430,10 @@ func (c *childRun) start() (*child, error) {
 }
 
 // options returns the options of the child's session, except for those that the parent's actor knows.
-func (c *childRun) options(kept *child) Options {
+func (c *childRun) options(kept *child, around *Surroundings) Options {
 	s := c.turn.session
-	around := s.opts.Subagent(c.about)
 	opts := s.opts
-	opts.ID, opts.Title, opts.History, opts.ForkOf, opts.Uses, opts.Plan, opts.Subagent = c.about.ID, c.about.Title, c.history, "", []sessions.Use{}, nil, nil
+	opts.ID, opts.Title, opts.History, opts.ForkOf, opts.Uses, opts.Plan, opts.Subagent, opts.Isolate = c.about.ID, c.about.Title, c.history, "", []sessions.Use{}, nil, nil, nil
 	opts.Values = NewValues(s.opts.Values)
 	if around.Provide != nil {
 		around.Provide(opts.Values)
@@ -407,7 +443,10 @@ func (c *childRun) options(kept *child) Options {
 		opts.Tools = newHelperTools(s.opts.Tools, c.helper.Tools)
 	}
 	if s.depth+1 < maxDepth(s) && len(c.helper.Spawns) > 0 {
-		opts.Subagent = around.Subagent
+		opts.Subagent, opts.Isolate = around.Subagent, around.Isolate
+	}
+	if c.tree != nil {
+		opts.Workspace = Workspace{Cwd: c.tree.Roots[0], Additional: c.tree.Roots[1:]}
 	}
 	opts.FS, opts.Terminal, opts.Programs = around.FS, around.Terminal, around.Programs
 	opts.Approver, opts.Elicitor = childApprover{around.Approver, c.parent()}, around.Elicitor
@@ -534,29 +573,6 @@ func remove(all []*child, c *child) []*child {
 	return slices.DeleteFunc(all, func(other *child) bool { return other == c })
 }
 
-// ending is the result of a child.
-type ending struct {
-	text, question string
-	invalid        string // why the text does not match its schema
-	uses           []sessions.Use
-	overBudget     bool
-}
-
-// summary returns the session's last answer, the question that it ended with, and its usage.
-func (s *Session) summary() ending {
-	var e ending
-	_ = s.do(func(st *state) error { // a closed session has nothing to report
-		e.question, e.uses, e.overBudget = st.question, st.uses, s.finishing
-		for i := len(st.window.Messages) - 1; i >= 0 && e.text == ""; i-- {
-			if m := &st.window.Messages[i]; m.Role == providers.RoleAssistant {
-				e.text = m.Text()
-			}
-		}
-		return nil
-	})()
-	return e
-}
-
 // CancelChild ends the work of the child session with that ID, if there is one. It does not wait for the end.
 func (s *Session) CancelChild(id string) {
 	s.do(func(st *state) error {
@@ -569,32 +585,4 @@ func (s *Session) CancelChild(id string) {
 		}
 		return nil
 	})
-}
-
-// childApprover cancels the parent's turn, too, when the user cancels at a child's question.
-type childApprover struct {
-	Approver
-	parent *Turn
-}
-
-func (a childApprover) Approve(ctx context.Context, q Question) (Decision, error) {
-	decision, err := a.Approver.Approve(ctx, q)
-	if err == nil && decision == Cancelled {
-		a.parent.cancelAll()
-	}
-	return decision, err
-}
-
-// childElicitor does the same for an elicitation.
-type childElicitor struct {
-	Elicitor
-	parent *Turn
-}
-
-func (e childElicitor) Choose(ctx context.Context, c Choice) (int, ElicitAction, error) {
-	i, action, err := e.Elicitor.Choose(ctx, c)
-	if err == nil && action == ElicitStop {
-		e.parent.cancelAll()
-	}
-	return i, action, err
 }

@@ -97,6 +97,8 @@ type toolRun struct {
 	tool Tool
 	// byUser reports that the user, not the model, requested the call.
 	byUser bool
+	// unlisted reports that the call is not part of the conversation. One by the user never is.
+	unlisted bool
 	// plan is non-nil once the call is announced.
 	plan *CallPlan
 	// earlier is closed when the previous call has been announced, announced when this one has. Both are nil for a call
@@ -413,7 +415,7 @@ func (r *toolRun) end(res *Result, words []string) error {
 	}
 	err := t.do(func(st *state) error {
 		var err error
-		if r.byUser {
+		if r.byUser || r.unlisted {
 			err = st.keepUserCall(r.call.Input, &msg)
 		} else {
 			err = t.keep(st, &msg)

@@ -230,12 +230,13 @@ func recordPrompt(t *RunningTurn, prompt *providers.Message, shown string) {
 	}
 }
 
-// runRecorded runs a tool, and records the state of the roots before and after a call that does not only read.
+// runRecorded runs a tool, and records the state of the roots before and after a call that does not only read. A call in a worktree does not
+// change the roots.
 func runRecorded(ctx context.Context, r *toolRun, call *Call) (*Result, error) {
 	changes := func(e approval.Effect) bool {
 		return e.Action != approval.ActionRead && e.Action != approval.ActionNetwork && e.Action != approval.ActionShare
 	}
-	if slices.ContainsFunc(r.plan.Effects, changes) {
+	if !r.turn.session.apart && slices.ContainsFunc(r.plan.Effects, changes) {
 		for _, value := range r.turn.session.opts.Values.Root().all() {
 			if recorder, ok := value.(stateRecorder); ok {
 				defer recorder.CallStarts(ctx, r.call.ID, r.details.Title)(context.WithoutCancel(ctx))

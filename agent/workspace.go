@@ -305,9 +305,11 @@ func (c *changes) add(paths []string, incomplete bool) {
 	}
 }
 
-// changed records changes for the turn, and for those that its session works for.
+// changed records changes for the turn, and for those that its session works for. Changes in a worktree are not those of others.
 func (t *Turn) changed(paths []string, incomplete bool) {
 	for ; t != nil; t = t.session.parent {
-		t.changes.add(paths, incomplete)
+		if t.changes.add(paths, incomplete); t.session.worktree != nil {
+			return
+		}
 	}
 }

@@ -3,8 +3,8 @@ package server
 import (
 	"context"
 	"errors"
-	"github.com/gajae-code/gjc/dap"
 	"io/fs"
+	"sync"
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/server/air"
@@ -13,14 +13,17 @@ import (
 	"github.com/gajae-code/gjc/agent/agents"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/commands"
+	"github.com/gajae-code/gjc/agent/isolation"
 	"github.com/gajae-code/gjc/agent/rewind"
 	"github.com/gajae-code/gjc/agent/rules"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/tools/debug"
 	"github.com/gajae-code/gjc/agent/tools/shell"
 	"github.com/gajae-code/gjc/agent/userfiles"
+	"github.com/gajae-code/gjc/dap"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/trust"
+	"github.com/gajae-code/gjc/internal/worktree"
 	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -35,6 +38,7 @@ type builder struct {
 	languages *lsp.Manager // the language servers of all sessions
 	enabled   func(command string) bool
 	panicked  func(where string, value any, stack []byte)
+	swept     sync.Once // what killed processes have left is looked for once
 }
 
 // build starts the actor of a session. The caller has set the fields of opts that depend on the stored conversation. The returned
@@ -60,7 +64,7 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 	o.tools.Select(state.MCPTools)
 	bridges := b.bridges(s, params)
 	o.bridges = bridges
-	languages, err := b.openLanguages(s, params, &bridges, &opts.Policy, func() *agent.Session { return o.Session })
+	languages, err := b.openLanguages(s, params.roots(), &bridges, &opts.Policy, func() *agent.Session { return o.Session }, false)
 	c.languagesErr = err
 	o.languages = languages.workspace
 	bridges.Programs = sessionPrograms{bridges.Programs, params.Workspace, o.languages}
@@ -86,14 +90,11 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 	b.recordStates(s, params, &opts, log.ID())
 	opts.Models, opts.Tools = b.opts.Models.Models, o.tools // not b.models, which would hide optional methods from the agent
 	opts.Artifacts, opts.Children, opts.Local, opts.MaxRequests = log.Artifacts(), log.Children(), log.Local(), b.opts.Sessions.MaxRequests
-	children := &childBuilder{out: s.out, workspace: params.Workspace, languages: languages.forSubagents(), bridges: func(id acp.SessionID) Bridges {
-		set := bridges.Child(id)
-		set.Programs = sessionPrograms{set.Programs, params.Workspace, o.languages}
-		return set
-	}}
-	opts.Subagent = func(about agent.Subagent) agent.Surroundings {
-		return children.surroundings(parent{id: s.id, bridges: bridges}, about)
-	}
+	children := b.childBuilder(s, params, &bridges, &opts.Policy, languages)
+	outermost := parent{id: s.id, bridges: bridges}
+	opts.Subagent = func(about agent.Subagent) agent.Surroundings { return children.surroundings(outermost, about) }
+	opts.Isolate = children.isolation(&outermost)
+	children.provide(opts.Values)
 	opts.Helpers = b.helpers(s, params, plugins)
 	opts.Guidance = (&guidance{
 		commands: o.commands, enabled: b.enabled, out: s.out,
@@ -114,6 +115,7 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 		if err == nil {
 			b.models.preconnect(opts.Model)
 			b.models.discovery.start(false)
+			b.sweepWorktrees(s)
 		}
 	})
 	o.Session = agent.New(opts)
@@ -130,6 +132,60 @@ func (s *session) emit(ev agent.Event) {
 		return
 	}
 	s.out.emit(ev)
+}
+
+// childBuilder returns the builder of the child sessions of a session.
+func (b *builder) childBuilder(s *session, params *sessionParams, set *Bridges, policy *approval.Policy, languages openedLanguages) *childBuilder {
+	c := &childBuilder{out: s.out, workspace: params.Workspace, languages: languages.forSubagents()}
+	c.bridges = func(id acp.SessionID) Bridges {
+		child := set.Child(id)
+		child.Programs = sessionPrograms{child.Programs, params.Workspace, languages.workspace}
+		return child
+	}
+	worktrees := b.opts.Machine.Worktrees
+	if worktrees == nil {
+		return c
+	}
+	c.apart = &apart{
+		worktrees: func() (*worktree.Maker, error) { return worktrees(b.children) },
+		bridges: func(id acp.SessionID, ws agent.Workspace) Bridges {
+			capabilities := b.client.capabilities()
+			capabilities.FS = acp.FileSystemCapabilities{} // the editor does not have the files open
+			return b.opts.Machine.Bridges(BridgeOptions{
+				Client: b.client.conn, Capabilities: capabilities, SessionID: id, Workspace: ws, Children: b.children, Mark: s.mark,
+			})
+		},
+		languages: func(roots []string, set *Bridges, session func() *agent.Session) *lsp.Workspace {
+			if !languages.subagents {
+				return nil
+			}
+			opened, _ := b.openLanguages(s, roots, set, policy, session, true) // the error was reported when the session began
+			return opened.workspace
+		},
+	}
+	return c
+}
+
+// sweepWorktrees removes the worktrees that killed processes have left without changes, and notifies the user of the others.
+func (b *builder) sweepWorktrees(s *session) {
+	if b.opts.Machine.Worktrees == nil {
+		return
+	}
+	b.swept.Do(func() {
+		b.tasks.run(func() { // ends with the server
+			maker, err := b.opts.Machine.Worktrees(b.children)
+			if err != nil {
+				return // the first helper with a worktree reports it
+			}
+			left, err := maker.Sweep(b.tasks.ctx)
+			if err != nil {
+				b.opts.Log.Warn().Err(err).Msg("cleaning up worktrees")
+			}
+			for i := range left {
+				s.out.notice(agent.SeverityWarning, isolation.Leftover(&left[i]), "")
+			}
+		})
+	})
 }
 
 func (b *builder) bridges(s *session, params *sessionParams) Bridges {
@@ -184,18 +240,22 @@ func (l openedLanguages) forSubagents() *lsp.Workspace {
 }
 
 // openLanguages returns the language servers of a session. It does not start them. The error is about their configuration.
-// The agent's session is there once one of them is needed.
-func (b *builder) openLanguages(s *session, params *sessionParams, set *Bridges, policy *approval.Policy, session func() *agent.Session) (openedLanguages, error) {
+// The agent's session is there once one of them is needed. copied says that the directories are a copy of the user's.
+func (b *builder) openLanguages(s *session, roots []string, set *Bridges, policy *approval.Policy, session func() *agent.Session, copied bool) (openedLanguages, error) {
 	if b.opts.Machine.Languages == nil {
 		return openedLanguages{}, nil
 	}
-	found, err := b.opts.Machine.Languages(params.roots())
+	found, err := b.opts.Machine.Languages(roots)
 	if found.Catalog == nil {
 		return openedLanguages{}, err
 	}
 	files := set.FS
+	catalog := found.Catalog
+	if copied {
+		catalog = copiedCatalog{catalog}
+	}
 	ws := b.languages.Open(lsp.WorkspaceOptions{
-		Roots: params.roots(), Catalog: found.Catalog, OnWrite: found.OnWrite,
+		Roots: roots, Catalog: catalog, OnWrite: found.OnWrite,
 		ReadFile: func(ctx context.Context, path string) ([]byte, error) {
 			if info, err := files.Stat(ctx, path); err == nil && !info.Mode().IsRegular() {
 				return nil, &fs.PathError{Op: "read", Path: path, Err: fs.ErrInvalid}

@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"fmt"
+	"io/fs"
 	"sync"
 
 	"github.com/gajae-code/gjc/agent"
@@ -24,6 +26,18 @@ type sessionPrograms struct {
 // programFinder is a catalog that finds trusted programs.
 type programFinder interface {
 	Program(ctx context.Context, name string) (string, error)
+}
+
+// copiedCatalog is the catalog of a copy of the user's directories: the user is not asked to trust its files, because the answer would be for
+// directories that go.
+type copiedCatalog struct{ lsp.Catalog }
+
+// Program implements [programFinder].
+func (c copiedCatalog) Program(ctx context.Context, name string) (string, error) {
+	if finder, ok := c.Catalog.(programFinder); ok {
+		return finder.Program(ctx, name)
+	}
+	return "", fmt.Errorf("%s: %w", name, fs.ErrNotExist)
 }
 
 var _ agent.ProgramStarter = sessionPrograms{}

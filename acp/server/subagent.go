@@ -2,10 +2,13 @@ package server
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/isolation"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/internal/worktree"
 	"github.com/gajae-code/gjc/lsp"
 )
 
@@ -62,6 +65,70 @@ type childBuilder struct {
 	bridges   func(id acp.SessionID) Bridges
 	workspace agent.Workspace
 	languages *lsp.Workspace // nil for none
+	apart     *apart         // nil if there are no worktrees
+}
+
+// apart connects child sessions that work in worktrees.
+type apart struct {
+	worktrees func() (*worktree.Maker, error)
+	// bridges returns the bridges of a session with other directories, in which files are read and written on the disk.
+	bridges func(id acp.SessionID, ws agent.Workspace) Bridges
+	// languages returns language servers for other directories; nil for none.
+	languages func(roots []string, set *Bridges, session func() *agent.Session) *lsp.Workspace
+}
+
+// provide adds the values of a session that starts child sessions.
+func (c *childBuilder) provide(values *agent.Values) {
+	if c.apart != nil {
+		agent.SetValue(values, isolation.NewTrees(func(title, detail string) { c.out.notice(agent.SeverityInfo, title, detail) }))
+	}
+}
+
+// isolation returns the function that connects the isolated children of a session; nil if there are no worktrees.
+func (c *childBuilder) isolation(above *parent) agent.IsolateFunc {
+	if c.apart == nil {
+		return nil
+	}
+	return func(ctx context.Context, about agent.Subagent, tree *isolation.Tree) (agent.Surroundings, error) {
+		if tree == nil {
+			maker, err := c.apart.worktrees()
+			if err != nil {
+				return agent.Surroundings{}, err
+			}
+			if tree, err = isolation.New(ctx, maker, c.workspace.Cwd, c.workspace.Additional); err != nil {
+				return agent.Surroundings{}, err
+			}
+		}
+		return c.isolated(*above, about, tree), nil
+	}
+}
+
+// isolated connects a child session that works in a worktree.
+func (c *childBuilder) isolated(above parent, about agent.Subagent, tree *isolation.Tree) agent.Surroundings {
+	ws := agent.Workspace{Cwd: tree.Roots[0], Additional: tree.Roots[1:]}
+	set := c.apart.bridges(above.id, ws)
+	var begun atomic.Pointer[agent.Session]
+	languages := c.apart.languages(tree.Roots, &set, begun.Load)
+	programs := func(p agent.Programs) agent.Programs { return sessionPrograms{p, ws, languages} }
+	own := &childBuilder{out: c.out, workspace: ws, languages: languages, apart: c.apart}
+	own.bridges = func(id acp.SessionID) Bridges {
+		child := set.Child(id)
+		child.Programs = programs(child.Programs)
+		return child
+	}
+	above.bridges.FS, above.bridges.Terminal, above.bridges.Programs = set.FS, set.Terminal, programs(set.Programs)
+	around := own.surroundings(above, about)
+	around.Tree = tree
+	around.Begun = begun.Store
+	around.Close = func(ctx context.Context) {
+		if set.Close != nil {
+			set.Close(ctx)
+		}
+		if languages != nil {
+			languages.Close()
+		}
+	}
+	return around
 }
 
 // surroundings connects a child session. If the client supports child sessions, the child has a session of its own there.
@@ -69,10 +136,14 @@ type childBuilder struct {
 func (c *childBuilder) surroundings(above parent, about agent.Subagent) agent.Surroundings {
 	around := agent.Surroundings{
 		FS: above.bridges.FS, Terminal: above.bridges.Terminal, Programs: above.bridges.Programs,
-		Provide: func(values *agent.Values) { toolkit.SetLanguages(values, c.languages, c.workspace.Display) },
+		Provide: func(values *agent.Values) {
+			toolkit.SetLanguages(values, c.languages, c.workspace.Display)
+			c.provide(values)
+		},
 	}
 	own := parent{id: above.id, bridges: above.bridges, names: above.names.child(&about)}
 	around.Subagent = func(about agent.Subagent) agent.Surroundings { return c.surroundings(own, about) }
+	around.Isolate = c.isolation(&own)
 	if !c.out.subagents {
 		around.Approver = namedApprover{own.bridges.Approver, own.names}
 		around.Elicitor = namedElicitor{own.bridges.Elicitor, own.names}

@@ -27,12 +27,12 @@ func worktreesIn(t *testing.T, always bool) (dir string, change func(*config)) {
 	}
 	return filepath.Join(base, "session-worktrees"), func(c *config) {
 		c.server.Machine.Worktrees = func(children *proc.Group) (*worktree.Maker, error) {
-			return &worktree.Maker{Git: &worktree.Git{Children: children, Env: gitEnv(base)}, Dir: filepath.Join(base, "worktrees"), Sessions: filepath.Join(base, "session-worktrees"), Always: always}, nil
+			return &worktree.Maker{Git: &worktree.Git{Children: children, Env: cleanGit(base)}, Dir: filepath.Join(base, "worktrees"), Sessions: filepath.Join(base, "session-worktrees"), Always: always}, nil
 		}
 	}
 }
 
-func gitEnv(home string) []string {
+func cleanGit(home string) []string {
 	return append(os.Environ(), "HOME="+home, "USERPROFILE="+home, "XDG_CONFIG_HOME="+home, "GIT_CONFIG_NOSYSTEM=1")
 }
 
@@ -54,7 +54,7 @@ func (e *env) repository() {
 func (e *env) git(args ...string) string {
 	e.t.Helper()
 	cmd := exec.CommandContext(e.t.Context(), "git", args...)
-	cmd.Dir, cmd.Env = e.dir, gitEnv(e.t.TempDir())
+	cmd.Dir, cmd.Env = e.dir, cleanGit(e.t.TempDir())
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		e.t.Fatalf("git %q: %v\n%s", args, err, out)

@@ -99,11 +99,12 @@ spawns: executor, critic
 output:
   type: object
   required: [found]
+isolation: worktree
 readOnly: true`, "\nYou look.\n\n---\nMore.\n"), "\n", "\r\n"))
 	l := agents.New(agents.Options{UserDir: dir, Report: func(p userfiles.Problem) { t.Error(p) }})
 	want := agent.Helper{
 		Name: "x-1", Description: "looks around", Prompt: "You look.\n\n---\nMore.", Tools: []string{"read", "mcp__db_*"},
-		Models: []string{"gjc/slow", "gjc/smol:low"}, Thinking: "high", Spawns: []string{"executor", "critic"}, ReadOnly: true,
+		Models: []string{"gjc/slow", "gjc/smol:low"}, Thinking: "high", Spawns: []string{"executor", "critic"}, ReadOnly: true, Isolated: true,
 		Output: jsonx.Raw(`{"type":"object","required":["found"]}`),
 	}
 	if d := cmp.Diff(want, l.Helpers(t.Context())[0]); d != "" {
@@ -135,6 +136,7 @@ func TestMistakes(t *testing.T) {
 		{"empty tool", front("name: x\ndescription: d\ntools: a,,b", "x"), `:4: tools: must be a list without empty names`, false},
 		{"thinking", front("name: x\ndescription: d\nthinking: much", "x"), `:4: thinking: unknown level "much"`, false},
 		{"readOnly", front("name: x\ndescription: d\nreadOnly: maybe", "x"), `:4: readOnly: must be true or false`, false},
+		{"isolation", front("name: x\ndescription: d\nisolation: vm", "x"), `:4: isolation: unknown value "vm"; use worktree or none`, false},
 		{"misspelled", front("name: x\ndescription: d\ntool: read", "x"), `:4: unknown field "tool"; did you mean "tools"?`, true},
 		{"unknown", front("name: x\ndescription: d\nfavourite: read", "x"), `:4: unknown field "favourite"; it is ignored`, true},
 		{"not text", front("name: x\ndescription: d", "\xff"), `is neither UTF-8 nor UTF-16 text`, false},
@@ -248,7 +250,7 @@ func TestHelpers_Above(t *testing.T) {
 func TestForeign(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		".claude/agents/plan.md":            front("name: Plan It\ndescription: d\ntools: Read, Bash(git *), Edit\nmodel: opus\ndisallowedTools: Write\nhooks: {a: b}", "do"),
+		".claude/agents/plan.md":            front("name: Plan It\ndescription: d\ntools: Read, Bash(git *), Edit\nmodel: opus\ndisallowedTools: Write\nisolation: worktree\nhooks: {a: b}", "do"),
 		".codex/agents/sec.toml":            "name = \"sec\"\ndescription = \"checks\"\ndeveloper_instructions = \"\"\"\nLook.\n\"\"\"\nmodel = \"gpt-5-mini\"\nmodel_reasoning_effort = \"high\"\nsandbox_mode = \"read-only\"\n[mcp_servers.x]\ncommand = \"y\"\n",
 		".codex/agents/bad.toml":            "name = ",
 		".opencode/agent/tester.md":         front("description: tests\nmode: subagent\nmodel: anthropic/claude-x\ntools:\n  write: false\n  bash: true", "test"),
@@ -264,7 +266,7 @@ func TestForeign(t *testing.T) {
 	l := agents.New(agents.Options{ProjectDirs: []string{dir}, Report: func(p userfiles.Problem) { t.Error(p) }})
 	helpers := l.Helpers(t.Context())
 	want := []agent.Helper{
-		{Name: "Plan-It", Description: "d", Prompt: "do", Tools: []string{"read", "bash", "edit"}, Models: []string{"gjc/slow"}, ReadOnly: true},
+		{Name: "Plan-It", Description: "d", Prompt: "do", Tools: []string{"read", "bash", "edit"}, Models: []string{"gjc/slow"}, ReadOnly: true, Isolated: true},
 		{Name: "sec", Description: "checks", Prompt: "Look.", Models: []string{"gjc/smol"}, Thinking: "high", ReadOnly: true},
 		{Name: "g", Description: "d", Prompt: "go", Models: []string{"gjc/smol"}},
 		{Name: "tester", Description: "tests", Prompt: "test", Models: []string{"anthropic/claude-x"}, ReadOnly: true},

@@ -28,7 +28,7 @@ const (
 
 // fields lists the fields of the front matter: the names, other spellings, and those for human readers.
 var fields = []string{
-	"name", "description", "tools", "model", "thinking", "spawns", "readOnly", "disabled", "output",
+	"name", "description", "tools", "model", "thinking", "spawns", "readOnly", "isolation", "disabled", "output",
 	"thinkingLevel", "thinking-level", "readonly",
 	"color", "version",
 }
@@ -99,6 +99,8 @@ func (p *parser) document(file string) *definition {
 			spawns = append([]string{}, p.list(m.Name, m.Value, line)...)
 		case "readOnly", "readonly":
 			h.ReadOnly = p.boolean(m.Name, m.Value, line)
+		case "isolation":
+			h.Isolated = p.isolation(m.Value, line)
 		case "output":
 			h.Output = p.output(m.Value, line)
 		case "disabled":
@@ -123,6 +125,15 @@ func (p *parser) document(file string) *definition {
 		p.fail(1, "no text after the front matter; it becomes the agent's prompt")
 	}
 	return d
+}
+
+// isolation reports whether a helper works in a worktree.
+func (p *parser) isolation(n *configfile.Node, line int) bool {
+	word := p.text("isolation", n, line)
+	if word != "" && word != "worktree" && word != "none" && !p.foreign {
+		p.fail(line, "isolation: unknown value %q; use worktree or none", text.Truncate(word, maxName+1))
+	}
+	return word == "worktree"
 }
 
 // output returns the schema of a helper's reports.

@@ -81,11 +81,10 @@ func (g *Grants) List() (kept, own []Grant) {
 // newest calls fn for each answer, the newest first, until it returns false. Those of the session come before those for the workspace.
 func (g *Grants) newest(fn func(*Grant) bool) {
 	kept, own := g.List()
-	for _, list := range [][]Grant{own, kept} {
-		for i := len(list) - 1; i >= 0; i-- {
-			if !fn(&list[i]) {
-				return
-			}
+	all := slices.Concat(kept, own)
+	for i := len(all) - 1; i >= 0; i-- {
+		if !fn(&all[i]) {
+			return
 		}
 	}
 }
@@ -195,17 +194,27 @@ func (g *Grants) Remember(ctx context.Context, s *Scope, a Answer) error {
 
 func (g *Grants) add(ctx context.Context, grant Grant, a Answer) error {
 	grant.Allowed, grant.When = a.Allowed, a.When
-	if a.Workspace && g.Keeper != nil {
+	return g.Add(ctx, grant, a.Workspace)
+}
+
+// Add keeps an answer, for the workspace or until the end of the session.
+func (g *Grants) Add(ctx context.Context, grant Grant, workspace bool) error {
+	if k, ok := g.Keeper.(interface {
+		Add(context.Context, Grant, bool) error
+	}); ok { // it also keeps those of the session
+		return k.Add(ctx, grant, workspace)
+	}
+	if workspace && g.Keeper != nil {
 		return g.Keeper.Keep(ctx, grant)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.own = append(slices.DeleteFunc(g.own, func(have Grant) bool { return have.same(&grant) }), grant)
+	g.own = append(slices.DeleteFunc(g.own, func(have Grant) bool { return have.Replaces(&grant) }), grant)
 	return nil
 }
 
-// same reports whether an answer is to the same question as another.
-func (g *Grant) same(other *Grant) bool {
+// Replaces reports whether an answer, if it is newer, is to the same question as another.
+func (g *Grant) Replaces(other *Grant) bool {
 	return g.Kind == other.Kind && g.Subject == other.Subject && g.Dir == other.Dir && (g.Kind != GrantFile || g.State == other.State) && (g.Kind != GrantHosts || slices.Equal(g.More, other.More))
 }
 
@@ -226,9 +235,6 @@ func (g *Grant) Describe() string {
 	}
 	return text.VisibleLine(text.Truncate(line, 500)) + " (" + g.When.Format("2006-01-02 15:04") + ")"
 }
-
-// Replaces reports whether an answer is a newer one to the same question as another.
-func (g *Grant) Replaces(other *Grant) bool { return g.same(other) }
 
 // Revoke removes answers of the session and for the workspace. It reports whether there was one.
 func (g *Grants) Revoke(ctx context.Context, drop func(*Grant) bool) (was bool, err error) {

@@ -30,6 +30,8 @@ type About struct {
 	Kind string `json:"kind"`
 	// Title describes its first task.
 	Title string `json:"title,omitzero"`
+	// Isolated reports that it works in a worktree.
+	Isolated bool `json:"isolated,omitzero"`
 }
 
 // Roster holds the helpers of a session and of their helpers. It is safe for concurrent use.

@@ -20,7 +20,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-var toolOrder = []string{"read", "write", "edit", "apply_patch", "undo", "notebook", "bash", "job", "eval", "search", "find", "ast_grep", "ast_edit", "resolve", "lsp", "debug", "todo_write", "ask", "present_plan", "task", "search_tools", "web_fetch", "web_search", "ssh"}
+var toolOrder = []string{"read", "write", "edit", "apply_patch", "undo", "notebook", "bash", "job", "eval", "search", "find", "ast_grep", "ast_edit", "resolve", "lsp", "debug", "todo_write", "ask", "present_plan", "task", "merge_changes", "search_tools", "web_fetch", "web_search", "ssh"}
 
 func TestAll(t *testing.T) {
 	var names []string
@@ -34,7 +34,7 @@ func TestAll(t *testing.T) {
 		if name == "eval" && runtime.GOOS == "windows" {
 			continue
 		}
-		exclusive := name == "write" || name == "edit" || name == "apply_patch" || name == "undo" || name == "notebook" || name == "eval" || name == "ssh" || name == "bash" || name == "ast_edit" || name == "resolve" || name == "ask" || name == "present_plan" || name == "lsp" || name == "debug"
+		exclusive := name == "write" || name == "edit" || name == "apply_patch" || name == "undo" || name == "notebook" || name == "eval" || name == "ssh" || name == "bash" || name == "ast_edit" || name == "resolve" || name == "ask" || name == "present_plan" || name == "lsp" || name == "debug" || name == "merge_changes"
 		if toolstest.Tool(t, name).Spec().Exclusive != exclusive {
 			t.Errorf("%s: exclusive is %v", name, !exclusive)
 		}

@@ -45,3 +45,16 @@ func setMode(ctx context.Context, call *agent.Call, path string, mode fs.FileMod
 	}
 	return nil
 }
+
+// SetExecutable makes a file executable for everyone who can read it, or takes that back, if the file system can. It returns notes about it.
+func SetExecutable(ctx context.Context, call *agent.Call, path string, on bool) (notes []string) {
+	info, err := call.FS.Stat(ctx, path)
+	if err != nil || info.Mode()&0o100 != 0 == on {
+		return nil // an editor has not saved it yet, or nothing is to be done
+	}
+	mode := info.Mode().Perm() &^ 0o111
+	if on {
+		mode = info.Mode().Perm() | info.Mode().Perm()&0o444>>2
+	}
+	return setMode(ctx, call, path, mode)
+}

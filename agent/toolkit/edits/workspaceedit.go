@@ -36,7 +36,8 @@ type WorkspaceChange struct {
 	undo []undoStep
 	// back holds the operations that reverse the change, in the order of the changes, and never is the reason why there are none.
 	// deleted holds the contents of removed files, and had their permissions. Raw and Modes are the same for files that are
-	// restored. Undoing is set if the change undoes another one.
+	// restored; Raw also has the contents of files that are no text. Undoing is set if the change undoes another one, Unseen if the
+	// model does not see the new texts.
 	back    []lsp.FileOperation
 	deleted map[string][]byte
 	had     map[string]fs.FileMode
@@ -44,6 +45,7 @@ type WorkspaceChange struct {
 	Raw     map[string][]byte
 	Modes   map[string]fs.FileMode
 	Undoing bool
+	Unseen  bool
 	// renamed are removed files and directories: they are renamed until everything is done.
 	renamed []string
 
@@ -121,7 +123,9 @@ func (w *WorkspaceChange) remember() {
 		}
 	}
 	for path, text := range w.written {
-		seen.Put(path, text)
+		if !w.Unseen {
+			seen.Put(path, text)
+		}
 	}
 }
 
@@ -135,6 +139,10 @@ func (w *WorkspaceChange) check(ctx context.Context) error {
 		var err error
 		switch o.Kind {
 		case lsp.WriteFile:
+			if _, raw := w.Raw[o.Path]; raw {
+				_, err = w.bytesAsSeen(ctx, o.Path)
+				break
+			}
 			_, err = w.open(ctx, o)
 		case lsp.RemoveFile:
 			err = w.asSeen(ctx, o)
@@ -261,6 +269,9 @@ func (w *WorkspaceChange) later(what string, do func(ctx context.Context) error)
 }
 
 func (w *WorkspaceChange) write(ctx context.Context, o *lsp.FileOperation) error {
+	if raw, ok := w.Raw[o.Path]; ok {
+		return w.overwrite(ctx, o.Path, raw)
+	}
 	old, err := w.open(ctx, o)
 	if err != nil {
 		return err
@@ -283,6 +294,40 @@ func (w *WorkspaceChange) write(ctx context.Context, o *lsp.FileOperation) error
 	w.back = append(w.back, c.back())
 	w.wrote(&c)
 	return nil
+}
+
+// bytesAsSeen returns the content of a file, which must be the one at planning time.
+func (w *WorkspaceChange) bytesAsSeen(ctx context.Context, path string) ([]byte, error) {
+	data, err := w.Call.FS.ReadFile(ctx, path)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s cannot be read: %w", w.name(path), toolkit.Reason(err))
+	case !bytes.Equal(data, w.seen[path]):
+		return nil, StaleError(w.Call, path)
+	}
+	return data, nil
+}
+
+// overwrite replaces a file by a content that is no text, or that has another encoding.
+func (w *WorkspaceChange) overwrite(ctx context.Context, path string, raw []byte) error {
+	old, err := w.bytesAsSeen(ctx, path)
+	if err != nil {
+		return err
+	}
+	w.later("the content of "+w.name(path), func(ctx context.Context) error { return w.Call.FS.WriteFile(ctx, path, old) })
+	if err := w.Call.FS.WriteFile(ctx, path, raw); err != nil {
+		return fmt.Errorf("%s cannot be written: %w", w.name(path), toolkit.Reason(err))
+	}
+	w.never = w.name(path) + " was replaced, and its old content is not kept"
+	w.wroteBytes(path, raw, lsp.FileChanged)
+	return nil
+}
+
+// wroteBytes adds a file that is no text to the result.
+func (w *WorkspaceChange) wroteBytes(path string, raw []byte, kind protocol.FileChangeType) {
+	w.Content = append(w.Content, agent.TextContent{Text: fmt.Sprintf("Wrote `%s` (%s, no text).", w.name(path), toolkit.Size(int64(len(raw))))})
+	w.locate(path, 0)
+	w.Events = append(w.Events, lsp.FileEvent{Path: path, Type: kind})
 }
 
 // wrote adds a written file to the result.
@@ -331,6 +376,10 @@ func (w *WorkspaceChange) create(ctx context.Context, o *lsp.FileOperation) erro
 		c.Notes = append(c.Notes, setMode(ctx, w.Call, o.Path, mode)...)
 	} else if note := MarkExecutable(ctx, w.Call, o.Path, o.New); note != "" {
 		c.Notes = append(c.Notes, note)
+	}
+	if _, _, err := toolkit.DecodeText(data); err != nil {
+		w.wroteBytes(o.Path, data, lsp.FileCreated)
+		return nil
 	}
 	w.wrote(&c)
 	return nil

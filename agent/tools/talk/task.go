@@ -43,7 +43,15 @@ type taskItem struct {
 	To          string `json:"to,omitzero" jsonschema:"name of a helper that has ended: it does the task with what it knows"`
 	Description string `json:"description" jsonschema:"the work in a few words, for the user"`
 	Assignment  string `json:"assignment" jsonschema:"complete instructions, with what the report has to contain"`
+	Isolation   string `json:"isolation,omitzero" jsonschema:"worktree: the helper works in a copy of the repository, and its changes are merged when it has ended"`
+	Keep        string `json:"keep,omitzero" jsonschema:"branch: with isolation, its changes go to a branch and are not merged"`
 }
+
+// The values of isolation and keep.
+const (
+	isolationWorktree = "worktree"
+	keepBranch        = "branch"
+)
 
 // spawnPlan makes a model plan before it starts many helpers. The user sees it.
 type spawnPlan struct {
@@ -103,20 +111,8 @@ func planTask(ctx context.Context, call *agent.Call, in *taskInput) (*agent.Call
 			return bad("output %v", err)
 		}
 	}
-	seen := make(map[string]bool)
-	for i, t := range in.Tasks {
-		key := strings.ToLower(t.ID)
-		switch {
-		case t.ID != "" && t.To != "":
-			return bad("task %d has an id and to; a helper that goes on keeps its name", i+1)
-		case t.ID != "" && !validTaskID(t.ID):
-			return bad("the id of task %d must be up to %d letters, digits, - and _, and begin with a letter or digit", i+1, maxTaskID)
-		case t.ID != "" && seen[key]:
-			return bad("duplicate id %q", t.ID)
-		case strings.TrimSpace(t.Assignment) == "":
-			return bad("the assignment of task %s is empty", cmp.Or(t.ID, t.To, strconv.Itoa(i+1)))
-		}
-		seen[key] = true
+	if wrong := in.wrongTask(); wrong != "" {
+		return bad("%s", wrong)
 	}
 	who := in.Agent
 	if call.Helpers != nil {
@@ -137,6 +133,30 @@ func planTask(ctx context.Context, call *agent.Call, in *taskInput) (*agent.Call
 		Title:   title + ": " + toolkit.CommandTitle(in.title()),
 		Content: []agent.Content{agent.TextContent{Text: in.text()}},
 	}, nil
+}
+
+// wrongTask says what is wrong with one of the tasks; empty for nothing.
+func (in *taskInput) wrongTask() string {
+	seen := make(map[string]bool)
+	for i, t := range in.Tasks {
+		key := strings.ToLower(t.ID)
+		switch {
+		case t.ID != "" && t.To != "":
+			return fmt.Sprintf("task %d has an id and to; a helper that goes on keeps its name", i+1)
+		case t.ID != "" && !validTaskID(t.ID):
+			return fmt.Sprintf("the id of task %d must be up to %d letters, digits, - and _, and begin with a letter or digit", i+1, maxTaskID)
+		case t.ID != "" && seen[key]:
+			return fmt.Sprintf("duplicate id %q", t.ID)
+		case t.Isolation != "" && t.Isolation != isolationWorktree:
+			return fmt.Sprintf("isolation of task %d must be %q", i+1, isolationWorktree)
+		case t.Keep != "" && t.Keep != keepBranch:
+			return fmt.Sprintf("keep of task %d must be %q", i+1, keepBranch)
+		case strings.TrimSpace(t.Assignment) == "":
+			return fmt.Sprintf("the assignment of task %s is empty", cmp.Or(t.ID, t.To, strconv.Itoa(i+1)))
+		}
+		seen[key] = true
+	}
+	return ""
 }
 
 func (in *taskInput) title() string {
@@ -278,7 +298,10 @@ func (r *taskRun) one(ctx context.Context, t *taskItem, started func(name string
 			report.err = fmt.Errorf("internal error: %v", v)
 		}
 	}()
-	task := agent.Task{Name: t.ID, To: t.To, Helper: r.in.Agent, Title: t.title(), Prompt: r.in.prompt(t), Background: r.in.Async, Started: started}
+	task := agent.Task{
+		Name: t.ID, To: t.To, Helper: r.in.Agent, Title: t.title(), Prompt: r.in.prompt(t), Background: r.in.Async, Started: started,
+		Isolated: t.Isolation == isolationWorktree, Branch: t.Keep == keepBranch,
+	}
 	if r.in.Output != "" {
 		task.Output = jsonx.Raw(r.in.Output)
 	}

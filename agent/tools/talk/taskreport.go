@@ -59,15 +59,20 @@ func (r *taskReport) name() string {
 	return cmp.Or(r.done.Name, r.task.ID, r.task.To, r.task.title())
 }
 
-// addresses returns a note with the addresses of the helper's report and conversation; empty if it has not started.
+// addresses returns notes with the changes of the helper in its worktree, and the addresses of its report and conversation; empty if it
+// has not started.
 func (r *taskReport) addresses() string {
+	changes := ""
+	if r.done.Changes != "" {
+		changes = "\n\n[Worktree: " + r.done.Changes + "]"
+	}
 	switch name := r.done.Name; {
 	case name == "":
 		return ""
 	case r.done.Text == "":
-		return "\n\n[Conversation: history://" + name + "]"
+		return changes + "\n\n[Conversation: history://" + name + "]"
 	default:
-		return "\n\n[Report: agent://" + name + ", conversation: history://" + name + "]"
+		return changes + "\n\n[Report: agent://" + name + ", conversation: history://" + name + "]"
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/agent/isolation"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/headless"
 	"github.com/gajae-code/gjc/internal/text"
-	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/internal/worktree"
 )
 
@@ -42,7 +42,7 @@ func Begin(ctx context.Context, o *Options, session *headless.Session) (*Run, er
 		return nil, err
 	}
 	for i := range left {
-		o.Notice(leftover(&left[i]))
+		o.Notice(isolation.Leftover(&left[i]))
 	}
 	tree, err := o.Maker.New(ctx, session.Cwd)
 	if err != nil {
@@ -70,16 +70,6 @@ func (r *Run) enter(session *headless.Session) (err error) {
 		}
 	}
 	return nil
-}
-
-// leftover describes the worktree of a run that was killed.
-func leftover(l *worktree.Left) string {
-	path := trust.Printable(l.Path)
-	if l.Err != nil {
-		return fmt.Sprintf("an earlier run has left the worktree %s, which cannot be removed: %v", path, l.Err)
-	}
-	return fmt.Sprintf("an earlier run has left %s in the worktree %s of %s; when you need it no longer, remove it: git -C %s worktree remove --force %s",
-		text.Count(l.Changed, "changed file"), path, trust.Printable(l.Source), trust.Printable(l.Source), path)
 }
 
 // finishTime bounds the time for the branch after a run, which also an interrupted run has.
