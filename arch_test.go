@@ -81,10 +81,11 @@ var layers = map[string][]string{
 	"agent/faults":               {"internal/jsonx", "providers"},
 	"agent/memorylog":            {"providers", "sessions"},
 	"agent/discovery":            {"internal/text"},
+	"agent/attempts":             {"internal/jsonx", "internal/text"},
 	"agent/roster":               {"agent/memorylog", "internal/jsonx", "internal/text", "providers", "sessions"},
 	"agent/isolation":            {"agent/approval", "internal/places", "internal/text", "internal/trust", "internal/worktree"},
 	"agent/budget":               {"internal/text", "providers", "sessions"},
-	"agent":                      {"agent/budget", "agent/approval", "agent/approval/shell", "agent/contextwindow", "agent/faults", "agent/hooks", "agent/isolation", "agent/roster", "agent/rules", "internal/bug", "internal/jsonx", "internal/text", "internal/trust", "providers", "sessions", "internal/permit", "internal/boundary", "internal/places", "agent/discovery", "agent/instructions", "agent/userfiles"},
+	"agent":                      {"agent/budget", "agent/approval", "agent/approval/shell", "agent/attempts", "agent/contextwindow", "agent/faults", "agent/hooks", "agent/isolation", "agent/roster", "agent/rules", "internal/bug", "internal/jsonx", "internal/text", "internal/trust", "providers", "sessions", "internal/permit", "internal/boundary", "internal/places", "agent/discovery", "agent/instructions", "agent/userfiles"},
 	"agent/userfiles":            {"agent/approval", "internal/configfile", "internal/text", "internal/trust"},
 	"agent/instructions":         {"agent/approval", "agent/userfiles", "internal/configfile", "internal/places", "internal/text"},
 	"agent/commands":             {"agent/approval", "agent/userfiles", "internal/configfile", "internal/text", "internal/trust"},
@@ -116,7 +117,7 @@ var layers = map[string][]string{
 	"agent/tools/mcptools":       {"agent", "agent/approval", "agent/toolkit", "mcp", "providers", "agent/discovery"},
 	"agent/tools/search":         {"agent", "agent/approval", "agent/toolkit", "agent/toolkit/edits", "agent/toolkit/walk", "internal/gitignore", "internal/jsonx", "internal/lazyregexp", "internal/text", "lsp"},
 	"agent/tools/shell":          {"agent", "agent/approval", "agent/approval/shell", "agent/toolkit", "agent/toolkit/walk", "internal/jsonx", "internal/lazyregexp", "internal/text", "internal/boundary"},
-	"agent/tools/talk":           {"agent", "agent/approval", "agent/roster", "agent/secrets", "agent/toolkit", "internal/bug", "internal/jsonx", "internal/text"},
+	"agent/tools/talk":           {"agent", "agent/approval", "agent/attempts", "agent/isolation", "agent/roster", "agent/secrets", "agent/toolkit", "internal/bug", "internal/jsonx", "internal/worktree", "internal/text"},
 	"agent/tools/web":            {"agent", "agent/approval", "agent/toolkit", "internal/jsonx", "internal/webclient"},
 	"agent/tools":                {"agent", "agent/tools/code", "agent/tools/debug", "agent/tools/files", "agent/tools/search", "agent/tools/shell", "agent/tools/talk", "agent/tools/web", "internal/webclient"},
 	"agent/tools/toolstest":      {"agent", "agent/approval", "internal/permit", "internal/places", "agent/toolkit", "agent/tools", "agent/tools/debug", "agent/tools/files", "agent/tools/shell", "internal/jsonx", "internal/proc", "internal/testenv", "internal/webclient", "lsp", "providers"},
@@ -154,7 +155,7 @@ var layers = map[string][]string{
 	"acp/content":                {"acp", "agent", "providers"},
 	"acp/server/air":             {"acp", "acp/content", "agent", "agent/tools/shell", "internal/jsonx", "providers", "sessions"},
 	"acp/server/worktrees":       {"agent", "internal/proc", "internal/worktree"},
-	"acp/server/slash":           {"acp", "acp/content", "acp/server/worktrees", "agent", "agent/approval", "agent/commands", "agent/contextwindow", "agent/extensions", "agent/rewind", "agent/tools/debug", "agent/tools/mcptools", "agent/tools/shell", "agent/transcript", "dap", "internal/checkpoint", "internal/jsonx", "internal/text", "lsp", "mcp", "mcp/oauth", "providers", "sessions", "internal/trust", "internal/worktree"},
+	"acp/server/slash":           {"acp", "acp/content", "acp/server/worktrees", "agent", "agent/approval", "agent/attempts", "agent/commands", "agent/contextwindow", "agent/extensions", "agent/rewind", "agent/tools/debug", "agent/tools/mcptools", "agent/tools/shell", "agent/transcript", "dap", "internal/checkpoint", "internal/jsonx", "internal/text", "lsp", "mcp", "mcp/oauth", "providers", "sessions", "internal/trust", "internal/worktree"},
 }
 
 type listed struct {

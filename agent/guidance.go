@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/attempts"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/instructions"
 	"github.com/gajae-code/gjc/agent/rules"
@@ -121,15 +122,22 @@ var errUnknownDocument = errors.New("not found")
 // reportScheme begins the address of a helper's report.
 const reportScheme = "agent://"
 
-// IsDocument reports whether a path is the address of a rule, a skill or a helper's report, for [Call.Document].
+// IsDocument reports whether a path is the address of a rule, a skill, a helper's report or an attempt, for [Call.Document].
 func IsDocument(path string) bool {
-	return strings.HasPrefix(path, skillScheme) || strings.HasPrefix(path, ruleScheme) || strings.HasPrefix(path, reportScheme)
+	return slices.ContainsFunc([]string{skillScheme, ruleScheme, reportScheme, attempts.Scheme}, func(scheme string) bool { return strings.HasPrefix(path, scheme) })
 }
 
 // document implements [Call.Document].
 func (s *Session) document(ctx context.Context, address string) ([]byte, error) {
 	if name, ok := strings.CutPrefix(address, reportScheme); ok {
 		return s.tree.roster.Report(ctx, name)
+	}
+	if number, ok := strings.CutPrefix(address, attempts.Scheme); ok {
+		a, err := Value(s.opts.Values.Root(), func() *attempts.Set { return new(attempts.Set) }).Find(number)
+		if err != nil {
+			return nil, err
+		}
+		return []byte(a.Markdown()), nil
 	}
 	g := s.guidance(ctx)
 	if name, ok := strings.CutPrefix(address, ruleScheme); ok {

@@ -470,7 +470,7 @@ func (c isolated) surroundings(ctx context.Context) (Surroundings, error) {
 		return around, err
 	}
 	if c.tree = around.Tree; left == nil {
-		treesOf(s).Add(c.tree, c.member.Name, c.about.Title)
+		treesOf(s).Add(c.tree, c.member.Name, c.about.Title, c.task.Rest)
 		c.task.Prompt += "\n\n# Your directory\n\n" + c.tree.Describe(c.task.To != "")
 	}
 	return around, nil
@@ -483,6 +483,9 @@ func (c isolated) conclude(ctx context.Context, done *TaskResult, failed error) 
 	trees := treesOf(c.turn.session)
 	trees.Rest(c.tree)
 	name := c.member.Name
+	if c.task.Rest {
+		return ""
+	}
 	if ctx.Err() != nil {
 		trees.Notify("The changes of the helper "+name+" are not merged.", "It was stopped. Ask for the merge, or for more work of it; otherwise they go to a branch when the session ends.")
 		return ""
@@ -515,27 +518,9 @@ func (c isolated) branch(ctx context.Context, why string) string {
 
 // merge calls [MergeTool] in the turn of the task. The call is not part of the conversation: the model gets the result with the report.
 func (c isolated) merge(ctx context.Context) string {
-	s := c.turn.session
-	over, err := treesOf(s).Alone(ctx)
-	if err != nil {
-		return ""
+	about, merged := mergeChanges(ctx, c.toolRun, c.member.Name)
+	if merged || ctx.Err() != nil {
+		return about
 	}
-	defer over()
-	input, err := jsonx.Marshal(map[string]string{"name": c.member.Name})
-	if err != nil {
-		return err.Error()
-	}
-	run := &toolRun{
-		turn: c.turn, call: providers.ToolCall{ID: s.opts.NewID(), Name: MergeTool, Input: input}, tool: find(s.opts.Tools.Tools(), MergeTool), unlisted: true,
-	}
-	switch result, err := run.do(ctx); {
-	case err != nil:
-		return err.Error()
-	case !result.IsError:
-		return result.Text
-	case ctx.Err() != nil:
-		return ""
-	default:
-		return c.branch(ctx, "Its changes are not merged: "+result.Text)
-	}
+	return c.branch(ctx, "Its changes are not merged: "+about)
 }

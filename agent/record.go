@@ -145,22 +145,27 @@ func RunInPrompt(t *RunningTurn, name string, input jsonx.Raw, own ...Tool) (tex
 
 // runForUser runs a tool at the user's request. An own tool replaces one of the same name that models are offered.
 func runForUser(t *RunningTurn, name string, input jsonx.Raw, own ...Tool) (text string, err error) {
-	s := t.session
-	var model providers.ModelInfo
-	var mode approval.Mode
-	if err := t.do(func(st *state) error { model, mode = st.model, st.mode; return nil }); err != nil {
-		return "", err
-	}
-	t.tools, t.model = &toolset{active: slices.Concat(own, s.offered(&model, mode))}, model
-	run := &toolRun{turn: t, call: providers.ToolCall{ID: s.opts.NewID(), Name: name, Input: input}, tool: find(t.tools.active, name), byUser: true}
-	result, err := run.do(t.ctx)
+	result, err := callForUser(t, name, input, own...)
 	if err != nil {
 		return "", err
 	}
 	if result.IsError {
-		return "", errors.New(s.Hide(result.Text))
+		return "", errors.New(t.session.Hide(result.Text))
 	}
 	return result.Text, nil
+}
+
+// callForUser is runForUser with a result that can be an error.
+func callForUser(t *RunningTurn, name string, input jsonx.Raw, own ...Tool) (*Result, error) {
+	s := t.session
+	var model providers.ModelInfo
+	var mode approval.Mode
+	if err := t.do(func(st *state) error { model, mode = st.model, st.mode; return nil }); err != nil {
+		return nil, err
+	}
+	t.tools, t.model = &toolset{active: slices.Concat(own, s.offered(&model, mode))}, model
+	run := &toolRun{turn: t, call: providers.ToolCall{ID: s.opts.NewID(), Name: name, Input: input}, tool: find(t.tools.active, name), byUser: true}
+	return run.do(t.ctx)
 }
 
 // customUserCall is the type of the entry for a call that is not part of the conversation. Its data is a [userCall].

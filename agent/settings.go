@@ -239,6 +239,8 @@ type TaskSettings struct {
 	Each budget.Limits
 	// Total is the budget of all children of a session, at all depths, since it was opened.
 	Total budget.Limits
+	// Check is the command line that judges attempts at a task. If empty, one is found by the files of the project.
+	Check string
 	// Disabled lists the names of helpers that are not started.
 	Disabled []string
 }

@@ -73,6 +73,7 @@ type Task struct {
 	Background bool
 	// Isolated lets the child work in a worktree. When it has ended, its changes are merged, or stored in a branch if Branch is set.
 	Isolated, Branch bool
+	Attempt          // for one of several attempts
 	// Started is called with the child's name before it begins to work. Optional.
 	Started func(name string)
 }
@@ -94,14 +95,20 @@ type TaskResult struct {
 	Delivered bool
 	// Changes says what has become of the changes in a worktree; empty for a child without one. It may be set together with an error.
 	Changes string
-	Usage   providers.Usage
+	Judged
+	Usage providers.Usage
 }
 
-// task returns the function for [Call.Task].
-func (r *toolRun) task() func(context.Context, Task) (TaskResult, error) {
-	if r.turn.session.opts.Subagent == nil {
-		return nil
+// delegation returns the functions for [Delegation].
+func (r *toolRun) delegation() Delegation {
+	s := r.turn.session
+	if s.opts.Subagent == nil {
+		return Delegation{}
 	}
+	return Delegation{Task: r.task(), Helpers: s.knownHelpers, Merge: func(ctx context.Context, name string) (string, bool) { return mergeChanges(ctx, r, name) }, Check: s.settings.Tasks.Check}
+}
+
+func (r *toolRun) task() func(context.Context, Task) (TaskResult, error) {
 	return func(ctx context.Context, task Task) (TaskResult, error) {
 		about := &hooks.SubagentInput{Name: cmp.Or(task.Helper, task.Name), Title: task.Title}
 		r.turn.hooks.observe(hooks.SubagentStart, func(in *hooks.Input) { in.Subagent, in.Prompt = about, task.Prompt })
@@ -116,14 +123,6 @@ func (r *toolRun) task() func(context.Context, Task) (TaskResult, error) {
 		r.turn.hooks.observe(hooks.SubagentEnd, func(in *hooks.Input) { in.Subagent = &done })
 		return result, err
 	}
-}
-
-// helpers returns the function for [Call.Helpers].
-func (r *toolRun) helpers() func(context.Context) []Helper {
-	if r.turn.session.opts.Subagent == nil {
-		return nil
-	}
-	return r.turn.session.knownHelpers
 }
 
 // ErrTaskCancelled reports that the user ended only the child session.
@@ -363,6 +362,7 @@ func (c *childRun) run(ctx context.Context) (TaskResult, error) {
 	}
 	started := kept.session
 	result, sum := c.converse(ctx, started)
+	judged := c.judge(ctx, started, &result)
 	closeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.CancelGrace)
 	defer cancel()
 	err = started.Close(closeCtx)
@@ -376,7 +376,7 @@ func (c *childRun) run(ctx context.Context) (TaskResult, error) {
 		return nil
 	})
 	done := TaskResult{
-		Text: sum.text, Question: sum.question, Invalid: sum.invalid, Stop: result.Stop, OverBudget: sum.overBudget, Usage: result.Usage,
+		Text: sum.text, Question: sum.question, Invalid: sum.invalid, Stop: result.Stop, OverBudget: sum.overBudget, Usage: result.Usage, Judged: judged,
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -397,6 +397,12 @@ func (c *childRun) start(around *Surroundings) (*child, error) {
 	kept := &child{about: c.about, background: c.task.Background}
 	opts := c.options(kept, around)
 	info, level := c.helperModel(c.helper)
+	if c.task.Model != "" {
+		var err error
+		if info, level, err = taskModel(c.toolRun, c.task.Model); err != nil {
+			return kept, err
+		}
+	}
 	readOnly := s.readOnly || c.helper.ReadOnly
 	return kept, c.do(func(st *state) error {
 		opts.Model, opts.Thinking, opts.Mode, opts.ServiceTier = st.model, st.thinking, st.mode, st.tier

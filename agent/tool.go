@@ -114,10 +114,20 @@ type Call struct {
 	// Child reports that the call belongs to a child session. Its user does not see its messages; its parent receives its last
 	// answer. If a call of a child ends the turn, its [Result.Say] is a question to the parent.
 	Child bool
-	// Task runs a child session to its end. It is nil if the session starts no children.
+	Delegation
+}
+
+// Delegation lets a call start child sessions. Its fields are zero if the session starts none.
+type Delegation struct {
+	// Task runs a child session to its end.
 	Task func(ctx context.Context, task Task) (TaskResult, error)
-	// Helpers returns the kinds of child sessions for Task. It is nil if Task is nil.
+	// Helpers returns the kinds of child sessions for Task.
 	Helpers func(ctx context.Context) []Helper
+	// Merge merges the changes that a child has left in its worktree, as a call of [MergeTool] in the same turn. It returns a text for the
+	// model, and whether they are merged.
+	Merge func(ctx context.Context, name string) (about string, merged bool)
+	// Check is the command line with which the user judges attempts; empty for none.
+	Check string
 }
 
 // Planning lets a call change the session's plan.

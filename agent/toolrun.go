@@ -267,10 +267,9 @@ func (r *toolRun) newCall(input jsonx.Raw) *Call {
 			r.changed = &changed
 			r.mu.Unlock()
 		}, PlanMode: planModeOf(r)},
-		Child:    t.session.child,
-		Task:     r.task(),
-		Helpers:  r.helpers(),
-		Document: t.session.document, Conversation: t.session.tree.roster.Conversation,
+		Child:      t.session.child,
+		Delegation: r.delegation(),
+		Document:   t.session.document, Conversation: t.session.tree.roster.Conversation,
 		Readable: t.session.readable,
 	}
 }

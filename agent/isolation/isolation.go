@@ -29,9 +29,10 @@ func NewTrees(notice func(title, detail string)) *Trees {
 	return &Trees{notice: notice, alone: make(chan struct{}, 1)}
 }
 
-// Add adds the worktree of a helper that begins to work. title describes its task.
-func (s *Trees) Add(t *Tree, name, title string) {
-	t.trees, t.name, t.title, t.works = s, name, title, true
+// Add adds the worktree of a helper that begins to work. title describes its task. disposable says that changes that are not merged need not
+// be kept when the session ends.
+func (s *Trees) Add(t *Tree, name, title string, disposable bool) {
+	t.trees, t.name, t.title, t.works, t.disposable = s, name, title, true, disposable
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all = append(s.all, t)
@@ -122,7 +123,11 @@ func (s *Trees) store(ctx context.Context, t *Tree) {
 // Close implements [agent.ValueCloser].
 func (s *Trees) Close(ctx context.Context) {
 	for _, t := range s.list() {
-		s.store(ctx, t)
+		if !t.disposable {
+			s.store(ctx, t)
+		} else if err := t.Remove(ctx); err != nil {
+			s.Notify("The worktree of the helper "+t.name+" is not removed.", err.Error())
+		}
 	}
 }
 

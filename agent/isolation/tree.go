@@ -28,6 +28,8 @@ type Tree struct {
 	name, title string
 	// works reports that the helper has not ended. The mutex of trees guards it.
 	works bool
+	// disposable reports that the changes need not be kept when the session ends.
+	disposable bool
 
 	busy chan struct{} // holds a token while tree is used
 	tree *worktree.Worktree
@@ -135,6 +137,33 @@ func (t *Tree) Changed(ctx context.Context) (paths []string, err error) {
 		return err
 	})
 	return paths, err
+}
+
+// Changed is a file that differs from the beginning of a worktree.
+type Changed struct {
+	// Path is slash-separated and relative to the top of the repository.
+	Path          string
+	Kind          worktree.Kind
+	Before, After worktree.State
+}
+
+// Changes returns the changed files with their contents.
+func (t *Tree) Changes(ctx context.Context) (all []Changed, err error) {
+	err = t.use(ctx, func() error {
+		changes, err := t.tree.Changes(ctx)
+		if err != nil {
+			return err
+		}
+		for i := range changes {
+			c := Changed{Path: changes[i].Path, Kind: changes[i].Kind}
+			if c.Before, c.After, err = t.tree.States(ctx, &changes[i]); err != nil {
+				return err
+			}
+			all = append(all, c)
+		}
+		return nil
+	})
+	return all, err
 }
 
 // Merge returns what merging the helper's changes would make of the files of the session. It changes nothing. read returns the content of

@@ -104,6 +104,22 @@ func (w *Worktree) Merge(ctx context.Context, theirs string, changes []Change, r
 // Source is the top of the working tree that was copied, with all symbolic links resolved.
 func (w *Worktree) Source() string { return w.record.Source }
 
+// States returns a changed file at the beginning and as [Worktree.Changes] has found it.
+func (w *Worktree) States(ctx context.Context, c *Change) (before, after State, err error) {
+	var was, is []byte
+	if c.Kind != Added {
+		if was, err = w.content(ctx, c.base); err != nil {
+			return before, after, err
+		}
+	}
+	if c.Kind != Deleted {
+		if is, err = w.content(ctx, c.now); err != nil {
+			return before, after, err
+		}
+	}
+	return stateOf(c.base.Kind, was), stateOf(c.now.Kind, is), nil
+}
+
 // merge merges changes and calls put with each result.
 func (w *Worktree) merge(ctx context.Context, m *merger, changes []Change, put func(m *merger, name string, is *ours, r *result) error) ([]Merged, error) {
 	to, err := os.OpenRoot(w.record.Source)

@@ -45,6 +45,7 @@ func builtins() []builtin {
 		{name: "undo", description: "Undo the last file change by the agent's tools", run: undo},
 		{name: "rewind", description: "List the prompts, or go back to just before one, with the files, the conversation or both", hint: "[N code|conversation|both]", run: rewindTo},
 		{name: "worktree", description: "Show the worktree of this session and what was changed in it, or store that in a branch", hint: "[branch [name]]", run: worktreeOf},
+		{name: "attempts", description: "Let several helpers try the same task, and merge the best change; or list the attempts", hint: "[N [models…] -- task | merge K]", run: attempt},
 		{name: "jobs", description: "Show the background jobs, or stop some", hint: "[stop <job>…]", run: jobs},
 	}
 }

@@ -30,12 +30,13 @@ const (
 )
 
 type taskInput struct {
-	Agent     string     `json:"agent,omitzero" jsonschema:"helper that does the tasks; executor if absent"`
-	Context   string     `json:"context,omitzero" jsonschema:"what all of the tasks need to know"`
-	Tasks     []taskItem `json:"tasks" jsonschema:"pieces of work, each for its own helper, in parallel"`
-	Output    string     `json:"output,omitzero" jsonschema:"JSON Schema, as text, of the reports if you need JSON"`
-	Async     bool       `json:"async,omitzero" jsonschema:"return at once; each report comes when its helper has ended"`
-	SpawnPlan *spawnPlan `json:"spawnPlan,omitzero" jsonschema:"needed for more than four tasks"`
+	Agent     string         `json:"agent,omitzero" jsonschema:"helper that does the tasks; executor if absent"`
+	Context   string         `json:"context,omitzero" jsonschema:"what all of the tasks need to know"`
+	Tasks     []taskItem     `json:"tasks" jsonschema:"pieces of work, each for its own helper, in parallel"`
+	Output    string         `json:"output,omitzero" jsonschema:"JSON Schema, as text, of the reports if you need JSON"`
+	Async     bool           `json:"async,omitzero" jsonschema:"return at once; each report comes when its helper has ended"`
+	Attempts  *attemptsInput `json:"attempts,omitzero" jsonschema:"several helpers do the one task, each in a worktree; the best change is merged"`
+	SpawnPlan *spawnPlan     `json:"spawnPlan,omitzero" jsonschema:"needed for more than four tasks"`
 }
 
 type taskItem struct {
@@ -72,6 +73,9 @@ func Task(startJob StartJob) agent.Tool {
 		Name:    agent.TaskTool, Description: toolkit.Description(taskText), Kind: agent.KindOther,
 		Plan: planTask,
 		Run: func(ctx context.Context, call *agent.Call, in *taskInput) (*agent.Result, error) {
+			if in.Attempts != nil {
+				return runAttempts(ctx, call, in)
+			}
 			if in.Async {
 				return startTasks(ctx, call, in, startJob)
 			}
@@ -111,6 +115,11 @@ func planTask(ctx context.Context, call *agent.Call, in *taskInput) (*agent.Call
 			return bad("output %v", err)
 		}
 	}
+	if in.Attempts != nil {
+		if err := in.Attempts.plan(in); err != nil {
+			return bad("%v", err)
+		}
+	}
 	if wrong := in.wrongTask(); wrong != "" {
 		return bad("%s", wrong)
 	}
@@ -128,6 +137,8 @@ func planTask(ctx context.Context, call *agent.Call, in *taskInput) (*agent.Call
 	}
 	if n := len(in.Tasks); n > 1 {
 		title = fmt.Sprintf("%d tasks", n) + strings.TrimPrefix(title, "Task")
+	} else if in.Attempts != nil {
+		title = fmt.Sprintf("%d attempts", in.Attempts.Count) + strings.TrimPrefix(title, "Task")
 	}
 	return &agent.CallPlan{
 		Title:   title + ": " + toolkit.CommandTitle(in.title()),
@@ -290,7 +301,12 @@ func (r *taskRun) late(report *taskReport) *agent.Result {
 }
 
 // one runs one task in a helper.
-func (r *taskRun) one(ctx context.Context, t *taskItem, started func(name string)) (report taskReport) {
+func (r *taskRun) one(ctx context.Context, t *taskItem, started func(name string)) taskReport {
+	return r.attempt(ctx, t, agent.Attempt{}, started)
+}
+
+// attempt is like one, for one of several attempts.
+func (r *taskRun) attempt(ctx context.Context, t *taskItem, extra agent.Attempt, started func(name string)) (report taskReport) {
 	report.task = t
 	defer func() {
 		if v := recover(); v != nil { // a panic in one task fails only that task
@@ -299,7 +315,7 @@ func (r *taskRun) one(ctx context.Context, t *taskItem, started func(name string
 		}
 	}()
 	task := agent.Task{
-		Name: t.ID, To: t.To, Helper: r.in.Agent, Title: t.title(), Prompt: r.in.prompt(t), Background: r.in.Async, Started: started,
+		Name: t.ID, To: t.To, Helper: r.in.Agent, Title: t.title(), Prompt: r.in.prompt(t), Background: r.in.Async, Started: started, Attempt: extra,
 		Isolated: t.Isolation == isolationWorktree, Branch: t.Keep == keepBranch,
 	}
 	if r.in.Output != "" {

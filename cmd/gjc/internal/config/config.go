@@ -265,6 +265,7 @@ func (c *Config) taskSettings() map[string]setting {
 	each, total := &tasks.Each, &tasks.Total
 	return map[string]setting{
 		"enableLsp":         about("also give helper agents language servers", boolean(&c.LSP.Subagents)),
+		"check":             about("the command line that judges attempts at a task; by default one is found by the files of the project", name(&tasks.Check)),
 		"maxConcurrency":    about("number of helpers that work at the same time in a session", number(&tasks.MaxConcurrency, 1, 32)),
 		"maxRecursionDepth": about("depth of helpers that start helpers; 1: helpers start none", number(&tasks.MaxDepth, 1, 5)),
 		"maxRequests":       about("requests to models that one helper may make; 0: unlimited", number(&each.Requests, 0, 10_000)),
