@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,10 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/acptest"
+	"github.com/gajae-code/gjc/acp/server"
+	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/permissions"
+	"github.com/gajae-code/gjc/internal/checkpoint"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/testenv"
@@ -415,5 +420,233 @@ func TestIsolation_Resumed(t *testing.T) {
 	}
 	if got := a.left(); len(got) > 0 {
 		t.Errorf("left worktrees: %q", got)
+	}
+}
+
+// Commands of the helper run inside a boundary around its own directory: they may not change the workspace.
+func TestIsolation_Boundary(t *testing.T) {
+	needsBoundary(t)
+	c := &cast{steps: map[string][]providertest.Step{
+		"begin": {task(`{"tasks":[{"id":"scout","description":"change it","assignment":"do the work","isolation":"worktree"}]}`), says("top")},
+	}}
+	store := permissions.Open(filepath.Join(t.TempDir(), "permissions.json"))
+	a := startApart(t, c.play, func(c *config) {
+		c.server.Sessions.Policy = func(cwd string) approval.Policy {
+			return approval.Policy{Boundary: testBoundary(), Home: t.TempDir(), Keeper: store.Keeper(cwd)}
+		}
+		c.editor.Permission = func(_ context.Context, p *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
+			title, _ := p.ToolCall.Title.Get()
+			t.Errorf("asked about %s: %s", title, contentText(p.ToolCall.Content.Or(nil)))
+			return acptest.Choose("reject_once"), nil
+		}
+	})
+	line := "echo ONE > f; git status --porcelain; echo evil > '" + filepath.Join(a.dir, "f") + "'; echo evil > '" + filepath.Join(a.dir, "evil") + "'; echo end"
+	c.steps["do the work"] = []providertest.Step{{providertest.Call("b", "bash", command(line))}, says("done")}
+	id := a.session()
+	call[struct{}](a.env, "session/set_mode", obj{"sessionId": id, "modeId": "auto"})
+	a.say(id, "begin", acp.StopReasonEndTurn)
+	if output := c.last("do the work"); !strings.Contains(output, " M f\n?? dirty\n") || !strings.Contains(output, "end") {
+		t.Errorf("the command: %s", output)
+	}
+	if diff := cmp.Diff(map[string]string{"f": "ONE\n", "old": "old\n", "dirty": "dirty\n"}, a.files()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// An answer for the workspace is kept for the workspace and not for the worktree, and one for the workspace holds in the worktree.
+func TestIsolation_Answers(t *testing.T) {
+	c := &cast{steps: map[string][]providertest.Step{
+		"begin": {
+			task(`{"tasks":[{"id":"scout","description":"change it","assignment":"do the work","isolation":"worktree"}]}`),
+			{providertest.Call("b2", "bash", `{"command":"touch here"}`)},
+			{providertest.Call("t2", "task", `{"tasks":[{"id":"more","description":"change more","assignment":"other work","isolation":"worktree"}]}`)}, says("top"),
+		},
+		"do the work": {{providertest.Call("b", "bash", `{"command":"touch here"}`)}, says("done")},
+		"other work":  {{providertest.Call("b", "bash", `{"command":"touch here"}`)}, says("done")},
+	}}
+	answers := t.TempDir()
+	store := permissions.Open(answers)
+	var asked []string
+	a := startApart(t, c.play, func(c *config) {
+		c.server.Sessions.Policy = func(cwd string) approval.Policy {
+			return approval.Policy{Home: t.TempDir(), Keeper: store.Keeper(cwd)}
+		}
+		c.editor.Permission = func(_ context.Context, p *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
+			title, _ := p.ToolCall.Title.Get()
+			asked = append(asked, title)
+			return acptest.Choose("allow_workspace"), nil
+		}
+	})
+	a.say(a.session(), "begin", acp.StopReasonEndTurn)
+	if diff := cmp.Diff([]string{"change it: touch here"}, asked); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+	kept := ""
+	err := filepath.WalkDir(answers, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		kept += string(data)
+		return err
+	})
+	if err != nil || !strings.Contains(kept, a.dir) || strings.Contains(kept, a.trees) {
+		t.Errorf("the answers: %s, %v", kept, err)
+	}
+	if got := a.files(); len(got) != 4 {
+		t.Errorf("the files: %q", got)
+	}
+}
+
+// Without a repository the task fails with the reason, and the other tasks of the call go on.
+func TestIsolation_NoRepository(t *testing.T) {
+	c := &cast{steps: map[string][]providertest.Step{
+		"begin": {
+			task(`{"tasks":[
+				{"id":"one","description":"first","assignment":"first work","isolation":"worktree"},
+				{"id":"two","description":"second","assignment":"second work"}]}`),
+			says("top"),
+		},
+		"first work":  {write("f", "ONE\n"), says("done one")},
+		"second work": {write("g", "TWO\n"), says("done two")},
+	}}
+	a := startApart(t, c.play)
+	if err := os.RemoveAll(filepath.Join(a.dir, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	a.say(a.session(), "begin", acp.StopReasonEndTurn)
+	report := c.last("begin")
+	if !strings.Contains(report, "not in a git repository") || !strings.Contains(report, "done two") || strings.Contains(report, "done one") {
+		t.Errorf("the report: %s", report)
+	}
+	if got := a.files(); got["f"] != "1\n2\n3\n4\n5\n" || got["g"] != "TWO\n" {
+		t.Errorf("the files: %q", got)
+	}
+	if got := a.left(); len(got) > 0 {
+		t.Errorf("left worktrees: %q", got)
+	}
+}
+
+// A helper in a worktree starts another one: its changes go to the worktree of the first, and from there to the workspace. The client has
+// sessions for both.
+func TestIsolation_Nested(t *testing.T) {
+	c := &cast{steps: map[string][]providertest.Step{
+		"begin": {task(`{"tasks":[{"id":"outer","description":"change it","assignment":"outer work","isolation":"worktree"}]}`), says("top")},
+		"outer work": {
+			write("f", "1\n2\n3\n4\nOUTER\n"), {providertest.Call("t2", "task", `{"tasks":[{"id":"inner","description":"deeper","assignment":"inner work","isolation":"worktree"}]}`)},
+			{providertest.Call("b", "bash", `{"command":"cp f seen"}`)}, says("done"),
+		},
+		"inner work": {{providertest.Call("r", "bash", `{"command":"sed -i s/1/INNER/ f; pwd"}`)}, says("done")},
+	}}
+	a := startApart(t, c.play, as(acptest.UnstableCapabilities()))
+	id := a.session()
+	a.say(id, "begin", acp.StopReasonEndTurn)
+	const want = "INNER\n2\n3\n4\nOUTER\n"
+	if got := a.files(); got["f"] != want || got["seen"] != want {
+		t.Errorf("the files: %q", got)
+	}
+	if got := a.left(); len(got) > 0 {
+		t.Errorf("left worktrees: %q", got)
+	}
+	children := 0
+	for _, u := range a.Updates(id) {
+		if _, ok := u.(*acp.SubagentUpdate); ok {
+			children++
+		}
+	}
+	if children != 2 { // its beginning and its end
+		t.Errorf("%d updates about the helper", children)
+	}
+}
+
+// The state of the files is recorded for the merge and not for the work in the worktree. A helper's file can say that it works in one, and a
+// directory outside the repository is not part of it. The language servers are those of the worktree.
+func TestIsolation_Surroundings(t *testing.T) {
+	c := &cast{steps: map[string][]providertest.Step{
+		"begin":       {task(`{"agent":"mine","tasks":[{"id":"scout","description":"change it","assignment":"do the work"}]}`), says("top")},
+		"do the work": {write("f", "ONE\n"), says("done")},
+	}}
+	records := t.TempDir()
+	var mu sync.Mutex
+	var roots []string
+	a := startApart(t, c.play, func(c *config) {
+		c.server.Sessions.Checkpoints = func(string) *checkpoint.Options { return &checkpoint.Options{Dir: records} }
+		c.server.Machine.Languages = func(of []string) (server.Languages, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			roots = append(roots, strings.Join(of, " "))
+			return server.Languages{Catalog: noServers{}, Subagents: true}, nil
+		}
+	})
+	if err := os.MkdirAll(filepath.Join(a.dir, ".gjc", "agents"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	a.write(".gjc/agents/mine.md", "---\nname: mine\ndescription: of the workspace\nisolation: worktree\n---\nYou are mine.")
+	other, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := call[acp.NewSessionResponse](a.env, "session/new", obj{"cwd": a.dir, "additionalDirectories": []string{other}, "mcpServers": []any{}})
+	a.say(session.SessionID, "begin", acp.StopReasonEndTurn)
+	if got := a.files()["f"]; got != "ONE\n" {
+		t.Errorf("the file: %q", got)
+	}
+	c.mu.Lock()
+	instructions := c.seen["do the work"][0]
+	c.mu.Unlock()
+	if !strings.Contains(instructions, "stands for "+a.dir) || !strings.Contains(instructions, "not in the repository: "+other) {
+		t.Errorf("the instructions: %s", instructions)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(roots) != 2 || roots[0] != a.dir+" "+other || !strings.HasPrefix(roots[1], a.trees) || strings.Contains(roots[1], " ") {
+		t.Errorf("language servers for %q", roots)
+	}
+	found := 0
+	err = filepath.WalkDir(records, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		found++
+		data, err := os.ReadFile(path)
+		if strings.Contains(string(data), a.trees) {
+			t.Errorf("%s names a worktree", path)
+		}
+		return err
+	})
+	if err != nil || found == 0 {
+		t.Errorf("%d records, %v", found, err)
+	}
+}
+
+// A session removes what a killed process has left without changes, and names the rest.
+func TestIsolation_Leftovers(t *testing.T) {
+	c := &cast{}
+	a := startApart(t, c.play)
+	children := proc.NewGroup(nil)
+	defer func() { _ = children.Close(context.Background()) }()
+	git := &worktree.Git{Children: children, Env: a.gitEnv}
+	var tops []string
+	for range 2 {
+		tree, err := git.New(t.Context(), &worktree.Options{Dir: a.trees, Root: a.dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tops = append(tops, tree.Top())
+		defer tree.Keep()
+		tree.Keep() // as the end of the process does
+	}
+	if err := os.WriteFile(filepath.Join(tops[1], "f"), []byte("work\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	id := a.session()
+	a.await(id, acptest.Update(func(n *acp.Notice) bool {
+		return strings.Contains(n.Title+n.Description, "1 changed file in the worktree "+tops[1])
+	}))
+	if _, err := os.Stat(tops[0]); err == nil {
+		t.Error("the worktree without changes is there")
+	}
+	if data, err := os.ReadFile(filepath.Join(tops[1], "f")); err != nil || string(data) != "work\n" {
+		t.Errorf("the work: %q, %v", data, err)
 	}
 }
