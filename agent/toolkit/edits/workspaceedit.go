@@ -280,12 +280,7 @@ func (w *WorkspaceChange) write(ctx context.Context, o *lsp.FileOperation) error
 		w.Before[o.Path] = old.Text
 	}
 	w.later("the text of "+w.name(o.Path), func(ctx context.Context) error {
-		// A failed write may have changed the file.
-		data := toolkit.EncodeText(old.Text, old.Encoding)
-		if now, err := w.Call.FS.ReadFile(ctx, o.Path); err == nil && string(now) == string(data) {
-			return nil
-		}
-		return w.Call.FS.WriteFile(ctx, o.Path, data)
+		return w.writeBack(ctx, o.Path, toolkit.EncodeText(old.Text, old.Encoding))
 	})
 	c := Change{Call: w.Call, Path: o.Path, Old: old}
 	if err := c.Write(ctx, toolkit.EncodeText(o.New, old.Encoding), o.New); err != nil {
@@ -294,6 +289,14 @@ func (w *WorkspaceChange) write(ctx context.Context, o *lsp.FileOperation) error
 	w.back = append(w.back, c.back())
 	w.wrote(&c)
 	return nil
+}
+
+// writeBack restores the content of a file that a write, even a failed one, may have changed.
+func (w *WorkspaceChange) writeBack(ctx context.Context, path string, data []byte) error {
+	if now, err := w.Call.FS.ReadFile(ctx, path); err == nil && bytes.Equal(now, data) {
+		return nil
+	}
+	return w.Call.FS.WriteFile(ctx, path, data)
 }
 
 // bytesAsSeen returns the content of a file, which must be the one at planning time.
@@ -314,7 +317,7 @@ func (w *WorkspaceChange) overwrite(ctx context.Context, path string, raw []byte
 	if err != nil {
 		return err
 	}
-	w.later("the content of "+w.name(path), func(ctx context.Context) error { return w.Call.FS.WriteFile(ctx, path, old) })
+	w.later("the content of "+w.name(path), func(ctx context.Context) error { return w.writeBack(ctx, path, old) })
 	if err := w.Call.FS.WriteFile(ctx, path, raw); err != nil {
 		return fmt.Errorf("%s cannot be written: %w", w.name(path), toolkit.Reason(err))
 	}
