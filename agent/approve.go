@@ -275,7 +275,7 @@ func (r *toolRun) question(ctx context.Context, open []*undecided) (kept bool, e
 	decision, err := s.opts.Approver.Approve(ctx, Question{
 		// The user must see the whole action: only the unchanged text around a change is cut.
 		ToolCallID: r.call.ID, Title: text.VisibleLine(shown), Kind: kind, Input: r.call.Input,
-		Content: content, Locations: r.plan.Locations, Always: always, Once: once, Workspace: s.grants.Keeper != nil,
+		Content: content, Locations: r.plan.Locations, Always: always, Once: once, Workspace: s.opts.Policy.Keeper != nil,
 	})
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
@@ -332,7 +332,7 @@ func (r *toolRun) consent(ctx context.Context, c Consent) (Decision, error) {
 	hide := s.opts.Secrets.Hide
 	decision, err := s.opts.Approver.Approve(ctx, Question{
 		ToolCallID: r.call.ID, Title: hide(c.Title), Kind: r.tool.Spec().Kind, Input: r.call.Input,
-		Content: []Content{TextContent{hide(c.Text)}}, Always: hide(c.Always), Workspace: c.Workspace && s.grants.Keeper != nil,
+		Content: []Content{TextContent{hide(c.Text)}}, Always: hide(c.Always), Workspace: c.Workspace && s.opts.Policy.Keeper != nil,
 	})
 	_, refused := errors.AsType[*RefusalError](err)
 	switch {

@@ -22,7 +22,9 @@ import (
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/internal/checkpoint"
+	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/testenv"
+	"github.com/gajae-code/gjc/internal/worktree"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/offline"
 	"github.com/gajae-code/gjc/sessions"
@@ -31,7 +33,8 @@ import (
 // Each transcript in testdata/transcripts is a conversation on the wire. Its sections alternate: "client" has the lines that an
 // editor sends, "agent" all lines that come back until the server is idle. Values that differ between runs are replaced: $CWD is
 // the workspace, $SESSION the first session's ID, $ID1 and so on other IDs, $TIME a time, $N a number of tokens. The text at the
-// beginning says why the transcript exists, and with "Checkpoints are on." that the state of the files is recorded. "go test ./acp/server -run Transcripts -update" rewrites the agent's sections.
+// beginning says why the transcript exists, with "Checkpoints are on." that the state of the files is recorded, and with "Worktrees are on."
+// that the workspace is a git repository and helpers can have worktrees ($TREE). "go test ./acp/server -run Transcripts -update" rewrites the agent's sections.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/transcripts/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -46,6 +49,9 @@ func TestTranscripts(t *testing.T) {
 			dir := t.TempDir()
 			if dir, err = filepath.EvalSymlinks(dir); err != nil {
 				t.Fatal(err)
+			}
+			if strings.Contains(string(archive.Comment), "Worktrees are on.") {
+				testenv.NeedsTool(t, "git")
 			}
 			synctest.Test(t, func(t *testing.T) { play(t, archive, dir) })
 			if testenv.Update() {
@@ -65,7 +71,11 @@ func play(t *testing.T, archive *txtar.Archive, dir string) {
 	}
 	for _, f := range archive.Files {
 		if name, ok := strings.CutPrefix(f.Name, "work/"); ok {
-			if err := os.WriteFile(filepath.Join(work, name), f.Data, 0o644); err != nil {
+			path := filepath.Join(work, filepath.FromSlash(name))
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, f.Data, 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -79,6 +89,16 @@ func play(t *testing.T, archive *txtar.Archive, dir string) {
 			return &checkpoint.Options{Dir: filepath.Join(dir, "agent", "checkpoints")}
 		}
 	}
+	local := machine(bridges.Local{Shell: bridges.Shell{Path: "/bin/sh", Args: []string{"-c"}}, Env: []string{"PATH=/usr/bin:/bin"}})
+	if strings.Contains(string(archive.Comment), "Worktrees are on.") {
+		env := gitEnv(append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir, "GIT_CONFIG_NOSYSTEM=1"))
+		env.run(t, work, "init", "-q", "-b", "main")
+		env.run(t, work, "add", "-A")
+		env.run(t, work, "-c", "user.name=Test", "-c", "user.email=test@example.com", "commit", "-q", "-m", "first")
+		local.Worktrees = func(children *proc.Group) (*worktree.Maker, error) {
+			return &worktree.Maker{Git: &worktree.Git{Children: children, Env: env}, Dir: filepath.Join(dir, "state", "worktrees")}, nil
+		}
+	}
 	go func() {
 		done <- server.Serve(context.Background(), b, b, b, server.Options{
 			Version: "1.2.3", NewID: func() string { ids++; return fmt.Sprintf("msg-%d", ids) }, OS: "linux",
@@ -87,7 +107,7 @@ func play(t *testing.T, archive *txtar.Archive, dir string) {
 				Store: sessions.NewStore(filepath.Join(dir, "agent", "sessions"), nil),
 				Tools: func() []agent.Tool { return tools.All(new(tools.Settings)) }, Checkpoints: checkpoints,
 			},
-			Machine: machine(bridges.Local{Shell: bridges.Shell{Path: "/bin/sh", Args: []string{"-c"}}, Env: []string{"PATH=/usr/bin:/bin"}}),
+			Machine: local,
 		})
 	}()
 	lines := make(chan string, 10_000)
@@ -171,6 +191,7 @@ type names struct {
 
 var (
 	uuidPattern = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	treePattern = regexp.MustCompile(`/[^"\s]*?/worktrees/[0-9a-f]{8}/tree`)
 	demoPattern = regexp.MustCompile(`demo_[0-9a-z]+_`)
 	// The prompt contains the path of the workspace.
 	usedPattern = regexp.MustCompile(`"(used|totalTokens|inputTokens)":\d+`)
@@ -192,6 +213,7 @@ func (n *names) name(value, name string) string {
 
 func (n *names) replace(line string) string {
 	line = strings.ReplaceAll(line, n.work, "$CWD")
+	line = treePattern.ReplaceAllString(line, "$$TREE")
 	line = timePattern.ReplaceAllString(line, "$$TIME")
 	line = usedPattern.ReplaceAllString(line, `"$1":$$N`)
 	line = demoPattern.ReplaceAllString(line, "call_")
