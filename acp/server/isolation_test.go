@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -648,5 +649,64 @@ func TestIsolation_Leftovers(t *testing.T) {
 	}
 	if data, err := os.ReadFile(filepath.Join(tops[1], "f")); err != nil || string(data) != "work\n" {
 		t.Errorf("the work: %q, %v", data, err)
+	}
+}
+
+// A merge makes files executable, and takes that back.
+func TestIsolation_Modes(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("files have no modes")
+	}
+	c := &cast{steps: map[string][]providertest.Step{
+		"begin":       {task(`{"tasks":[{"id":"scout","description":"change it","assignment":"do the work","isolation":"worktree"}]}`), says("top")},
+		"do the work": {{providertest.Call("b", "bash", `{"command":"chmod +x f; chmod -x old; echo new > run; chmod +x run; echo more >> dirty"}`)}, says("done")},
+	}}
+	a := startApart(t, c.play)
+	if err := os.Chmod(filepath.Join(a.dir, "old"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	a.say(a.session(), "begin", acp.StopReasonEndTurn)
+	for name, want := range map[string]bool{"f": true, "old": false, "run": true, "dirty": false} {
+		if info, err := os.Stat(filepath.Join(a.dir, name)); err != nil || info.Mode()&0o100 != 0 != want {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+	if got := a.files()["dirty"]; got != "dirty\nmore\n" {
+		t.Errorf("dirty: %q", got)
+	}
+}
+
+// If the user stops the turn, the changes of the helper wait, and the next turn can merge them.
+func TestIsolation_Stopped(t *testing.T) {
+	gate := providertest.NewGate()
+	defer gate.Open()
+	c := &cast{steps: map[string][]providertest.Step{
+		"begin":       {task(`{"tasks":[{"id":"scout","description":"change it","assignment":"do the work","isolation":"worktree"}]}`), {providertest.Call("m", "merge_changes", `{"name":"scout"}`)}, says("top")},
+		"do the work": {write("f", "ONE\n"), {gate.Hold(), providertest.Text("done")}},
+	}}
+	a := startApart(t, c.play)
+	id := a.session()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		a.say(id, "begin", acp.StopReasonCancelled)
+	}()
+	<-gate.Reached()
+	if err := a.Conn.Notify(t.Context(), "session/cancel", obj{"sessionId": id}); err != nil {
+		t.Fatal(err)
+	}
+	<-over
+	a.await(id, acptest.Update(func(n *acp.Notice) bool {
+		return strings.Contains(n.Title+n.Description, "changes of the helper scout are not merged")
+	}))
+	if got := a.files()["f"]; got != "1\n2\n3\n4\n5\n" {
+		t.Errorf("the file: %q", got)
+	}
+	a.say(id, "go on", acp.StopReasonEndTurn)
+	if got := a.files()["f"]; got != "ONE\n" {
+		t.Errorf("the file: %q", got)
+	}
+	if got := a.left(); len(got) > 0 {
+		t.Errorf("left worktrees: %q", got)
 	}
 }

@@ -3,9 +3,12 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gajae-code/gjc/internal/testenv"
 )
 
 // gjc is killed in the middle of a turn: its command dies too, and the next gjc finds the conversation up to the last
@@ -73,5 +76,75 @@ func TestKilled(t *testing.T) {
 		t.Errorf("the torn line is replayed:\n%s", text)
 	}
 	again.say(id, "alive")
+	again.stop()
+}
+
+// gjc is killed while two helpers work in worktrees: the next gjc removes the worktree without changes, and names the other one with the
+// command that removes it.
+func TestKilled_Worktrees(t *testing.T) {
+	t.Parallel()
+	testenv.NeedsTool(t, "git")
+	p := startPeer(t, peerOptions{})
+	git := func(args ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "git", args...)
+		cmd.Dir, cmd.Env = p.work, p.cmd.Env
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	agents := filepath.Join(p.home, ".gjc", "agent", "agents")
+	if err := os.MkdirAll(agents, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string]string{
+		filepath.Join(agents, "apart.md"): "---\nname: apart\ndescription: works in a worktree\nisolation: worktree\n---\nYou work apart.\n",
+		filepath.Join(p.work, "f.txt"):    "old\n",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	git("init", "-q")
+	git("add", "f.txt")
+	git("-c", "user.name=Test", "-c", "user.email=test@example.com", "commit", "-q", "-m", "first")
+	p.initialize(nil)
+	p.prompt(p.session("auto"), `!task @apart !bash echo re""ady1; exec sleep 600 | !bash echo new > f.txt; echo re""ady2; exec sleep 600`)
+	ready := make(map[string]bool)
+	p.until("the output of both", func(m message) bool {
+		for _, word := range []string{"ready1", "ready2"} {
+			ready[word] = ready[word] || strings.Contains(m.line, word)
+		}
+		return ready["ready1"] && ready["ready2"]
+	})
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-p.ended
+	trees, err := filepath.Glob(filepath.Join(p.home, ".local", "state", "gjc", "worktrees", "*"))
+	if err != nil || len(trees) != 2 {
+		t.Fatalf("worktrees %q, %v", trees, err)
+	}
+
+	again := startPeer(t, peerOptions{home: p.home})
+	again.initialize(object{"session": object{"notices": object{}}})
+	again.request("session/new", object{"cwd": again.work, "mcpServers": []any{}})
+	notice, _ := again.until("the notice", func(m message) bool { return strings.Contains(m.line, "1 changed file in the worktree") })
+	left, err := filepath.Glob(filepath.Join(p.home, ".local", "state", "gjc", "worktrees", "*", "tree", "*"))
+	if err != nil || len(left) != 1 || !strings.Contains(notice.line, left[0]) {
+		t.Fatalf("worktrees %q, %v; the notice: %s", left, err, notice.line)
+	}
+	if data, err := os.ReadFile(filepath.Join(left[0], "f.txt")); err != nil || string(data) != "new\n" {
+		t.Errorf("the work: %q, %v", data, err)
+	}
+	if data, err := os.ReadFile(filepath.Join(p.work, "f.txt")); err != nil || string(data) != "old\n" {
+		t.Errorf("the workspace: %q, %v", data, err)
+	}
+	git("worktree", "remove", "--force", left[0])
+	if got := git("worktree", "list"); strings.Count(got, "\n") != 1 {
+		t.Errorf("git knows %s", got)
+	}
 	again.stop()
 }
