@@ -24,7 +24,7 @@ func (a answers) Grants() []approval.Grant {
 	all := append(kept[:len(kept):len(kept)], own...)
 	for i := range all {
 		if all[i].Dir != "" {
-			all[i].Dir = a.tree.Here(all[i].Dir)
+			all[i].Dir = a.tree.here(all[i].Dir)
 		}
 	}
 	return all
@@ -36,7 +36,7 @@ func (a answers) Keep(ctx context.Context, g approval.Grant) error { return a.Ad
 // Add keeps an answer for the session, or for its workspace.
 func (a answers) Add(ctx context.Context, g approval.Grant, workspace bool) error {
 	if g.Dir != "" {
-		g.Dir = a.tree.There(g.Dir)
+		g.Dir = a.tree.there(g.Dir)
 	}
 	return a.of.Add(ctx, g, workspace)
 }

@@ -64,8 +64,8 @@ func New(ctx context.Context, maker *worktree.Maker, cwd string, additional []st
 	return t, nil
 }
 
-// Here returns the path in the worktree that corresponds to one in the session's directories. Other paths stay as they are.
-func (t *Tree) Here(path string) string {
+// here returns the path in the worktree that corresponds to one in the session's directories. Other paths stay as they are.
+func (t *Tree) here(path string) string {
 	for _, p := range t.pairs {
 		if places.Within(p.there, path) {
 			return moved(path, p.there, p.here)
@@ -74,8 +74,8 @@ func (t *Tree) Here(path string) string {
 	return path
 }
 
-// There returns the path in the session's directories that corresponds to one in the worktree. Other paths stay as they are.
-func (t *Tree) There(path string) string {
+// there returns the path in the session's directories that corresponds to one in the worktree. Other paths stay as they are.
+func (t *Tree) there(path string) string {
 	for _, p := range t.pairs {
 		if places.Within(p.here, path) {
 			return moved(path, p.here, p.there)
@@ -90,7 +90,7 @@ func (t *Tree) Describe(again bool) string {
 	if again {
 		b.WriteString("Your earlier directory is gone, and paths in it are not valid any more. ")
 	}
-	fmt.Fprintf(&b, "You work in a copy of the repository, a git worktree with the uncommitted changes: %s stands for %s. ", t.Roots[0], t.There(t.Roots[0]))
+	fmt.Fprintf(&b, "You work in a copy of the repository, a git worktree with the uncommitted changes: %s stands for %s. ", t.Roots[0], t.there(t.Roots[0]))
 	b.WriteString("Change files only there, by relative paths. Do not commit: when you have ended, the changed files are merged into the repository.")
 	if len(t.Left) > 0 {
 		b.WriteString(" It does not have these directories of the session, which are not in the repository: " + strings.Join(t.Left, ", ") + ".")
@@ -189,7 +189,7 @@ func (t *Tree) session(path string) string {
 	if err != nil {
 		return path
 	}
-	return t.There(filepath.Join(t.tree.Top(), rel))
+	return t.there(filepath.Join(t.tree.Top(), rel))
 }
 
 // Remove removes the worktree with all changes in it. If it cannot, the next gjc does.

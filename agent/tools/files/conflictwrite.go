@@ -71,14 +71,18 @@ func (k *knownConflicts) pick(address string) ([]knownConflict, error) {
 	if name == "*" {
 		return slices.Clone(k.all), nil
 	}
-	if id, side, ok := strings.Cut(name, "/"); ok {
-		return nil, fmt.Errorf("%w for write: %s is one side of a conflict; write to %s%s, with @%s as the content to take that side", agent.ErrBadInput, address, conflictScheme, id, side)
-	}
 	n, err := strconv.Atoi(name)
 	if err != nil || n < 1 || n > len(k.all) {
-		return nil, fmt.Errorf("%w for write: there is no %s; read FILE:conflicts shows the conflicts of a file with their addresses", agent.ErrBadInput, toolkit.CutLine(address, 60))
+		return nil, fmt.Errorf("%w: there is no %s; read FILE:conflicts shows the conflicts of a file with their addresses", agent.ErrBadInput, toolkit.CutLine(address, 60))
 	}
 	return []knownConflict{k.all[n-1]}, nil
+}
+
+// is reports whether k is conflict i of its file. nth has the number of each among those with the same text.
+func (k *knownConflict) is(lines []string, found []conflict, nth []int, i int) bool {
+	t := found[i].text(lines)
+	only := nth[i] == 0 && !slices.ContainsFunc(found[i+1:], func(o conflict) bool { return o.text(lines) == t })
+	return k.text == t && (k.nth == nth[i] || only)
 }
 
 // text returns the lines of the conflict with its markers.
@@ -126,6 +130,9 @@ func resolve(ctx context.Context, call *agent.Call, address, content string) (*r
 	if strings.ContainsRune(content, 0) {
 		return nil, fmt.Errorf("%w for write: the content contains NUL bytes; write is for text", agent.ErrBadInput)
 	}
+	if id, side, ok := strings.Cut(strings.TrimPrefix(address, conflictScheme), "/"); ok {
+		return nil, fmt.Errorf("%w for write: %s is one side of a conflict; write to %s%s, with @%s as the content to take that side", agent.ErrBadInput, address, conflictScheme, id, side)
+	}
 	picked, err := conflictsOf(call).pick(address)
 	if err != nil {
 		return nil, err
@@ -159,8 +166,13 @@ func resolve(ctx context.Context, call *agent.Call, address, content string) (*r
 		return nil, errors.New("no conflict is left of those that read has shown")
 	default:
 		name := toolkit.Display(&call.Workspace, picked[0].path)
-		return nil, fmt.Errorf("%s is no longer in %s as it was shown: it is resolved, or its lines have changed; read %s:conflicts", address, name, name)
+		return nil, changedConflict(address, name)
 	}
+}
+
+// changedConflict returns the error for a conflict that its file no longer has.
+func changedConflict(address, name string) error {
+	return fmt.Errorf("%s is no longer in %s as it was shown: it is resolved, or its lines have changed; read %s:conflicts", address, name, name)
 }
 
 // resolveFile replaces conflicts of one file, and returns how many of them it still has.
@@ -179,9 +191,7 @@ func resolveFile(ctx context.Context, call *agent.Call, path, content string, pi
 	done, next := 0, 0
 	for i := range found {
 		c := &found[i]
-		t := c.text(lines)
-		only := nth[i] == 0 && !slices.ContainsFunc(found[i+1:], func(o conflict) bool { return o.text(lines) == t })
-		if !slices.ContainsFunc(picked, func(k knownConflict) bool { return k.text == t && (k.nth == nth[i] || only) }) {
+		if !slices.ContainsFunc(picked, func(k knownConflict) bool { return k.is(lines, found, nth, i) }) {
 			continue
 		}
 		with, err := c.replacement(raw, content)

@@ -83,3 +83,40 @@ func TestWrite_ConflictTwice(t *testing.T) {
 		t.Errorf("%q, %v", data, err)
 	}
 }
+
+// A conflict that was shown can be read by its address, as its file has it now.
+func TestRead_Conflict(t *testing.T) {
+	w := toolstest.NewWorld(t, map[string]string{"a.txt": "top\n" + firstConflict + "middle\n" + secondConflict, "b.txt": secondConflict + "x\n" + secondConflict})
+	for address, want := range map[string]string{
+		"conflict://1": "there is no conflict://1", "conflict://x": "there is no conflict://x", "conflict://0": "there is no conflict://0", "conflict://1/other": "the sides of a conflict are",
+		"conflict://": "there is no conflict://",
+	} {
+		if err := toolstest.Fails(t, w, "read", toolstest.Input{"path": address}); !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want an error with %q", address, err, want)
+		}
+	}
+	toolstest.Run(t, w, "read", toolstest.Input{"path": "a.txt:conflicts"})
+	toolstest.Run(t, w, "read", toolstest.Input{"path": "b.txt:conflicts"})
+	w.Put(t, "a.txt", "new\ntop\n"+firstConflict+"middle\nresolved\n")
+	for address, want := range map[string]string{
+		"conflict://1":        "conflict://1 in a.txt, lines 3-9\nours (working tree):\n    4|ours\nbase (before):\n    6|base\ntheirs (gjc/try):\n    8|theirs",
+		"conflict://1/base":   "conflict://1 in a.txt, lines 3-9\nbase (before):\n    6|base",
+		"conflict://4/theirs": "conflict://4 in b.txt, lines 7-11\ntheirs (other):\n   10|yours",
+		"conflict://*": "conflict://1 in a.txt, lines 3-9\nours (working tree):\n    4|ours\nbase (before):\n    6|base\ntheirs (gjc/try):\n    8|theirs\n\n" +
+			"conflict://3 in b.txt, lines 1-5\nours (HEAD):\n    2|mine\ntheirs (other):\n    4|yours\n\n" +
+			"conflict://4 in b.txt, lines 7-11\nours (HEAD):\n    8|mine\ntheirs (other):\n   10|yours",
+	} {
+		if got := toolstest.Run(t, w, "read", toolstest.Input{"path": address}).Text; got != want {
+			t.Errorf("%s: %q, want %q", address, got, want)
+		}
+	}
+	for address, want := range map[string]string{"conflict://2": "conflict://2 is no longer in a.txt as it was shown", "conflict://4/base": "does not show its base"} {
+		if err := toolstest.Fails(t, w, "read", toolstest.Input{"path": address}); !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want an error with %q", address, err, want)
+		}
+	}
+	toolstest.Run(t, w, "write", toolstest.Input{"path": "conflict://*", "content": "@ours"})
+	if got := toolstest.Run(t, w, "read", toolstest.Input{"path": "conflict://*"}).Text; got != "No conflict is left of those that were shown." {
+		t.Error(got)
+	}
+}

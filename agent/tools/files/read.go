@@ -39,6 +39,9 @@ func Read(s *EditSettings, pages *webclient.Client) agent.Tool {
 		Name:    "read", Description: toolkit.Description(readText), Kind: agent.KindRead,
 		Plan: planRead,
 		Run: func(ctx context.Context, call *agent.Call, in *readInput) (*agent.Result, error) {
+			if isConflict(in.Path) {
+				return readShown(ctx, call, in.Path)
+			}
 			// What the path means may have changed since the target was judged.
 			t, planned := call.Prepared.(*target)
 			if !planned {
@@ -116,6 +119,9 @@ func resolveTarget(ctx context.Context, call *agent.Call, input string) (*target
 }
 
 func planRead(ctx context.Context, call *agent.Call, in *readInput) (*agent.CallPlan, error) {
+	if isConflict(in.Path) {
+		return planShown(call, in.Path)
+	}
 	t, err := resolveTarget(ctx, call, in.Path)
 	if err != nil {
 		return nil, err
