@@ -56,7 +56,7 @@ func newApart(t *testing.T, files map[string]string) *apart {
 	}
 	a.tree, a.trees = tree, isolation.NewTrees(nil)
 	agent.SetValue(a.Values, a.trees)
-	a.trees.Add(tree, "scout", "its task")
+	a.trees.Add(tree, "scout", "its task", false)
 	a.trees.Rest(tree)
 	t.Cleanup(func() { a.trees.Close(context.Background()) })
 	return a
