@@ -199,7 +199,8 @@ func TestIsolation_Merge(t *testing.T) {
 	c := &cast{steps: map[string][]providertest.Step{
 		"begin": {task(`{"tasks":[{"id":"scout","description":"change it","assignment":"do the work","isolation":"worktree"}]}`), says("top")},
 		"do the work": {
-			write("f", "ONE\n2\n3\n4\n5\n"), write("sub/new", "new\n"), {providertest.Call("d", "apply_patch", `{"input":"*** Begin Patch\n*** Delete File: old\n*** End Patch"}`)},
+			write("f", "ONE\n2\n3\n4\n5\n"), write("sub/new", "new\n"),
+			{providertest.Call("d", "apply_patch", `{"input":"*** Begin Patch\n*** Delete File: old\n*** End Patch"}`)},
 			{providertest.Call("b", "bash", `{"command":"cat dirty > copy; rm old; pwd"}`)},
 			{gate.Hold(), providertest.Text("done")},
 		},
@@ -357,8 +358,11 @@ func TestIsolation_Background(t *testing.T) {
 			task(`{"async":true,"tasks":[
 				{"id":"one","description":"first","assignment":"first work","isolation":"worktree"},
 				{"id":"two","description":"second","assignment":"second work","isolation":"worktree"}]}`),
-			{providertest.Call("j1", "job", `{"poll":["job-1"],"wait":60}`)}, {providertest.Call("j2", "job", `{"poll":["job-2"],"wait":60}`)},
-			{providertest.Call("m", "merge_changes", `{"name":"one"}`)}, {providertest.Call("m2", "merge_changes", `{"name":"one"}`)}, says("top"),
+			{providertest.Call("j1", "job", `{"poll":["job-1"],"wait":60}`)},
+			{providertest.Call("j2", "job", `{"poll":["job-2"],"wait":60}`)},
+			{providertest.Call("m", "merge_changes", `{"name":"one"}`)},
+			{providertest.Call("m2", "merge_changes", `{"name":"one"}`)},
+			says("top"),
 		},
 		"first work":  {write("f", "ONE\n"), says("done")},
 		"second work": {write("f", "TWO\n"), says("done")},
@@ -393,11 +397,16 @@ func TestIsolation_Resumed(t *testing.T) {
 		"begin": {
 			task(`{"tasks":[{"id":"scout","description":"change it","assignment":"do the work","isolation":"worktree"}]}`),
 			{providertest.Call("t2", "task", `{"tasks":[{"to":"scout","description":"go on","assignment":"the answer"}]}`)},
-			{providertest.Call("t3", "task", `{"tasks":[{"to":"scout","description":"again","assignment":"more"}]}`)}, says("top"),
+			{providertest.Call("t3", "task", `{"tasks":[{"to":"scout","description":"again","assignment":"more"}]}`)},
+			says("top"),
 		},
 		"do the work": {
-			write("f", "ONE\n"), {providertest.Call("a", "ask", `{"questions":[{"question":"which?"}]}`)},
-			{providertest.Call("b", "bash", `{"command":"cat f >> g"}`)}, says("done"), {providertest.Call("b2", "bash", `{"command":"echo more >> g"}`)}, says("again"),
+			write("f", "ONE\n"),
+			{providertest.Call("a", "ask", `{"questions":[{"question":"which?"}]}`)},
+			{providertest.Call("b", "bash", `{"command":"cat f >> g"}`)},
+			says("done"),
+			{providertest.Call("b2", "bash", `{"command":"echo more >> g"}`)},
+			says("again"),
 		},
 	}}
 	a := startApart(t, c.play, func(c *config) {
@@ -460,7 +469,8 @@ func TestIsolation_Answers(t *testing.T) {
 		"begin": {
 			task(`{"tasks":[{"id":"scout","description":"change it","assignment":"do the work","isolation":"worktree"}]}`),
 			{providertest.Call("b2", "bash", `{"command":"touch here"}`)},
-			{providertest.Call("t2", "task", `{"tasks":[{"id":"more","description":"change more","assignment":"other work","isolation":"worktree"}]}`)}, says("top"),
+			{providertest.Call("t2", "task", `{"tasks":[{"id":"more","description":"change more","assignment":"other work","isolation":"worktree"}]}`)},
+			says("top"),
 		},
 		"do the work": {{providertest.Call("b", "bash", `{"command":"touch here"}`)}, says("done")},
 		"other work":  {{providertest.Call("b", "bash", `{"command":"touch here"}`)}, says("done")},
@@ -534,8 +544,10 @@ func TestIsolation_Nested(t *testing.T) {
 	c := &cast{steps: map[string][]providertest.Step{
 		"begin": {task(`{"tasks":[{"id":"outer","description":"change it","assignment":"outer work","isolation":"worktree"}]}`), says("top")},
 		"outer work": {
-			write("f", "1\n2\n3\n4\nOUTER\n"), {providertest.Call("t2", "task", `{"tasks":[{"id":"inner","description":"deeper","assignment":"inner work","isolation":"worktree"}]}`)},
-			{providertest.Call("b", "bash", `{"command":"cp f seen"}`)}, says("done"),
+			write("f", "1\n2\n3\n4\nOUTER\n"),
+			{providertest.Call("t2", "task", `{"tasks":[{"id":"inner","description":"deeper","assignment":"inner work","isolation":"worktree"}]}`)},
+			{providertest.Call("b", "bash", `{"command":"cp f seen"}`)},
+			says("done"),
 		},
 		"inner work": {{providertest.Call("r", "bash", `{"command":"sed -i s/1/INNER/ f; pwd"}`)}, says("done")},
 	}}

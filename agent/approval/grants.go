@@ -80,8 +80,7 @@ func (g *Grants) List() (kept, own []Grant) {
 
 // newest calls fn for each answer, the newest first, until it returns false. Those of the session come before those for the workspace.
 func (g *Grants) newest(fn func(*Grant) bool) {
-	kept, own := g.List()
-	all := slices.Concat(kept, own)
+	all := slices.Concat(g.List())
 	for i := len(all) - 1; i >= 0; i-- {
 		if !fn(&all[i]) {
 			return
@@ -261,8 +260,7 @@ func (g *Grants) Keep(ctx context.Context, key CommandKey, a Answer) error {
 }
 
 // Keeps reports whether what a command makes is kept without a question.
-func (g *Grants) Keeps(key CommandKey) bool {
-	keeps := false
+func (g *Grants) Keeps(key CommandKey) (keeps bool) {
 	g.newest(func(have *Grant) bool {
 		keeps = have.covers(&Grant{Kind: GrantMade, Subject: key.Line, Dir: key.Dir})
 		return !keeps
