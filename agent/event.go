@@ -154,7 +154,17 @@ type ConfigChanged struct {
 	Mode bool
 }
 
+// OwnTurnChanged reports the start and the end of a turn that gjc has begun, without a prompt. The start precedes all other events of the
+// turn, and the end follows them.
+type OwnTurnChanged struct {
+	// Running reports that the turn begins. If not, it has ended with Stop, or has failed with Err.
+	Running bool
+	Stop    StopReason
+	Err     error
+}
+
 func (ConfigChanged) isEvent()     {}
+func (OwnTurnChanged) isEvent()    {}
 func (CompactionChanged) isEvent() {}
 func (CompactionDelta) isEvent()   {}
 func (SubagentChanged) isEvent()   {}

@@ -248,3 +248,21 @@ func outside(ctx context.Context, s *Session, ev hooks.Event, target string) err
 
 // maxOutside is the time limit for all hooks of an event outside a turn.
 const maxOutside = 10 * time.Second
+
+// Clear begins a new conversation. The session keeps its title and its settings. It is for the functions of a [Prompt].
+func (t *RunningTurn) Clear() error {
+	return t.do(func(st *state) error {
+		if err := t.session.opts.Log.Clear(); err != nil {
+			return err
+		}
+		t.session.hooked.clear()
+		st.window.Clear()
+		st.branch++
+		if st.plan != nil {
+			st.emit(PlanChanged{Entries: []PlanEntry{}})
+			st.plan = nil
+		}
+		st.emit(st.used(0))
+		return nil
+	})
+}

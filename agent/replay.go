@@ -280,6 +280,10 @@ func (r *replay) entry(e sessions.Entry) bool {
 		if !e.Display {
 			return true
 		}
+		var own ownTurn
+		if e.CustomType == customOwnTurn && jsonx.Unmarshal(e.Details, &own) == nil && own.Title != "" {
+			return r.yield(own.notice(r.id()))
+		}
 		m.Parts = e.Parts
 	case sessions.BranchSummary:
 		m.Parts = []providers.Part{providers.Text{Text: e.Summary}}

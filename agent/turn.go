@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,6 +43,7 @@ type Turn struct {
 	session *Session
 	prompt  Prompt
 	idle    bool // whether it compacts an idle session, without a prompt
+	own     bool // whether gjc has begun it, for its reports; see [WhenIdle]
 
 	ctx    context.Context //nolint:containedctx // bounds the turn
 	cancel context.CancelCauseFunc
@@ -227,6 +229,9 @@ func (st *state) next() {
 	t := st.waiting[0]
 	st.waiting = st.waiting[1:]
 	st.turn = t
+	if t.own {
+		st.emit(OwnTurnChanged{Running: true})
+	}
 	t.before = checkpoint{
 		s.opts.Log.Leaf(), st.window.Mark(), st.mode, st.model.Ref(), st.thinking,
 	}
@@ -280,6 +285,9 @@ func (st *state) turnOver(t *turnState, r TurnResult) {
 		st.lastTurn = t.uses
 	}
 	st.turn = nil
+	if t.own {
+		st.emit(OwnTurnChanged{Stop: r.Stop, Err: r.Err})
+	}
 	t.finish(r)
 	if st.closing {
 		s.box.close()
@@ -288,6 +296,9 @@ func (st *state) turnOver(t *turnState, r TurnResult) {
 	st.next()
 	if st.turn == nil && !t.idle {
 		st.watchIdle()
+	}
+	if st.turn == nil {
+		s.opts.Values.Wake()
 	}
 }
 
@@ -396,12 +407,8 @@ func (t *RunningTurn) run() (r TurnResult) {
 		t.parts, shown = p.Parts, p.Shown
 		t.openToSteers()
 	}
-	shown = t.withReports(shown)
-	user := &providers.Message{ID: t.session.opts.NewID(), Role: providers.RoleUser, Parts: t.parts}
-	if err := t.recordShown(shown); err != nil {
-		return t.ended(err)
-	}
-	if err := t.record(user); err != nil {
+	user, shown, err := recordBeginning(t, shown)
+	if err != nil || user == nil {
 		return t.ended(err)
 	}
 	t.prompted = true
@@ -417,11 +424,10 @@ func (t *RunningTurn) run() (r TurnResult) {
 	if err := t.hooks.promptHooks(); err != nil {
 		return t.ended(err)
 	}
-	t.unanswered = user
-	if shown == "" {
-		shown = user.Text()
+	if !t.own {
+		t.unanswered = user
+		t.title(cmp.Or(shown, user.Text()))
 	}
-	t.title(shown)
 	t.awaitTools()
 	for left := t.session.opts.MaxRequests; left > 0; left-- {
 		t.last = left == 1
@@ -531,24 +537,6 @@ func (t *RunningTurn) Say(text string) {
 	if text != "" {
 		t.emit(MessageDelta{MessageID: t.session.opts.NewID(), Speaker: SpeakerAgent, Text: text})
 	}
-}
-
-// Clear begins a new conversation. The session keeps its title and its settings. It is for the functions of a [Prompt].
-func (t *RunningTurn) Clear() error {
-	return t.do(func(st *state) error {
-		if err := t.session.opts.Log.Clear(); err != nil {
-			return err
-		}
-		t.session.hooked.clear()
-		st.window.Clear()
-		st.branch++
-		if st.plan != nil {
-			st.emit(PlanChanged{Entries: []PlanEntry{}})
-			st.plan = nil
-		}
-		st.emit(st.used(0))
-		return nil
-	})
 }
 
 // awaitTools waits for tools that are still loading, for at most maxToolsWait.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 	"slices"
@@ -8,8 +9,10 @@ import (
 	"sync"
 
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/permit"
 	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/sessions"
 )
 
 // Values holds what the calls of a session share, one value of each type: the state of a shell, jobs, the texts that
@@ -32,6 +35,22 @@ type ValueCloser interface {
 type reporter interface {
 	// Report returns the events since the last call of Report; the zero Report for none. It must not block.
 	Report() Report
+}
+
+// A waker is a [reporter] with events that may begin a turn, or of which the user is notified while the session is idle.
+type waker interface {
+	reporter
+	// Waits reports whether Report would return such an event. It must not block.
+	Waits() bool
+	// Notify returns a title for the events of which the user has not been notified; empty for none. Report still returns them, for the
+	// model alone. It must not block.
+	Notify() string
+}
+
+// A sleeper is a value that must learn when an event waits for a report and when the session becomes idle.
+type sleeper interface {
+	// Wake must not block, and must not wait for the session.
+	Wake()
 }
 
 // Report describes events that happened between two calls.
@@ -147,6 +166,36 @@ func (v *Values) Reports() []Report {
 	return all
 }
 
+// Wake notifies the values that must learn when an event waits for a report and when the session becomes idle.
+func (v *Values) Wake() {
+	for _, value := range v.all() {
+		if s, ok := value.(sleeper); ok {
+			s.Wake()
+		}
+	}
+}
+
+// Waits reports whether an event waits that may begin a turn.
+func (v *Values) Waits() bool {
+	return slices.ContainsFunc(v.all(), func(value any) bool {
+		w, ok := value.(waker)
+		return ok && w.Waits()
+	})
+}
+
+// Notify returns titles for the events that wait and of which the user has not been notified. The caller must notify the user.
+func (v *Values) Notify() []string {
+	var titles []string
+	for _, value := range v.all() {
+		if w, ok := value.(waker); ok {
+			if title := w.Notify(); title != "" {
+				titles = append(titles, title)
+			}
+		}
+	}
+	return titles
+}
+
 // FilesChanged notifies the values that are a [fileWatcher].
 func (v *Values) FilesChanged() {
 	for _, value := range v.all() {
@@ -155,6 +204,89 @@ func (v *Values) FilesChanged() {
 		}
 	}
 }
+
+// WhenIdle calls begin, in a step of the session, if no turn runs or waits and an event waits for its report. If begin returns true, a turn
+// begins that answers the reports instead of a prompt. The turn is nil if none has begun. begin must not wait for the session.
+func WhenIdle(s *Session, begin func() bool) (*Turn, error) {
+	var t *Turn
+	err := s.do(func(st *state) error {
+		if st.closing {
+			return ErrSessionClosed
+		}
+		if st.turn != nil && !st.turn.idle || len(st.waiting) > 0 || !s.opts.Values.Waits() || !begin() {
+			return nil
+		}
+		t = s.newTurn(Prompt{})
+		t.own = true
+		st.queue(t)
+		return nil
+	})()
+	return t, err
+}
+
+// customOwnTurn is the type of the message with which a turn begins that gjc has begun. Its details are an [ownTurn].
+const customOwnTurn = "gjc.own_turn"
+
+// ownTurn says why gjc has begun a turn.
+type ownTurn struct {
+	Title string `json:"title"`
+}
+
+// notice returns what a replay and the live session show instead of the message.
+func (o *ownTurn) notice(id string) Noticed {
+	return Noticed{ID: id, Severity: SeverityInfo, Title: o.Title, Detail: "gjc goes on without a prompt."}
+}
+
+// recordBeginning records the message that a turn answers and returns it, with what the user typed if the message differs from that. The
+// message is nil for a turn of gjc's own that has nothing to report.
+func recordBeginning(t *RunningTurn, shown string) (*providers.Message, string, error) {
+	if t.own {
+		return recordReports(t)
+	}
+	shown = t.withReports(shown)
+	user := &providers.Message{ID: t.session.opts.NewID(), Role: providers.RoleUser, Parts: t.parts}
+	if err := t.recordShown(shown); err != nil {
+		return nil, "", err
+	}
+	return user, shown, t.record(user)
+}
+
+// recordReports begins a turn of gjc's own with the reports. The model receives them as gjc's words.
+func recordReports(t *RunningTurn) (*providers.Message, string, error) {
+	o := &t.session.opts
+	var titles, texts []string
+	for _, r := range o.Values.Reports() {
+		if r.Title != "" {
+			titles = append(titles, o.Secrets.Hide(r.Title))
+		}
+		if r.Text != "" {
+			texts = append(texts, r.Text)
+		}
+	}
+	if len(texts) == 0 {
+		return nil, "", nil
+	}
+	why := ownTurn{cmp.Or(strings.Join(titles, "; "), "There is news")}
+	details, err := jsonx.Marshal(why)
+	if err != nil {
+		return nil, "", err
+	}
+	t.parts = reminder(ownTurnPrompt + "\n\n" + strings.Join(texts, "\n\n"))
+	err = t.do(func(st *state) error {
+		if err := st.appendMessage(sessions.CustomMessage{
+			CustomType: customOwnTurn, Attribution: "agent", Display: true, Details: details, Parts: t.parts,
+		}); err != nil {
+			return err
+		}
+		st.emit(why.notice(o.Log.Leaf()))
+		return nil
+	})
+	return &providers.Message{Role: providers.RoleUser, Parts: t.parts}, why.Title, err
+}
+
+// ownTurnPrompt precedes the reports of a turn that gjc has begun.
+const ownTurnPrompt = "This is not from the user: you are continuing by yourself, because of what follows. Do what it calls for in the user's task, and " +
+	"say briefly what you did. If nothing is left to do, say only what has happened. Begin nothing that the user did not ask for."
 
 // reports returns the reports of the session's values to the model; empty for none. It notifies the user too.
 func (t *RunningTurn) reports() string {

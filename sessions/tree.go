@@ -138,7 +138,7 @@ func oldestFirst(nodes []*TreeNode) {
 }
 
 // ToNavigate returns the leaf at which the conversation continues when the user selects an entry of the tree: the entry
-// itself or, for a user's message, its parent, with the message's parts for editing. leaf is empty for the start.
+// itself or, for a message that is no answer, its parent. words are the parts of a message of the user, for editing. leaf is empty for the start.
 func ToNavigate(e Entry) (leaf string, words []providers.Part) {
 	switch e := e.(type) {
 	case MessageEntry:
@@ -146,6 +146,9 @@ func ToNavigate(e Entry) (leaf string, words []providers.Part) {
 			return e.ParentID, e.Message.Parts
 		}
 	case CustomMessage:
+		if e.Attribution == "agent" {
+			return e.ParentID, nil
+		}
 		return e.ParentID, e.Parts
 	}
 	return e.Ref().ID, nil

@@ -20,6 +20,7 @@ import (
 	"github.com/gajae-code/gjc/agent/tools/debug"
 	"github.com/gajae-code/gjc/agent/tools/shell"
 	"github.com/gajae-code/gjc/agent/userfiles"
+	"github.com/gajae-code/gjc/agent/wake"
 	"github.com/gajae-code/gjc/dap"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/trust"
@@ -119,7 +120,16 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 		}
 	})
 	o.Session = agent.New(opts)
+	b.wake(s, o, c.turns)
 	return o, c.notices(), nil
+}
+
+// wake lets a session begin turns by itself, or notify its user, when something ends while it is idle.
+func (b *builder) wake(s *session, o *opened, set wake.Settings) {
+	wake.Start(o.Session, wake.Options{
+		Settings: set, Shows: b.client.showsTurns(set.Clients),
+		Notice: func(title, detail string) { s.out.notice(agent.SeverityInfo, title, detail) },
+	})
 }
 
 // emit sends an event of the session to the client.
@@ -284,13 +294,14 @@ type configuration struct {
 	// suggested is [approval.Policy.Suggested].
 	suggested string
 	skills    commands.SkillOptions
+	turns     wake.Settings
 }
 
 // apply reads the configuration and stores it in the options of a session.
 func (c *configuration) apply(opts *agent.Options) {
 	opts.Secrets, c.secretsErr = secretsIn(c.opts, c.cwd)
 	set, err := c.opts.settings(c.cwd)
-	c.settingsErr, c.modelErr, c.skills = err, set.ModelErr, set.Skills
+	c.settingsErr, c.modelErr, c.skills, c.turns = err, set.ModelErr, set.Skills, set.Turns
 	opts.Settings, opts.Retry, opts.TitleModel, opts.HelperModel = &set.Agent, set.Retry, set.TitleModel, set.HelperModel
 	if c.opts.Policy != nil {
 		opts.Policy = c.opts.Policy(c.cwd)

@@ -2,11 +2,13 @@ package server
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/rs/zerolog"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/content"
 	"github.com/gajae-code/gjc/acp/server/air"
 )
 
@@ -39,6 +41,20 @@ func (c *client) capabilities() acp.ClientCapabilities {
 		return acp.ClientCapabilities{}
 	}
 	return c.request.ClientCapabilities
+}
+
+// showsTurns reports whether the client shows turns that begin without a prompt: it has declared so, or its name is in the user's list.
+func (c *client) showsTurns(names []string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.request == nil {
+		return false
+	}
+	var on bool
+	if ok, err := c.request.ClientCapabilities.Meta.Get(content.TurnsMeta, &on); ok && err == nil && on {
+		return true
+	}
+	return c.request.ClientInfo != nil && slices.Contains(names, c.request.ClientInfo.Name)
 }
 
 // airClient returns what the client declared of the extension of JetBrains Air.

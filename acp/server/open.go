@@ -10,6 +10,7 @@ import (
 	"github.com/gajae-code/gjc/acp/server/worktrees"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/tools/shell"
 	"github.com/gajae-code/gjc/internal/bug"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/sessions"
@@ -328,7 +329,7 @@ func (h *openHandlers) open(ctx context.Context, s *session, params *sessionPara
 		_ = log.Close() // report the first error
 		return nil, nil, err
 	}
-	s.out.warn(warnings)
+	s.out.warn(append(warnings, shell.LostTimers(opts.History)...))
 	h.announce(ctx, s, notices)
 	return o, h.connector.connect(s, o, params), nil
 }

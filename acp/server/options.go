@@ -14,6 +14,7 @@ import (
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/tools/custom"
 	"github.com/gajae-code/gjc/agent/userfiles"
+	"github.com/gajae-code/gjc/agent/wake"
 	"github.com/gajae-code/gjc/dap"
 	"github.com/gajae-code/gjc/internal/boundary"
 	"github.com/gajae-code/gjc/internal/checkpoint"
@@ -191,6 +192,8 @@ type Settings struct {
 	HelperModel func(*agent.Helper) (providers.ModelInfo, providers.ThinkingLevel, error)
 	// Skills selects the skills.
 	Skills commands.SkillOptions
+	// Turns bounds the turns that sessions begin by themselves.
+	Turns wake.Settings
 }
 
 // trust returns a session's answers about what its workspace may run; nil for none.
@@ -202,7 +205,9 @@ func (o *SessionOptions) trust() *trust.Session {
 }
 
 // defaultSettings returns the settings of sessions without a configuration.
-func defaultSettings() *Settings { return &Settings{Agent: agent.DefaultSettings()} }
+func defaultSettings() *Settings {
+	return &Settings{Agent: agent.DefaultSettings(), Turns: wake.DefaultSettings()}
+}
 
 // settings returns the settings of sessions in a directory. They are never nil.
 func (o *SessionOptions) settings(cwd string) (*Settings, error) {

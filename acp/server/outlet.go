@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/content"
 	"github.com/gajae-code/gjc/acp/server/air"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools/shell"
@@ -48,6 +49,10 @@ func newOutlet(conn *acp.AgentConn, id acp.SessionID, f features) *outlet {
 // emit sends an event.
 func (o *outlet) emit(ev agent.Event) {
 	if m, ok := ev.(agent.MessageDelta); ok && m.Speaker == agent.SpeakerThought && o.hidesThoughts() {
+		return
+	}
+	if own, ok := ev.(agent.OwnTurnChanged); ok {
+		o.ownTurn(&own)
 		return
 	}
 	o.mapping.Lock()
@@ -129,6 +134,30 @@ func (o *outlet) endTurn() {
 	defer o.mu.Unlock()
 	o.turns--
 	o.ended = time.Now()
+}
+
+// ownTurn begins or ends a turn that has no prompt, and reports the state of the session.
+func (o *outlet) ownTurn(ev *agent.OwnTurnChanged) {
+	if ev.Running {
+		o.beginTurn()
+	} else if ev.Err != nil {
+		o.turnFailed(ev.Err)
+	}
+	u := new(acp.SessionInfoUpdate)
+	setMeta(&u.Meta, content.StateMeta, stateUpdate(ev.Running, ev.Stop, ev.Err))
+	o.send(u)
+	if !ev.Running {
+		o.endTurn()
+	}
+}
+
+// turnFailed shows why a turn failed for which no request waits.
+func (o *outlet) turnFailed(err error) {
+	if f, ok := o.turnFailure(err); ok {
+		o.send(f.Update())
+	} else {
+		o.notice(agent.SeverityError, "The turn failed.", err.Error())
+	}
 }
 
 // ask counts a question to the user until the returned function is called.

@@ -12,6 +12,7 @@ import (
 	"github.com/gajae-code/gjc/acp/server/slash"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools/shell"
+	"github.com/gajae-code/gjc/agent/wake"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 )
@@ -43,6 +44,7 @@ func (h *promptHandlers) Prompt(ctx context.Context, p *acp.PromptRequest) (acp.
 	}
 	begun := after(&s.opening, func(o *opened) started {
 		s.out.beginTurn()
+		wake.Prompted(o.Session)
 		return started{o, begin(o), shell.JobsRunning(o.Values())}
 	})
 	return func() (*acp.PromptResponse, error) {
@@ -160,6 +162,7 @@ func (h *promptHandlers) Cancel(_ context.Context, p *acp.CancelNotification) er
 	}
 	s.then(func(o *opened, err error) {
 		if err == nil {
+			wake.Cancelled(o.Session)
 			o.Cancel()
 		}
 	})
@@ -221,7 +224,10 @@ func (h *promptHandlers) steer(_ context.Context, p *steerParams) (func() (any, 
 		return nil, invalidParams("%v", err)
 	}
 	orPrompt := p.Meta.Steering.IdleBehavior != "promptRequired"
-	queued := after(&s.opening, func(o *opened) func() (agent.Steered, error) { return o.QueueSteer(parts, orPrompt) })
+	queued := after(&s.opening, func(o *opened) func() (agent.Steered, error) {
+		wake.Prompted(o.Session)
+		return o.QueueSteer(parts, orPrompt)
+	})
 	return func() (any, error) {
 		wait, err := queued()
 		if err != nil {
@@ -239,11 +245,7 @@ func (h *promptHandlers) steer(_ context.Context, p *steerParams) (func() (any, 
 		s.out.beginTurn()
 		if !h.tasks.run(func() { // ends with the turn, which ends with the session
 			if r := done.Turn.Wait(context.Background()); r.Err != nil {
-				if f, ok := s.out.turnFailure(r.Err); ok {
-					s.out.send(f.Update())
-				} else {
-					s.out.notice(agent.SeverityError, "The turn failed.", r.Err.Error())
-				}
+				s.out.turnFailed(r.Err)
 			}
 			s.out.endTurn()
 		}) {

@@ -21,17 +21,25 @@ func (m *mapper) subagent(ev agent.SubagentChanged) []acp.SessionUpdate {
 	if ev.Running {
 		u.Title = acp.Value(ev.Title)
 		u.Capabilities = acp.Value(acp.SubagentSessionCapabilities{Cancel: &acp.SessionCancelCapabilities{}})
-		u.State = acp.Value[acp.StateUpdate](&acp.RunningStateUpdate{})
+		u.State = acp.Value(stateUpdate(true, "", nil))
 		return []acp.SessionUpdate{u}
 	}
-	idle := &acp.IdleStateUpdate{StopReason: acp.StopReason(ev.Stop)}
-	if ev.Err != nil {
-		idle.StopReason = "error"
-		idle.Error = &acp.Error{Code: acp.ErrorCodeInternalError, Message: ev.Err.Error()}
-	}
-	u.State = acp.Value[acp.StateUpdate](idle)
+	u.State = acp.Value(stateUpdate(false, ev.Stop, ev.Err))
 	u.Capabilities = acp.Null[acp.SubagentSessionCapabilities]() // it ended with its call, so it cannot be cancelled
 	return []acp.SessionUpdate{u}
+}
+
+// stateUpdate returns the state of a session whose turn runs, or has ended with stop or failed with err.
+func stateUpdate(running bool, stop agent.StopReason, err error) acp.StateUpdate {
+	if running {
+		return new(acp.RunningStateUpdate)
+	}
+	idle := &acp.IdleStateUpdate{StopReason: acp.StopReason(stop)}
+	if err != nil {
+		idle.StopReason = "error"
+		idle.Error = &acp.Error{Code: acp.ErrorCodeInternalError, Message: err.Error()}
+	}
+	return idle
 }
 
 // instruction returns the message from the parent with which a child session begins.

@@ -20,6 +20,7 @@ import (
 	"github.com/gajae-code/gjc/acp/server"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools"
+	"github.com/gajae-code/gjc/agent/wake"
 	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/internal/checkpoint"
 	"github.com/gajae-code/gjc/internal/proc"
@@ -33,8 +34,9 @@ import (
 // Each transcript in testdata/transcripts is a conversation on the wire. Its sections alternate: "client" has the lines that an
 // editor sends, "agent" all lines that come back until the server is idle. Values that differ between runs are replaced: $CWD is
 // the workspace, $SESSION the first session's ID, $ID1 and so on other IDs, $TIME a time, $N a number of tokens. The text at the
-// beginning says why the transcript exists, with "Checkpoints are on." that the state of the files is recorded, and with "Worktrees are on."
-// that the workspace is a git repository and helpers can have worktrees ($TREE). "go test ./acp/server -run Transcripts -update" rewrites the agent's sections.
+// beginning says why the transcript exists, and with "Checkpoints are on." that the state of the files is recorded, with "Worktrees are on."
+// that the workspace is a git repository and helpers can have worktrees ($TREE), and with "Turns begin by themselves." that turns.auto is on.
+// "go test ./acp/server -run Transcripts -update" rewrites the agent's sections.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/transcripts/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -99,6 +101,10 @@ func play(t *testing.T, archive *txtar.Archive, dir string) {
 			return &worktree.Maker{Git: &worktree.Git{Children: children, Env: env}, Dir: filepath.Join(dir, "state", "worktrees")}, nil
 		}
 	}
+	settings := &server.Settings{Agent: agent.DefaultSettings()}
+	if strings.Contains(string(archive.Comment), "Turns begin by themselves.") {
+		settings.Turns.Auto = wake.On
+	}
 	go func() {
 		done <- server.Serve(context.Background(), b, b, b, server.Options{
 			Version: "1.2.3", NewID: func() string { ids++; return fmt.Sprintf("msg-%d", ids) }, OS: "linux",
@@ -106,6 +112,7 @@ func play(t *testing.T, archive *txtar.Archive, dir string) {
 			Sessions: server.SessionOptions{
 				Store: sessions.NewStore(filepath.Join(dir, "agent", "sessions"), nil),
 				Tools: func() []agent.Tool { return tools.All(new(tools.Settings)) }, Checkpoints: checkpoints,
+				Settings: func(string) (*server.Settings, error) { return settings, nil },
 			},
 			Machine: local,
 		})

@@ -19,7 +19,8 @@ func (d *document) each(fn func(*item) bool) {
 	for e, ev := range agent.Replay(d.Branch, opts) {
 		if n, ok := ev.(agent.Noticed); ok {
 			var until sessions.Entry // all items, for a notice about the whole branch
-			if _, own := e.(sessions.Custom); own {
+			switch e.(type) {
+			case sessions.Custom, sessions.CustomMessage:
 				until = e
 			}
 			if !w.pass(until) {

@@ -52,7 +52,7 @@ func (h *host) settings(agentDir string, opts *options, models *registry.Registr
 	noTitle := h.getenv(noTitleVariable) != ""
 	return func(cwd string) (*server.Settings, error) {
 		cfg := config.Read(agentDir, opts.configs, cwd)
-		set := &server.Settings{Agent: cfg.Context, Retry: cfg.Retry.Policy(), Skills: skillsIn(h, cfg)}
+		set := &server.Settings{Agent: cfg.Context, Retry: cfg.Retry.Policy(), Skills: skillsIn(h, cfg), Turns: cfg.Turns}
 		roles := h.rolesOf(cfg, opts, models, cwd)
 		smol := ""
 		if info, level, err := roles.role(registry.RoleSmol); err == nil {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +36,7 @@ type bashInput struct {
 	Head    int               `json:"head,omitzero" jsonschema:"return only this many first lines of the output"`
 	Tail    int               `json:"tail,omitzero" jsonschema:"return only this many last lines of the output; with head, of those"`
 	Async   bool              `json:"async,omitzero" jsonschema:"run it in the background, as a job; the call returns at once"`
+	Watch   string            `json:"watch,omitzero" jsonschema:"with async: regular expression (RE2) for a line of the output that you are notified of, once"`
 }
 
 // BashSettings configures commands.
@@ -72,6 +74,7 @@ type bashCommand struct {
 	timeout float64
 	// head and tail bound the number of output lines that the model receives; zero for all.
 	head, tail int
+	watch      *watch // nil if the output is not watched
 	notes      []string
 	// gone reports that the shell's last directory no longer exists.
 	gone bool
@@ -84,6 +87,16 @@ func (s *BashSettings) command(ctx context.Context, call *agent.Call, in *bashIn
 	}
 	if in.Async {
 		c.timeout = 0
+	}
+	if in.Watch != "" {
+		pattern, err := regexp.Compile(in.Watch)
+		if err != nil {
+			return nil, fmt.Errorf("%w for bash: watch: %w", agent.ErrBadInput, err)
+		}
+		if !in.Async {
+			return nil, fmt.Errorf("%w for bash: watch is for background commands; give async as well", agent.ErrBadInput)
+		}
+		c.watch = &watch{pattern: pattern}
 	}
 	var gone string
 	if c.dir, gone = shellStateOf(call).directory(ctx, call); gone != "" {
@@ -261,6 +274,12 @@ func (r *bashRun) begin(ctx context.Context, c agent.Command) (err error) {
 		c.TempDir = r.call.Workspace.TempDir()
 	}
 	c.OutputLimit, c.OnOutput = toolkit.MaxText, r.live.Write
+	if w := r.command.watch; w != nil {
+		c.OnOutput = func(b []byte) {
+			r.live.Write(b)
+			w.write(b)
+		}
+	}
 	r.began = time.Now()
 	if r.exec, err = r.call.Terminal.Start(ctx, c); err != nil {
 		r.live.Close()
@@ -339,13 +358,18 @@ func (r *bashRun) background(ctx context.Context, how string) *agent.Result {
 	b := all.adopt(ctx, &job{title: r.name, callID: r.call.ID, output: r.output}, func(ctx context.Context) *agent.Result {
 		waitCtx, cancel := context.WithTimeoutCause(ctx, r.limit(), errBashTimeout)
 		defer cancel()
+		stop := r.pollWatched(waitCtx)
 		status, err := r.exec.Wait(waitCtx)
+		stop()
 		result, err := r.close(ctx, waitCtx, status, err, false)
 		if err != nil {
 			return &agent.Result{Text: err.Error(), IsError: true}
 		}
 		return result
 	})
+	if w := r.command.watch; w != nil {
+		w.begin(func(line string) { all.matched(b, line) })
+	}
 	text := fmt.Sprintf(how, b.id) + " You will be notified when it ends; use the job tool to see its output or stop it."
 	return &agent.Result{
 		Text:    toolkit.JoinNotes(text, r.command.notes),

@@ -146,14 +146,6 @@ func TestJob(t *testing.T) {
 	}
 }
 
-// late returns the reports that a session sends to the model after its calls.
-func late(w *toolstest.World) (title, text string) {
-	for _, r := range w.Values.Reports() {
-		title, text = title+r.Title, text+r.Text
-	}
-	return title, text
-}
-
 // Cancelling a job ends all its processes, even one that ignores signals. So does the end of the session.
 func TestJob_Ends(t *testing.T) {
 	w := shellWorld(t)

@@ -20,19 +20,30 @@ type jobInput struct {
 	Poll   []string `json:"poll,omitzero" jsonschema:"IDs of jobs to show, with their output"`
 	Cancel []string `json:"cancel,omitzero" jsonschema:"IDs of jobs to stop"`
 	Wait   float64  `json:"wait,omitzero" jsonschema:"seconds to wait until one of the polled jobs ends, up to 300; 0 if absent"`
+	After  float64  `json:"after,omitzero" jsonschema:"start a timer: seconds until it ends, 1 to 86400"`
+	Note   string   `json:"note,omitzero" jsonschema:"what you want to be reminded of when the timer ends"`
 }
 
-// Job returns the tool "job", which lists, awaits and ends the session's background jobs.
+// jobTool is the name of the tool.
+const jobTool = "job"
+
+// Job returns the tool "job", which lists, awaits and ends the session's background jobs, and starts timers.
 func Job() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[jobInput]{
 		Schemas: schemas,
-		Name:    "job", Description: toolkit.Description(jobText), Kind: agent.KindOther,
+		Name:    jobTool, Description: toolkit.Description(jobText), Kind: agent.KindOther,
 		Plan: func(_ context.Context, _ *agent.Call, in *jobInput) (*agent.CallPlan, error) {
 			switch {
-			case !in.List && len(in.Poll) == 0 && len(in.Cancel) == 0:
-				return nil, fmt.Errorf("%w for job: give an action: list, poll or cancel", agent.ErrBadInput)
+			case !in.List && len(in.Poll) == 0 && len(in.Cancel) == 0 && in.After == 0:
+				return nil, fmt.Errorf("%w for job: give an action: list, poll, cancel or after", agent.ErrBadInput)
+			case in.After != 0 && (in.After < minTimer || in.After > maxTimer):
+				return nil, fmt.Errorf("%w for job: after is %g; a timer takes %g to %g seconds", agent.ErrBadInput, in.After, minTimer, maxTimer)
+			case in.Note != "" && in.After == 0:
+				return nil, fmt.Errorf("%w for job: a note is for a timer; give after as well", agent.ErrBadInput)
 			case in.Wait < 0 || in.Wait > maxJobWait:
 				return nil, fmt.Errorf("%w for job: wait is %g; it can be 0 to %g seconds", agent.ErrBadInput, in.Wait, maxJobWait)
+			case in.After > 0:
+				return &agent.CallPlan{Title: "Set a timer for " + (time.Duration(in.After * float64(time.Second))).String()}, nil
 			case len(in.Cancel) > 0:
 				return &agent.CallPlan{Title: "End " + strings.Join(in.Cancel, ", ")}, nil
 			case len(in.Poll) > 0:
@@ -67,6 +78,13 @@ func runJob(ctx context.Context, call *agent.Call, in *jobInput) (*agent.Result,
 	}
 	for _, b := range polled {
 		texts = append(texts, all.describe(ctx, b, toolkit.MaxText/len(polled)))
+	}
+	if in.After > 0 {
+		started, err := startTimer(ctx, call, in)
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, started+"\n\nYou will be notified when it ends. Do not wait for it: end your turn when nothing else is to be done.")
 	}
 	if in.List {
 		texts = append(texts, all.listing())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // Limits of background jobs.
@@ -22,15 +23,18 @@ const (
 	maxReported = 2 << 10
 	// maxJobWait bounds how long a poll waits, in seconds.
 	maxJobWait = 300.0
+	// maxMatchTitle bounds the output in the notice about a watched job, in characters.
+	maxMatchTitle = 120
 )
 
 // jobs holds the background jobs of a session, which end with it.
 type jobs struct {
-	mu   sync.Mutex // guards the list, and the jobs in it
-	list []*job
-	made int
-	runs sync.WaitGroup
-	over bool
+	values *agent.Values // of the session
+	mu     sync.Mutex    // guards the list, and the jobs in it
+	list   []*job
+	made   int
+	runs   sync.WaitGroup
+	over   bool
 	// watch is called for jobs that begin and end; nil if they are not watched.
 	watch func(JobChange)
 }
@@ -49,10 +53,29 @@ type job struct {
 	end   context.CancelCauseFunc
 	done  chan struct{} // closed after the result is set
 
+	// timer says that the job only waits.
+	timer bool
+
 	// Guarded by jobs.mu.
-	result   *agent.Result
-	took     time.Duration
-	reported bool
+	result *agent.Result
+	took   time.Duration
+	// byUser says that the user has ended it, so that its end is no news.
+	byUser bool
+	// notified says that the user knows of the end, and reported that the model does, too.
+	notified, reported bool
+	// match is the output that the job was watched for, found of what follows; nil until it comes.
+	match *match
+}
+
+// match is output that a job was watched for.
+type match struct {
+	line               string
+	notified, reported bool
+}
+
+// title returns the sentence about the output for the user.
+func (m *match) title(b *job) string {
+	return fmt.Sprintf("%s has printed what it is watched for: %s", b.id, text.Truncate(text.OneLine(m.line), maxMatchTitle))
 }
 
 var (
@@ -83,12 +106,12 @@ const (
 // turn. watch must not block.
 func WatchJobs(k *agent.Values, watch func(JobChange)) { keptJobs(k).watch = watch }
 
-// JobsRunning reports whether a session has background jobs that have not ended.
+// JobsRunning reports whether a session has background jobs, besides timers, that have not ended.
 func JobsRunning(k *agent.Values) bool {
 	all := keptJobs(k)
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	return all.runningLocked() > 0
+	return slices.ContainsFunc(all.list, func(b *job) bool { return b.result == nil && !b.timer })
 }
 
 // ErrNoJob is wrapped by the error for a call whose command is no background job.
@@ -106,6 +129,7 @@ func StopJob(ctx context.Context, k *agent.Values, callID string) (stopped bool,
 	}
 	found := all.list[i]
 	running := found.result == nil
+	found.byUser = running
 	all.mu.Unlock()
 	if !running {
 		return false, nil
@@ -123,7 +147,7 @@ func (j *jobs) report(b *job, state JobState) {
 func jobsOf(call *agent.Call) *jobs { return keptJobs(call.Values) }
 
 func keptJobs(k *agent.Values) *jobs {
-	return agent.Value(k, func() *jobs { return new(jobs) })
+	return agent.Value(k, func() *jobs { return &jobs{values: k} })
 }
 
 // DescribeJobs returns the background jobs of a session for people, one on each line.
@@ -137,6 +161,11 @@ func CancelJobs(ctx context.Context, k *agent.Values, ids []string) (string, err
 	if err != nil {
 		return "", err
 	}
+	all.mu.Lock()
+	for _, b := range ending {
+		b.byUser = b.result == nil
+	}
+	all.mu.Unlock()
 	if err := endJobs(ctx, ending); err != nil {
 		return "", err
 	}
@@ -215,9 +244,13 @@ func (j *jobs) adopt(ctx context.Context, b *job, wait func(ctx context.Context)
 		end(nil)
 		j.mu.Lock()
 		b.result, b.took = result, time.Since(b.began)
+		over := j.over
 		j.mu.Unlock()
 		j.report(b, state)
 		close(b.done)
+		if !over {
+			j.values.Wake()
+		}
 	})
 	return b
 }
@@ -253,20 +286,67 @@ func (j *jobs) Close(ctx context.Context) {
 	}
 }
 
-// Report implements [agent.Reporter]: it returns the jobs that have ended.
+// Report returns the jobs that have ended and those that have printed what they are watched for.
 func (j *jobs) Report() agent.Report {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	var titles, texts []string
+	titles := j.notifyLocked(true)
+	var texts []string
 	for _, b := range j.list {
-		if b.result == nil || b.reported {
-			continue
+		if m := b.match; m != nil && !m.reported {
+			m.reported = true
+			texts = append(texts, fmt.Sprintf("Background job %s has printed what you watch it for: %s\n%s", b.id, b.title, m.line))
 		}
-		b.reported = true
-		titles = append(titles, fmt.Sprintf("%s has ended: %s", b.id, b.title))
-		texts = append(texts, b.describeLocked(max(maxReported, b.whole)))
+		if b.result != nil && !b.reported {
+			b.reported = true
+			texts = append(texts, b.describeLocked(max(maxReported, b.whole)))
+		}
 	}
 	return agent.Report{Title: strings.Join(titles, "; "), Text: strings.Join(texts, "\n\n")}
+}
+
+// Waits reports whether Report would return more than jobs that the user has ended.
+func (j *jobs) Waits() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.ContainsFunc(j.list, func(b *job) bool {
+		return b.result != nil && !b.reported && !b.byUser || b.match != nil && !b.match.reported
+	})
+}
+
+// Notify returns a title for what Report returns and the user does not know.
+func (j *jobs) Notify() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return strings.Join(j.notifyLocked(false), "; ")
+}
+
+// notifyLocked returns a title for each event of which the user has not been notified; all includes the end of jobs that the user has ended.
+func (j *jobs) notifyLocked(all bool) (titles []string) {
+	for _, b := range j.list {
+		if m := b.match; m != nil && !m.notified && !m.reported {
+			m.notified = true
+			titles = append(titles, m.title(b))
+		}
+		if b.result != nil && !b.notified && !b.reported && (all || !b.byUser) {
+			b.notified = true
+			titles = append(titles, fmt.Sprintf("%s has ended: %s", b.id, b.title))
+		}
+	}
+	return titles
+}
+
+// matched records that a job has printed what it is watched for.
+func (j *jobs) matched(b *job, line string) {
+	j.mu.Lock()
+	first := b.match == nil && b.result == nil
+	if first {
+		b.match = &match{line: line}
+	}
+	j.mu.Unlock()
+	if first {
+		j.values.Wake()
+	}
 }
 
 // find returns the jobs with the given IDs, which must exist.
@@ -294,6 +374,9 @@ func (j *jobs) find(ids []string) ([]*job, error) {
 // describe describes a job, including up to most bytes from the end of its output. It marks a job that has ended as reported.
 func (j *jobs) describe(ctx context.Context, b *job, most int) string {
 	j.mu.Lock()
+	if b.match != nil {
+		b.match.reported = true // it is in the output
+	}
 	if b.result != nil {
 		b.reported = true
 		defer j.mu.Unlock()

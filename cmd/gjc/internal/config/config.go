@@ -12,6 +12,7 @@ import (
 	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/agent/tools/files"
+	"github.com/gajae-code/gjc/agent/wake"
 	"github.com/gajae-code/gjc/internal/boundary"
 	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/webclient"
@@ -51,6 +52,8 @@ type Config struct {
 	Secrets bool
 	// Skills selects the skills of sessions.
 	Skills commands.SkillOptions
+	// Turns bounds the turns that sessions begin by themselves.
+	Turns wake.Settings
 
 	reading
 }
@@ -77,6 +80,18 @@ func (c *Checkpoints) settings() map[string]setting {
 		"secrets":  about("also record files that hold secrets, such as .env, where only you can read them; false: they are not restored", orStrict(boolean(&c.Secrets), &c.Secrets, false)),
 		"keepDays": about("days that a recorded state is kept", number(&c.KeepDays, 1, 3650)),
 		"keepMB":   about("megabytes that the states of one directory may take; the oldest are removed first", number(&c.KeepMB, 10, 1_000_000)),
+	}
+}
+
+// turnSettings returns the settings of the section turns.
+func (c *Config) turnSettings() map[string]setting {
+	t := &c.Turns
+	return map[string]setting{
+		"auto":       about("what happens when a background job or a timer ends in an idle session; off: the model learns of it with your next prompt; notify: you learn of it at once; on: a turn begins", orStrict(oneOf(&t.Auto, wake.Autos()), &t.Auto, wake.Notify)),
+		"maxPerHour": about("turns that may begin by themselves in an hour", orStrict(number(&t.MaxPerHour, 1, 1000), &t.MaxPerHour, 1)),
+		"maxInARow":  about("turns that may begin by themselves without a prompt of yours in between", orStrict(number(&t.MaxInARow, 1, 1000), &t.MaxInARow, 1)),
+		"maxCost":    about("US dollars that a session may spend after the answer to your last prompt before no more turns begin", orStrict(number(&t.MaxCost, 0.01, 10_000), &t.MaxCost, 0.01)),
+		"clients":    about("names of clients that show turns without a prompt although they do not declare it", words(&t.Clients)),
 	}
 }
 
@@ -123,7 +138,7 @@ func New() *Config {
 		LSP:   LSP{Enabled: true, DiagnosticsOnWrite: true, DiagnosticsOnEdit: true},
 		Debug: Debug{Enabled: true}, Checkpoints: Checkpoints{Enabled: true, Secrets: true, KeepDays: 30, KeepMB: 4096}, Context: agent.DefaultSettings(),
 		Retry:  Retry{Enabled: true, MaxRetries: 3, BaseDelayMs: 2000},
-		Models: registry.Settings{Roles: make(map[string]string)}, GenerateTitles: true, DiscoverMCP: true,
+		Models: registry.Settings{Roles: make(map[string]string)}, GenerateTitles: true, DiscoverMCP: true, Turns: wake.DefaultSettings(),
 		Network: newNetwork(), Boundary: boundary.Settings{Use: boundary.Auto},
 		Tools: tools.Settings{
 			Edit: files.EditSettings{Mode: files.EditAuto}, Web: webclient.Options{Timeout: webclient.DefaultTimeout},
@@ -159,6 +174,7 @@ func (c *Config) sections() map[string]section {
 			"reminders":    about("let a model that ends its turn with open steps in its plan go on", boolean(&c.Context.Todo.Reminders)),
 			"maxReminders": about("how often, in one turn", number(&c.Context.Todo.MaxReminders, 1, 10)),
 		},
+		"turns": c.turnSettings(),
 		"compaction": {
 			"enabled":             about("shorten conversations; false: only /compact and /handoff do", boolean(&compaction.Enabled)),
 			"strategy":            about("context-full: a summary replaces the older part; handoff: a document does; off: nothing", oneOf(&compaction.Strategy, contextwindow.Strategies())),
