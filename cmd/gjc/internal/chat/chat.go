@@ -49,13 +49,19 @@ type chat struct {
 	dialog  dialog
 	waiting []dialog // those after it
 	// guarded says that the user was typing something else when the dialog was shown, so that keys are for it only after Tab.
-	guarded  bool
-	typed    []lineedit.Key
+	guarded bool
+	ahead
 	pictures []acp.ContentBlock
 	listed   []acp.SessionInfo // by /resume
 	// interrupted says that the last key was Ctrl-C in an empty line.
 	interrupted, over bool
 	err               error
+}
+
+// ahead holds the user's input from before the chat wants it.
+type ahead struct {
+	draft string         // the line that was edited when the agent began a turn
+	typed []lineedit.Key // while the agent works
 }
 
 // work is the opening of a session, a turn or another request, for whose end the chat waits.
@@ -65,6 +71,7 @@ type work struct {
 	opens     bool        // a session
 	turn      bool        // which the server ends when the client cancels it
 	done      chan func() // receives what is to be done at the end
+	own       bool        // a turn that the agent has begun, without a prompt
 }
 
 // The states of an agent that works.
@@ -213,7 +220,8 @@ func (c *chat) ready() {
 			c.view.print(c.promptText())
 		}
 	case c.view.editor == nil:
-		c.editor.Begin("")
+		c.editor.Begin(c.draft)
+		c.draft = ""
 		c.view.edit(c.editor, c.promptText())
 		typed := c.typed
 		c.typed = nil
@@ -246,6 +254,7 @@ func (c *chat) event(e event) {
 		case c.work != nil && c.work.opens && e.SessionID != c.id:
 			c.early = append(c.early, e)
 		case e.SessionID == c.id:
+			c.ownTurn(e.Update)
 			c.view.update(e.Update)
 		}
 	case dialog:

@@ -26,6 +26,8 @@ type agent struct {
 	conn      *acp.AgentConn
 	newErr    error
 	turns     []func(ctx context.Context, a *agent) error
+	prompts   []string
+	cancelled func() // nil for none
 }
 
 func (a *agent) Initialize(context.Context, *acp.InitializeRequest) (acp.Reply[acp.InitializeResponse], error) {
@@ -36,9 +38,17 @@ func (a *agent) NewSession(context.Context, *acp.NewSessionRequest) (acp.Reply[a
 	return acp.Done(&acp.NewSessionResponse{SessionID: "s"}), a.newErr
 }
 
-func (a *agent) Cancel(context.Context, *acp.CancelNotification) error { return nil }
+func (a *agent) Cancel(context.Context, *acp.CancelNotification) error {
+	if a.cancelled != nil {
+		a.cancelled()
+	}
+	return nil
+}
 
-func (a *agent) Prompt(ctx context.Context, _ *acp.PromptRequest) (acp.Reply[acp.PromptResponse], error) {
+func (a *agent) Prompt(ctx context.Context, p *acp.PromptRequest) (acp.Reply[acp.PromptResponse], error) {
+	if text, ok := p.Prompt[0].(*acp.TextContent); ok {
+		a.prompts = append(a.prompts, text.Text)
+	}
 	turn := a.turns[0]
 	a.turns = a.turns[1:]
 	return func() (*acp.PromptResponse, error) {
@@ -346,5 +356,51 @@ func TestWords(t *testing.T) {
 		if diff := cmp.Diff(want, words(text)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", text, diff)
 		}
+	}
+}
+
+// state reports the state of the session without a prompt.
+func (a *agent) state(ctx context.Context, state string) error {
+	u := new(acp.SessionInfoUpdate)
+	if err := u.Meta.Set("gjc.state", jsonx.Raw(state)); err != nil {
+		return err
+	}
+	return acp.MethodSessionUpdate.Notify(ctx, a.conn, &acp.SessionNotification{SessionID: "s", Update: u})
+}
+
+// A turn that the agent begins is shown like any other. The line that the user was editing comes back, and Ctrl-C cancels the turn.
+func TestOwnTurn(t *testing.T) {
+	testenv.NoLeaks(t)
+	in, keys := io.Pipe()
+	defer func() { _ = in.Close() }()
+	reached := func() chan struct{} { return make(chan struct{}) }
+	first, typed, begun, cancelling, cancelled := reached(), reached(), reached(), reached(), reached()
+	out := &watched{reached: map[string]chan struct{}{"hello": first, "half a li": typed, "on my own": begun, "cancelling; Ctrl-C again": cancelling}}
+	a := &agent{cancelled: func() { close(cancelled) }, turns: []func(context.Context, *agent) error{
+		func(ctx context.Context, a *agent) error { return a.say(ctx, "hello") },
+		func(context.Context, *agent) error { return nil },
+	}}
+	go func() { // ends with the chat
+		press := func(text string) { _, _ = io.WriteString(keys, text) }
+		press("go\r")
+		<-first
+		press("\x1b[200~half a li\x1b[201~") // pasted, so that it is shown as a whole
+		<-typed
+		_ = a.state(t.Context(), `{"state":"running"}`)
+		_ = a.say(t.Context(), "on my own\n\n")
+		<-begun
+		press("\x03")
+		<-cancelled
+		<-cancelling
+		_ = a.state(t.Context(), `{"state":"idle","stopReason":"cancelled"}`)
+		press("ne\r\x04")
+	}()
+	if err := Run(t.Context(), options(a.serve, &Terminal{
+		In: in, Out: out, Interactive: true, Size: func() (int, int) { return 80, 24 }, Raw: func() (func(), error) { return func() {}, nil },
+	})); err != nil {
+		t.Error(err)
+	}
+	if d := cmp.Diff([]string{"go", "half a line"}, a.prompts); d != "" {
+		t.Errorf("prompts (-want +got):\n%s", d)
 	}
 }

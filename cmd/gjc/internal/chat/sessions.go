@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/content"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/headless"
 )
 
@@ -47,9 +48,14 @@ func (c *chat) open(s *headless.Session, then func(*opened)) {
 // opening opens a session. It runs outside of the chat's goroutine.
 func (c *chat) opening(ctx context.Context, s *headless.Session) (*opened, error) {
 	if c.id == "" {
+		var meta acp.Meta
+		if err := meta.Set(content.TurnsMeta, true); err != nil {
+			return nil, err
+		}
 		if _, err := acp.MethodInitialize.Call(ctx, c.conn, &acp.InitializeRequest{
 			ProtocolVersion: 1, ClientInfo: &acp.Implementation{Name: "gjc-chat", Version: c.opts.Version},
 			ClientCapabilities: acp.ClientCapabilities{
+				Meta:        meta,
 				Session:     &acp.ClientSessionCapabilities{Notices: &acp.NoticeCapabilities{}, Compaction: &acp.CompactionCapabilities{}},
 				Elicitation: &acp.ElicitationCapabilities{Form: &acp.ElicitationFormCapabilities{}, URL: &acp.ElicitationURLCapabilities{}},
 			},
