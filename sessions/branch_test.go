@@ -119,9 +119,10 @@ func TestToNavigate(t *testing.T) {
 	appendMessage(t, l, assistant("two"))
 	appendEntry(t, l, sessions.CustomMessage{CustomType: "x", Parts: user("injected").Parts, Display: true})
 	appendEntry(t, l, sessions.ModeChange{Mode: "plan"})
+	appendEntry(t, l, sessions.CustomMessage{CustomType: "x", Parts: user("the agent's").Parts, Attribution: "agent"})
 	entries := allEntries(t, l)
-	ids := []string{"", entries[1].Ref().ID, entries[1].Ref().ID, entries[3].Ref().ID}
-	for i, words := range []string{"one", "", "injected", ""} {
+	ids := []string{"", entries[1].Ref().ID, entries[1].Ref().ID, entries[3].Ref().ID, entries[3].Ref().ID}
+	for i, words := range []string{"one", "", "injected", "", ""} {
 		leaf, parts := sessions.ToNavigate(entries[i])
 		m := user("")
 		m.Parts = parts

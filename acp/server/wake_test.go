@@ -3,6 +3,8 @@ package server_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -320,4 +322,86 @@ func TestWake_OneTurnAtATime(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An export shows why the turn began and not the words for the model, and /rewind lists it like a prompt.
+func TestWake_Kept(t *testing.T) {
+	checkpoints := recording(t)
+	bubble(t, func(t *testing.T) {
+		e := start(t, scripted(append(timer(),
+			providertest.Step{providertest.Call("c2", "write", `{"path":"a.txt","content":"one\n"}`)},
+			providertest.Step{providertest.Text("It is green.")},
+		)...), wakes(wake.Settings{Auto: wake.On}), checkpoints)
+		id := e.session()
+		e.say(id, "go", acp.StopReasonEndTurn)
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		n := len(e.Updates(id))
+		e.say(id, "/rewind", acp.StopReasonEndTurn)
+		if got := strings.Join(e.shown(id, n), "\n"); !containsAll(got, "1. "+ended+" (1 file,", "created a.txt", "2. go") {
+			t.Errorf("/rewind: %s", got)
+		}
+		e.say(id, "/export "+filepath.Join(e.dir, "out.md"), acp.StopReasonEndTurn)
+		page, err := os.ReadFile(filepath.Join(e.dir, "out.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(page); !containsAll(got, ended, "gjc goes on without a prompt.", "It is green.") || strings.Contains(got, "not from the user") {
+			t.Errorf("the export:\n%s", got)
+		}
+		n = len(e.Updates(id))
+		e.say(id, "/rewind 1 both", acp.StopReasonEndTurn)
+		if _, err := os.Stat(filepath.Join(e.dir, "a.txt")); !os.IsNotExist(err) {
+			t.Errorf("/rewind 1 left the file: %v\n%s", err, strings.Join(e.shown(id, n), "\n"))
+		}
+	})
+}
+
+// A timer that had not ended when the session was closed is lost, and the loaded session says so.
+func TestWake_LostTimer(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		e := start(t, scripted(timer()...), wakes(wake.Settings{}))
+		id := e.session()
+		e.say(id, "go", acp.StopReasonEndTurn)
+		if _, err := acp.MethodSessionClose.Call(t.Context(), e.Conn, &acp.CloseSessionRequest{SessionID: id}); err != nil {
+			t.Fatal(err)
+		}
+		n := len(e.Updates(id))
+		if _, err := acp.MethodSessionLoad.Call(t.Context(), e.Conn, &acp.LoadSessionRequest{SessionID: id, Cwd: e.dir}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if got := e.shown(id, n); !slices.Contains(got, "notice: A timer of this session was lost when gjc ended: look at the build. | ") {
+			t.Errorf("got %q", got)
+		}
+		n = len(e.Updates(id))
+		time.Sleep(2 * time.Minute)
+		e.wantShown(id, n)
+	})
+}
+
+// The index of sessions shows that the session runs.
+func TestWake_Index(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		gate := providertest.NewGate()
+		e := start(t, scripted(append(timer(), providertest.Step{gate.Hold(), providertest.Text("Looked.")})...), wakes(wake.Settings{Auto: wake.On, Clients: []string{"acptest"}}), asAir(indexOfAir))
+		id := e.session()
+		e.say(id, "go", acp.StopReasonEndTurn)
+		state := func() string {
+			l, err := airList(e, e.dir, "", `{}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return airRow(t, l, string(id)).State
+		}
+		before := state()
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		during := state()
+		gate.Open()
+		synctest.Wait()
+		if after := state(); before != "idle" || during != "running" || after != "idle" {
+			t.Errorf("before %s, during %s, after %s", before, during, after)
+		}
+	})
 }
