@@ -524,3 +524,20 @@ func writePicture(t *testing.T, path string) {
 	}
 	writeFile(t, path, b.String())
 }
+
+// A timer begins a turn, while the user edits a line, which comes back.
+func TestChat_OwnTurn(t *testing.T) {
+	t.Parallel()
+	home := tempDir(t)
+	writeFile(t, filepath.Join(agentDir(home), "config.yml"), "turns: {auto: on}\n")
+	p, _ := startChat(t, chatOptions{home: home})
+	p.await("Ctrl-D ends")
+	p.enter(`!mcp job {"after":1,"note":"the build"}`)
+	p.await("of 200k tokens\n>")
+	p.text("half a line")
+	p.await("job-1 has ended: timer: the build gjc goes on without a prompt.")
+	p.await("A real model would go on here.")
+	p.awaitEnd("> half a line")
+	p.keys("C-u", "C-d")
+	p.await(ended)
+}
