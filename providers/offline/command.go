@@ -57,20 +57,21 @@ var errUsage = errors.New("the arguments are missing or invalid")
 
 // inputs holds the commands that call a fixed tool.
 var inputs = map[string]toolInput{
-	"read":   {"read", "!read F", false, readInput},
-	"write":  {"write", "!write F TEXT", false, writeInput},
-	"edit":   {"edit", "!edit F OLD => NEW", false, editInput},
-	"bash":   {"bash", "!bash CMD", false, one("command")},
-	"search": {"search", "!search RE", false, one("pattern")},
-	"find":   {"find", "!find GLOB", false, findInput},
-	"plan":   {"todo_write", "!plan A; B", false, planInput},
-	"todo":   {"todo_write", "!todo A; B", false, planInput},
-	"ask":    {"ask", "!ask Q | A | B", true, askInput(false)},
-	"choose": {"ask", "!choose Q | A | B", true, askInput(true)},
-	"task":   {"task", "!task TEXT", true, taskInput},
-	"lsp":    {"lsp", "!lsp ACTION [name=value …]", true, actionInput},
-	"debug":  {"debug", "!debug ACTION [name=value …]", true, actionInput},
-	"mcpres": {"mcp_read_resource", "!mcpres SERVER URI", true, resourceInput},
+	"read":    {"read", "!read F", false, readInput},
+	"write":   {"write", "!write F TEXT", false, writeInput},
+	"edit":    {"edit", "!edit F OLD => NEW", false, editInput},
+	"bash":    {"bash", "!bash CMD", false, one("command")},
+	"search":  {"search", "!search RE", false, one("pattern")},
+	"find":    {"find", "!find GLOB", false, findInput},
+	"plan":    {"todo_write", "!plan A; B", false, planInput},
+	"todo":    {"todo_write", "!todo A; B", false, planInput},
+	"ask":     {"ask", "!ask Q | A | B", true, askInput(false)},
+	"choose":  {"ask", "!choose Q | A | B", true, askInput(true)},
+	"task":    {"task", "!task TEXT", true, taskInput},
+	"lsp":     {"lsp", "!lsp ACTION [name=value …]", true, actionInput},
+	"debug":   {"debug", "!debug ACTION [name=value …]", true, actionInput},
+	"present": {"present_plan", "!present TITLE | PLAN", true, presentInput},
+	"mcpres":  {"mcp_read_resource", "!mcpres SERVER URI", true, resourceInput},
 }
 
 // command runs one command: it writes text, calls a tool, or ends the answer.

@@ -78,6 +78,15 @@ func planInput(args string) (any, error) {
 	return object{"todos": todos}, nil
 }
 
+// presentInput reads "TITLE | PLAN".
+func presentInput(args string) (any, error) {
+	title, plan, _ := strings.Cut(args, " | ")
+	if title = strings.TrimSpace(title); title == "" || plan == "" {
+		return nil, errUsage
+	}
+	return object{"title": title, "plan": unescape(plan)}, nil
+}
+
 // askInput reads "Q | A | B". A question alone gets the answers Yes and No; one with a bar but no answers takes any text.
 func askInput(multi bool) func(args string) (any, error) {
 	return func(args string) (any, error) {

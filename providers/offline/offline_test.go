@@ -78,6 +78,7 @@ func TestModel_CommandMakesToolInput(t *testing.T) {
 		},
 		{`!task look around\n!read a.go`, "task", `{"tasks":[{"assignment":"look around\n!read a.go","description":"look around","id":"task1"}]}`},
 		{`!task @critic look | !read b`, "task", `{"agent":"critic","tasks":[{"assignment":"look","description":"look","id":"task1"},{"assignment":"!read b","description":"!read b","id":"task2"}]}`},
+		{`!present Move it | # Plan\n1. Move`, "present_plan", `{"plan":"# Plan\n1. Move","title":"Move it"}`},
 		{`!mcpres db demo://static/a b `, "mcp_read_resource", `{"server":"db","uri":"demo://static/a b"}`},
 		{`!lsp definition main.go line=12 symbol=Add`, "lsp", `{"action":"definition","file":"main.go","line":12,"symbol":"Add"}`},
 		{`!debug launch {"program":"./cmd"}`, "debug", `{"action":"launch","program":"./cmd"}`},
@@ -86,7 +87,7 @@ func TestModel_CommandMakesToolInput(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.line, func(t *testing.T) {
-			m, events, err := answer(t, request("Please:\n"+test.line+"\r\n", "ask", "lsp", "debug", "task", "mcp_read_resource", "mcp__db_query"))
+			m, events, err := answer(t, request("Please:\n"+test.line+"\r\n", "ask", "lsp", "debug", "task", "present_plan", "mcp_read_resource", "mcp__db_query"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -179,7 +180,7 @@ func TestModel_WithoutCommandsExplains(t *testing.T) {
 
 func TestModel_SaysWhatItCanNotDo(t *testing.T) {
 	for _, line := range []string{
-		"!ask Q | A", "!lsp hover", "!debug launch", "!mcp nothing {}", "!mcp", "!mcpres a b", "!task x", "!choose Q", "!dance", "!read", "!read a b", "!edit a b",
+		"!ask Q | A", "!lsp hover", "!debug launch", "!mcp nothing {}", "!mcp", "!mcpres a b", "!present T | P", "!task x", "!choose Q", "!dance", "!read", "!read a b", "!edit a b",
 		"!edit a  => b", "!plan ;", "!stop now", "!fail never", "!lsp", "!sleep", "!sleep -1", "!sleep 600001", "!sleep x",
 		"!usage", "!usage -1", "!usage x",
 	} {
