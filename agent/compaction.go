@@ -67,6 +67,11 @@ func (t *compactor) compact(ctx context.Context, how compacting) (contextwindow.
 	if summary == "" {
 		done, err = w.Compact(ctx, cut, how.focus, sessions.PrunedOf(branch))
 	}
+	open := t.openWork(branch)
+	done.Summary += open
+	if summary == "" && err == nil && open != "" {
+		w.Say(open)
+	}
 	if err == nil {
 		done.Before = before
 		err = t.recordCompaction(ctx, cut, &done, how.reason)
@@ -87,6 +92,16 @@ func (t *compactor) compact(ctx context.Context, how compacting) (contextwindow.
 	}
 	_, _, _ = t.hooks.compactHooks(ctx, hooks.AfterCompact, how.reason) // the hooks fail only if the turn ends
 	return done, nil
+}
+
+// openWork returns the end of a summary that names the open work of the branch.
+func (t *compactor) openWork(branch []sessions.Entry) string {
+	var plan []PlanEntry
+	_ = t.do(func(st *state) error { // a turn that is over records no compaction
+		plan = st.plan
+		return nil
+	})
+	return contextwindow.OpenWork(openWork(branch, plan))
 }
 
 // look returns the state for a request, with the overhead of a request, and the branch.
@@ -308,7 +323,7 @@ func (t *compactor) beginWith(ctx context.Context, document string, ev *Compacti
 		return 0, err
 	}
 	done := contextwindow.Compaction{
-		Summary: contextwindow.HandoffText(document), ShortSummary: contextwindow.ShortSummary(document), Before: ev.Before,
+		Summary: contextwindow.HandoffText(document) + t.openWork(branch), ShortSummary: contextwindow.ShortSummary(document), Before: ev.Before,
 	}
 	err = t.recordCompaction(ctx, contextwindow.CutAll(branch, t.unanswered), &done, ev.Reason)
 	if err != nil {

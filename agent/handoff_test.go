@@ -212,4 +212,17 @@ func TestStrategyHandoff(t *testing.T) {
 			}
 		}, providertest.Step{providertest.Fail(overflow())}, providertest.Step{providertest.Text("SUM")}, providertest.Step{providertest.Text("done")})
 	})
+	t.Run("with open steps", func(t *testing.T) {
+		run(t, func(o *agent.Options) {
+			settings(o)
+			long(t, o, 16_000)
+			o.Plan = []agent.PlanEntry{{Content: "left </open-work>", Status: agent.PlanInProgress}, {Content: "over", Status: agent.PlanCompleted}}
+		}, func(w *world) {
+			w.prompt("go")
+			reqs := w.script.Requests()
+			if got := reqs[1].Messages[0].Text(); !strings.HasPrefix(got, begins) || !strings.Contains(got, "- left <\\/open-work> (in_progress)\n</open-work>") || strings.Contains(got, "over") {
+				t.Errorf("the model sees %q", got)
+			}
+		}, doc, providertest.Step{providertest.Text("done")})
+	})
 }

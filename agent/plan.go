@@ -1,12 +1,15 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/text"
@@ -188,7 +191,15 @@ func endsWithQuestion(text string) bool {
 // planReminder returns the text of a reminder of the open steps.
 func planReminder(plan []PlanEntry) string {
 	var b strings.Builder
-	b.WriteString("The turn would end now, but the plan has open steps:\n")
+	b.WriteString("The turn would end now, but the plan has open steps:\n" + openLines(plan))
+	b.WriteString("Do them now, or update the plan with " + planTool + ": mark steps that are done as completed, and those that are not needed as abandoned. " +
+		"If you cannot go on without the user, or the user wants to stop here, say why in one sentence and end your turn.")
+	return b.String()
+}
+
+// openLines lists the open steps of a plan, a line each.
+func openLines(plan []PlanEntry) string {
+	var b strings.Builder
 	listed := 0
 	for i := range plan {
 		if !plan[i].open() {
@@ -198,11 +209,105 @@ func planReminder(plan []PlanEntry) string {
 			fmt.Fprintf(&b, "and %d more\n", openSteps(plan)-maxRemindedSteps)
 			break
 		}
-		fmt.Fprintf(&b, "- %s (%s)\n", text.OneLine(plan[i].Text()), plan[i].Status)
+		fmt.Fprintf(&b, "- %s (%s)\n", text.Truncate(text.OneLine(plan[i].Text()), maxEditedStep), plan[i].Status)
 	}
-	b.WriteString("Do them now, or update the plan with " + planTool + ": mark steps that are done as completed, and those that are not needed as abandoned. " +
-		"If you cannot go on without the user, or the user wants to stop here, say why in one sentence and end your turn.")
 	return b.String()
+}
+
+// PlanAddress is the address of the plan that [PresentTool] stores.
+const PlanAddress = LocalScheme + "plan.md"
+
+// ApprovedPlan is the beginning of the result of [PresentTool] for a plan that the user has approved.
+const ApprovedPlan = "The user has approved the plan."
+
+// presentedPlan reports whether the last plan that was presented in a branch is stored, and whether the user has approved it.
+func presentedPlan(branch []sessions.Entry) (stored, approved bool) {
+	for _, e := range slices.Backward(branch) {
+		switch e := e.(type) {
+		case sessions.Custom:
+			if e.CustomType == customClear {
+				return false, false
+			}
+		case sessions.MessageEntry:
+			if m := &e.Message; m.Role == providers.RoleTool && m.ToolName == PresentTool && !m.IsError {
+				result := m.Text()
+				return strings.Contains(result, PlanAddress), strings.HasPrefix(result, ApprovedPlan)
+			}
+		default:
+		}
+	}
+	return false, false
+}
+
+// openWork describes the work of a branch that continues after a compaction or a handoff, one item each: the plan that the user has
+// approved and the open steps. The model would otherwise know only what the summary mentions of them.
+func openWork(branch []sessions.Entry, plan []PlanEntry) (items []string) {
+	switch stored, approved := presentedPlan(branch); {
+	case stored && approved:
+		items = append(items, ApprovedPlan+" It is stored as "+PlanAddress+": read it again before you go on with it.")
+	case stored:
+		items = append(items, "The plan that you presented last is stored as "+PlanAddress+". The user has not approved it.")
+	}
+	if openSteps(plan) > 0 {
+		items = append(items, "The plan of "+planTool+" has open steps:\n"+strings.TrimSuffix(openLines(plan), "\n"))
+	}
+	return items
+}
+
+// HandoffEntries returns the entries that a session begins with after a handoff: the document, the plan, and the open work. The caller
+// must restore the secrets of the document with [RunningTurn.Restored], and call [CopyLocal] for the new session. HandoffEntries may be called only in the functions of a [Prompt].
+func HandoffEntries(t *RunningTurn, document string) ([]sessions.Entry, error) {
+	entries := []sessions.Entry{contextwindow.HandoffMessage(document)}
+	err := t.do(func(st *state) error {
+		branch, err := t.session.opts.Log.Branch()
+		if err != nil {
+			return err
+		}
+		items := openWork(branch, nil)
+		if openSteps(st.plan) > 0 {
+			plan := slices.Clone(st.plan)
+			for i := range plan {
+				plan[i].Content, plan[i].Phase = t.Restored(plan[i].Content), t.Restored(plan[i].Phase)
+			}
+			edit, err := planEdit(plan, "it is that of the session before.")
+			if err != nil {
+				return err
+			}
+			entries = append(entries, edit)
+		}
+		if len(items) > 0 {
+			entries = append(entries, sessions.CustomMessage{
+				CustomType: "open-work", Attribution: "agent", Parts: reminder(strings.Join(items, "\n")),
+			})
+		}
+		return nil
+	})
+	return entries, err
+}
+
+// CopyLocal copies the local files of a session to those of another one.
+func CopyLocal(ctx context.Context, s *Session, to Local) error {
+	from := s.opts.Local
+	if from == nil {
+		return nil
+	}
+	names, err := from.List(ctx)
+	if err != nil {
+		return err
+	}
+	for name := range names {
+		data, err := from.Read(ctx, LocalScheme+name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // a helper has removed it meanwhile
+		}
+		if err == nil {
+			err = to.Write(ctx, LocalScheme+name, data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 const (
@@ -262,13 +367,11 @@ func EditPlan(t *RunningTurn, edit func(plan []PlanEntry) (changed []PlanEntry, 
 			return err
 		}
 		now = hiddenPlan(s.opts.Secrets, plan)
-		details, err := jsonx.Marshal(phasesOf(now))
+		m, err := planEdit(now, s.opts.Secrets.Hide(what)+".")
 		if err != nil {
 			return err
 		}
-		if err := st.appendMessage(sessions.CustomMessage{
-			CustomType: customTodoEdit, Attribution: "user", Parts: reminder(editedPlan + s.opts.Secrets.Hide(what) + ".\n" + planLines(now)), Details: details,
-		}); err != nil {
+		if err := st.appendMessage(m); err != nil {
 			return err
 		}
 		st.emit(PlanChanged{Entries: now})
@@ -278,6 +381,14 @@ func EditPlan(t *RunningTurn, edit func(plan []PlanEntry) (changed []PlanEntry, 
 		t.hooks.planChanged(now)
 	}
 	return err
+}
+
+// planEdit returns the entry for a plan that has changed; what describes the change.
+func planEdit(plan []PlanEntry, what string) (sessions.CustomMessage, error) {
+	details, err := jsonx.Marshal(phasesOf(plan))
+	return sessions.CustomMessage{
+		CustomType: customTodoEdit, Attribution: "user", Parts: reminder(editedPlan + what + "\n" + planLines(plan)), Details: details,
+	}, err
 }
 
 // planChanged runs the hooks for a change of the plan.

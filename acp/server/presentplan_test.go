@@ -120,3 +120,81 @@ func TestPresentPlan_CannotAsk(t *testing.T) {
 		t.Errorf("in plan mode: %q", text)
 	}
 }
+
+// A compaction and a handoff leave the model with the address of the plan that the user has approved and with the open steps, once,
+// whatever the summary says. A second compaction names only what is open by then.
+func TestPresentPlan_AfterCompaction(t *testing.T) {
+	present := providertest.Step{providertest.Call("c1", "present_plan", `{"title":"t","plan":"1. Write a.txt"}`)}
+	todo := func(id, status string) providertest.Step {
+		return providertest.Step{providertest.Call(id, "todo_write", `{"todos":[{"content":"write a.txt","status":"completed"},{"content":"write b.txt","status":"`+status+`"}]}`)}
+	}
+	say := func(text string) providertest.Step { return providertest.Step{providertest.Text(text)} }
+	const named = "stored as local://plan.md"
+	for _, tt := range []struct {
+		name, choose string
+		approved     bool
+	}{{"approved", "option_0", true}, {"not approved", "option_2", false}} {
+		t.Run(tt.name, func(t *testing.T) {
+			script := providertest.NewScript(providers.ModelInfo{Provider: "test", ID: "script", ContextWindow: 100_000}, present)
+			if tt.approved {
+				script.Add(say("begun?"))
+			}
+			script.Add(todo("c2", "in_progress"), say("b.txt next?"), say("FIRST SUMMARY"), say("on it?"), say("THE DOCUMENT"), todo("c3", "completed"), say("ready"), providertest.Step{providertest.Check(func(req *providers.Request) {
+				if got := req.Messages[0].Text(); strings.Contains(got, "<open-work>") || !strings.Contains(got, "FIRST SUMMARY") {
+					t.Errorf("the second summary is made of\n%s", got)
+				}
+			}), providertest.Text("SECOND SUMMARY")}, say("done"),
+				providertest.Step{providertest.Call("c4", "read", `{"path":"local://plan.md"}`)}, say("read it?"))
+			e := start(t, func(c *config) {
+				c.server.Models.Models = &models{list: []providers.Model{script}}
+				c.editor.Permission = func(context.Context, *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
+					return &acp.RequestPermissionResponse{Outcome: &acp.SelectedPermissionOutcome{OptionID: acp.PermissionOptionID(tt.choose)}}, nil
+				}
+			})
+			last := func() string {
+				requests := script.Requests()
+				var all strings.Builder
+				for _, m := range requests[len(requests)-1].Messages {
+					all.WriteString(m.Text() + "\n")
+				}
+				return all.String()
+			}
+			check := func(when string, open bool, want ...string) {
+				t.Helper()
+				got := last()
+				if n := strings.Count(got, named); n != 1 || strings.Contains(got, "has approved the plan") != tt.approved || strings.Contains(got, "has not approved it") == tt.approved {
+					t.Errorf("%s: the plan is named %d times in\n%s", when, n, got)
+				}
+				if n := strings.Count(got, "- write b.txt (in_progress)"); (n == 1) != open || n > 1 || strings.Contains(got, "- write a.txt") && when != "handoff" {
+					t.Errorf("%s: the open step is named %d times in\n%s", when, n, got)
+				}
+				if !containsAll(got, want...) {
+					t.Errorf("%s: not all of %q are in\n%s", when, want, got)
+				}
+			}
+			id := e.session()
+			e.say(id, "/plan make one", acp.StopReasonEndTurn)
+			e.say(id, "begin", acp.StopReasonEndTurn)
+			e.say(id, "/compact", acp.StopReasonEndTurn)
+			e.say(id, "go on", acp.StopReasonEndTurn)
+			check("first", true, "FIRST SUMMARY", "go on")
+			text, _ := e.after(id, "/handoff")
+			next := acp.SessionID(strings.Fields(text)[1])
+			e.say(id, "finish", acp.StopReasonEndTurn)
+			e.say(id, "/compact", acp.StopReasonEndTurn)
+			e.say(id, "more", acp.StopReasonEndTurn)
+			check("second", false, "SECOND SUMMARY", "more")
+			// The new session has the plan and the local files.
+			from := len(e.Updates(next))
+			call[struct{}](e, "session/load", obj{"sessionId": next, "cwd": e.dir, "mcpServers": []any{}})
+			if got := lastPlan(e.Updates(next)[from:]); got != "write a.txt completed; write b.txt in_progress" {
+				t.Errorf("the new session has the plan %q", got)
+			}
+			e.say(next, "go on", acp.StopReasonEndTurn)
+			check("handoff", true, "THE DOCUMENT")
+			if got := results(script); !strings.Contains(got[len(got)-1], "1. Write a.txt") {
+				t.Errorf("read %q", got)
+			}
+		})
+	}
+}

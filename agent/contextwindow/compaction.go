@@ -3,6 +3,7 @@ package contextwindow
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/sessions"
@@ -42,7 +43,7 @@ const noHistory = "There was nothing before this turn."
 func (w *Writer) Compact(ctx context.Context, c *Cut, focus string, pruned map[string]bool) (Compaction, error) {
 	previous := ""
 	if c.previous != nil {
-		previous = w.Hide(withoutFileLists(c.previous.Summary))
+		previous = w.Hide(withoutLists(c.previous.Summary))
 	}
 	older, prefix := serialize(c.older, pruned, w.Hide), serialize(c.prefix, pruned, w.Hide)
 	var summary string
@@ -86,6 +87,19 @@ func (w *Writer) Compact(ctx context.Context, c *Cut, focus string, pruned map[s
 		w.say(tag)
 	}
 	return Compaction{Summary: summary, ShortSummary: short}, nil
+}
+
+// openWorkTag marks the open work in a summary.
+const openWorkTag = "open-work"
+
+// OpenWork returns the end of the summary of a compaction that names the open work, one item each; empty for none. The next compaction
+// removes it from the summary, because the work may have ended by then.
+func OpenWork(items []string) string {
+	if len(items) == 0 {
+		return ""
+	}
+	text := strings.ReplaceAll(strings.Join(items, "\n"), "</"+openWorkTag+">", "<\\/"+openWorkTag+">")
+	return "\n\n<" + openWorkTag + ">\n" + text + "\n</" + openWorkTag + ">"
 }
 
 // compactionDetails is the additional data in a compaction's entry.

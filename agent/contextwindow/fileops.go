@@ -224,9 +224,10 @@ func (n *fileNode) write(b *strings.Builder, depth int) {
 	}
 }
 
-// withoutFileLists removes lists of files from a summary: lists that a model invented, and those of a previous summary.
-func withoutFileLists(summary string) string {
-	for _, name := range []string{"read-files", "modified-files", "files"} {
+// withoutLists removes the lists that gjc appends from a summary, those of a previous summary and those that a model invented: lists
+// of files and the open work.
+func withoutLists(summary string) string {
+	for _, name := range []string{"read-files", "modified-files", "files", openWorkTag} {
 		for {
 			before, rest, found := strings.Cut(summary, "<"+name+">")
 			_, after, closed := strings.Cut(rest, "</"+name+">")

@@ -73,7 +73,7 @@ func (r *Remote) ask(ctx context.Context, prompt string) (string, error) {
 	if err := jsonx.Unmarshal(data, &answer); err != nil {
 		return "", fmt.Errorf("the endpoint's answer: %w", err)
 	}
-	summary := withoutFileLists(strings.ToValidUTF8(answer.Summary, "\uFFFD"))
+	summary := withoutLists(strings.ToValidUTF8(answer.Summary, "\uFFFD"))
 	if summary == "" {
 		return "", errors.New("the endpoint gave an empty summary")
 	}

@@ -131,7 +131,7 @@ func (w *Writer) stream(ctx context.Context, model Model, req *providers.Request
 		case providers.TextDelta:
 			w.say(ev.Text)
 		case providers.Done:
-			summary := withoutFileLists(ev.Message.Text())
+			summary := withoutLists(ev.Message.Text())
 			if summary == "" {
 				return "", errors.New("the model gave an empty summary; try again, or with another model")
 			}

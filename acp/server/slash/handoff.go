@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -42,16 +43,8 @@ func (c *call) createSession(document string) (*sessions.Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries := []sessions.Entry{
-		sessions.ModelChange{Model: snap.Model.Ref()},
-		sessions.ThinkingChange{Level: snap.Thinking},
-		sessions.ModeChange{Mode: string(snap.Mode)},
-		contextwindow.HandoffMessage(document),
-	}
-	for _, e := range entries {
-		if _, err := log.Append(e); err != nil {
-			return nil, errors.Join(err, log.Close())
-		}
+	if err := c.begin(log, &snap, document); err != nil {
+		return nil, errors.Join(err, log.Close())
 	}
 	if snap.Title != "" {
 		if err := log.SetTitle("Handoff: "+snap.Title, "auto"); err != nil {
@@ -59,4 +52,22 @@ func (c *call) createSession(document string) (*sessions.Log, error) {
 		}
 	}
 	return log, nil
+}
+
+// begin writes the first entries of a session that continues this one, and copies the local files, which they refer to.
+func (c *call) begin(log *sessions.Log, snap *agent.Snapshot, document string) error {
+	entries, err := agent.HandoffEntries(c.turn, document)
+	if err != nil {
+		return err
+	}
+	for _, e := range append([]sessions.Entry{
+		sessions.ModelChange{Model: snap.Model.Ref()},
+		sessions.ThinkingChange{Level: snap.Thinking},
+		sessions.ModeChange{Mode: string(snap.Mode)},
+	}, entries...) {
+		if _, err := log.Append(e); err != nil {
+			return err
+		}
+	}
+	return agent.CopyLocal(c, c.session, log.Local())
 }

@@ -18,9 +18,6 @@ import (
 //go:embed presentplan.md
 var presentPlanText string
 
-// planAddress is the address of the stored plan.
-const planAddress = agent.LocalScheme + "plan.md"
-
 // maxPlanTitle bounds the title of a plan, in characters.
 const maxPlanTitle = 60
 
@@ -65,10 +62,10 @@ func presentPlan(ctx context.Context, call *agent.Call, in *presentInput) (*agen
 	}
 	stored := ""
 	if call.Local != nil {
-		if err := call.Local.Write(ctx, planAddress, []byte(strings.TrimRight(in.Plan, "\n")+"\n")); err != nil {
+		if err := call.Local.Write(ctx, agent.PlanAddress, []byte(strings.TrimRight(in.Plan, "\n")+"\n")); err != nil {
 			return nil, fmt.Errorf("storing the plan: %w", err)
 		}
-		stored = " It is stored as " + planAddress + "."
+		stored = " It is stored as " + agent.PlanAddress + "."
 	}
 	modes := []approval.Mode{call.PlanMode.Before}
 	options := []string{fmt.Sprintf("Approve, and go on in mode %s", call.PlanMode.Before)}
@@ -93,7 +90,7 @@ func presentPlan(ctx context.Context, call *agent.Call, in *presentInput) (*agen
 		return nil, err
 	}
 	return &agent.Result{
-		Text: fmt.Sprintf("The user has approved the plan.%s The mode is now %s. Carry the plan out now.", stored, modes[i]),
+		Text: fmt.Sprintf(agent.ApprovedPlan+"%s The mode is now %s. Carry the plan out now.", stored, modes[i]),
 	}, nil
 }
 
