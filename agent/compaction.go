@@ -96,12 +96,12 @@ func (t *compactor) compact(ctx context.Context, how compacting) (contextwindow.
 
 // openWork returns the end of a summary that names the open work of the branch.
 func (t *compactor) openWork(branch []sessions.Entry) string {
-	var plan []PlanEntry
+	var now work
 	_ = t.do(func(st *state) error { // a turn that is over records no compaction
-		plan = st.plan
+		now = st.work
 		return nil
 	})
-	return contextwindow.OpenWork(openWork(branch, plan))
+	return contextwindow.OpenWork(openWork(branch, &now))
 }
 
 // look returns the state for a request, with the overhead of a request, and the branch.

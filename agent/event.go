@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent/contextwindow"
+	"github.com/gajae-code/gjc/agent/goal"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 )
@@ -69,6 +70,9 @@ type ToolEnded struct {
 
 // PlanChanged carries the whole plan.
 type PlanChanged struct{ Entries []PlanEntry }
+
+// GoalChanged carries the goal of the session; nil if it was removed. The goal must not be changed. A replay does not contain it.
+type GoalChanged struct{ Goal *goal.Goal }
 
 // UsageChanged reports how full the model's window is.
 type UsageChanged struct {
@@ -165,6 +169,7 @@ type OwnTurnChanged struct {
 
 func (ConfigChanged) isEvent()     {}
 func (OwnTurnChanged) isEvent()    {}
+func (GoalChanged) isEvent()       {}
 func (CompactionChanged) isEvent() {}
 func (CompactionDelta) isEvent()   {}
 func (SubagentChanged) isEvent()   {}

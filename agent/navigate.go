@@ -9,6 +9,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/contextwindow"
+	"github.com/gajae-code/gjc/agent/goal"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
@@ -105,10 +106,9 @@ func (st *state) goTo(branch, path []sessions.Entry, to *Navigation, summary ses
 		return err
 	}
 	st.window.Load(messages)
-	if plan := PlanOf(path); !slices.Equal(plan, st.plan) {
-		st.plan = plan
-		st.emit(PlanChanged{Entries: append([]PlanEntry{}, plan...)})
-	}
+	followPlan(st, path)
+	st.news = ""
+	showGoal(st, goal.Of(path))
 	st.emit(st.used(st.window.Next(&st.model)))
 	return nil
 }

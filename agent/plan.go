@@ -142,9 +142,11 @@ func PlanIn(history []providers.Message, compacted bool) (plan []PlanEntry, ok b
 // customClear is the type of the entry that [Log.Clear] leaves.
 const customClear = "context_clear"
 
-// planReminders counts the reminders of open steps in a turn.
+// planReminders counts the reminders of open steps and of the goal in a turn.
 type planReminders struct {
 	given int
+	// goals counts those of the goal.
+	goals int
 	// worked reports that the model has called tools since the last reminder, or since the turn began.
 	worked bool
 }
@@ -240,21 +242,24 @@ func presentedPlan(branch []sessions.Entry) (stored, approved bool) {
 }
 
 // openWork describes the work of a branch that continues after a compaction or a handoff, one item each: the plan that the user has
-// approved and the open steps. The model would otherwise know only what the summary mentions of them.
-func openWork(branch []sessions.Entry, plan []PlanEntry) (items []string) {
+// approved, the open steps, and the goal. The model would otherwise know only what the summary mentions of them.
+func openWork(branch []sessions.Entry, now *work) (items []string) {
 	switch stored, approved := presentedPlan(branch); {
 	case stored && approved:
 		items = append(items, ApprovedPlan+" It is stored as "+PlanAddress+": read it again before you go on with it.")
 	case stored:
 		items = append(items, "The plan that you presented last is stored as "+PlanAddress+". The user has not approved it.")
 	}
-	if openSteps(plan) > 0 {
-		items = append(items, "The plan of "+planTool+" has open steps:\n"+strings.TrimSuffix(openLines(plan), "\n"))
+	if openSteps(now.plan) > 0 {
+		items = append(items, "The plan of "+planTool+" has open steps:\n"+strings.TrimSuffix(openLines(now.plan), "\n"))
+	}
+	if item := now.goal.Item(); item != "" {
+		items = append(items, item)
 	}
 	return items
 }
 
-// HandoffEntries returns the entries that a session begins with after a handoff: the document, the plan, and the open work. The caller
+// HandoffEntries returns the entries that a session begins with after a handoff: the document, the plan, the goal, and the open work. The caller
 // must restore the secrets of the document with [RunningTurn.Restored], and call [CopyLocal] for the new session. HandoffEntries may be called only in the functions of a [Prompt].
 func HandoffEntries(t *RunningTurn, document string) ([]sessions.Entry, error) {
 	entries := []sessions.Entry{contextwindow.HandoffMessage(document)}
@@ -263,7 +268,17 @@ func HandoffEntries(t *RunningTurn, document string) ([]sessions.Entry, error) {
 		if err != nil {
 			return err
 		}
-		items := openWork(branch, nil)
+		left := work{goal: st.goal}
+		if left.goal.IsActive() {
+			moved := *st.goal
+			moved.Objective = t.Restored(moved.Objective)
+			left.goal = &moved
+			entry, err := moved.Entry()
+			if err != nil {
+				return err
+			}
+			entries = append(entries, entry)
+		}
 		if openSteps(st.plan) > 0 {
 			plan := slices.Clone(st.plan)
 			for i := range plan {
@@ -275,7 +290,7 @@ func HandoffEntries(t *RunningTurn, document string) ([]sessions.Entry, error) {
 			}
 			entries = append(entries, edit)
 		}
-		if len(items) > 0 {
+		if items := openWork(branch, &left); len(items) > 0 {
 			entries = append(entries, sessions.CustomMessage{
 				CustomType: "open-work", Attribution: "agent", Parts: reminder(strings.Join(items, "\n")),
 			})

@@ -268,6 +268,9 @@ func (s *Session) QueueSteer(parts []providers.Part, orPrompt bool) func() (Stee
 // takeSteers adds the messages that were steered into t to the conversation.
 func (st *state) takeSteers() error {
 	s, t := st.session, st.turn
+	if err := giveNews(st); err != nil {
+		return err
+	}
 	for len(t.steers) > 0 {
 		m := &providers.Message{ID: s.opts.NewID(), Role: providers.RoleUser, Parts: t.steers[0], Time: s.opts.Clock()}
 		if _, err := s.opts.Log.AppendMessage(m); err != nil {

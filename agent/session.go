@@ -15,6 +15,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/contextwindow"
+	"github.com/gajae-code/gjc/agent/goal"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/internal/permit"
 	"github.com/gajae-code/gjc/internal/text"
@@ -146,9 +147,10 @@ type Conversation struct {
 	ForkOf  string              // the ID of the session that this one is a new copy of; empty for none
 	// Uses is the earlier usage of the session. If nil, it is computed from History.
 	Uses []sessions.Use
-	// Title and Plan are those of a loaded session.
+	// Title, Plan and Goal are those of a loaded session.
 	Title string
 	Plan  []PlanEntry
+	Goal  *goal.Goal
 }
 
 // ModelOptions selects the models that a session uses.
@@ -225,8 +227,8 @@ type state struct {
 	choices
 	title   string
 	updated time.Time
-	plan    []PlanEntry
 	window  contextwindow.Window
+	work
 	emitted UsageChanged // the last one emitted
 	ledger
 	// idle fires when the conversation has been idle for a while; nil if no idle compaction is due.
@@ -291,8 +293,9 @@ func New(opts Options) *Session {
 	st := &state{
 		session: s,
 		choices: choices{opts.Mode, opts.Model, opts.Model.ClampThinking(opts.Thinking), opts.ServiceTier},
-		title:   opts.Title, plan: opts.Plan, window: contextwindow.NewWindow(opts.History), updated: opts.Clock(),
+		title:   opts.Title, work: work{plan: opts.Plan, goal: opts.Goal}, window: contextwindow.NewWindow(opts.History), updated: opts.Clock(),
 	}
+	goalFlag(s).Store(st.goal.IsActive())
 	if n := len(opts.History); n > 0 && !opts.History[n-1].Time.IsZero() {
 		st.updated = opts.History[n-1].Time
 	}
@@ -305,13 +308,7 @@ func New(opts Options) *Session {
 	// A loaded session got its title after its first answer.
 	_, answered := firstExchange(opts.History)
 	st.named = opts.Title != "" && answered != ""
-	uses := opts.Uses
-	if uses == nil {
-		for i := range opts.History {
-			uses = sessions.AddAnswer(uses, &opts.History[i])
-		}
-	}
-	st.loadUses(uses)
+	st.loadUses(&opts.Conversation)
 	st.used(st.window.Usage().Context())
 	s.ctx, s.end = context.WithCancelCause(permit.With(context.Background(), permit.Own()))
 	go func() {
@@ -370,6 +367,7 @@ type Snapshot struct {
 	Title       string
 	UpdatedAt   time.Time
 	Plan        []PlanEntry
+	Goal        *goal.Goal // nil for none; it must not be changed
 	// Usage is that of the last model call. CostUSD is the total cost of the session, or zero if part of it is unknown.
 	Usage   providers.Usage
 	CostUSD float64

@@ -53,7 +53,7 @@ func (st *state) settings() settings {
 func (st *state) snapshot() Snapshot {
 	return Snapshot{
 		Mode: st.mode, Model: st.model, Thinking: st.thinking, ServiceTier: st.tier, Title: st.title, UpdatedAt: st.updated,
-		Plan: st.plan, Usage: st.window.Usage(), CostUSD: st.cost(), Messages: len(st.window.Messages), Busy: st.turn != nil || len(st.waiting) > 0,
+		Plan: st.plan, Goal: st.goal, Usage: st.window.Usage(), CostUSD: st.cost(), Messages: len(st.window.Messages), Busy: st.turn != nil || len(st.waiting) > 0,
 	}
 }
 
@@ -202,6 +202,8 @@ type Settings struct {
 	Tasks TaskSettings
 	// Todo configures the plan of todo_write.
 	Todo TodoSettings
+	// Goals configures the goal of a session.
+	Goals GoalSettings
 	// Discovery determines which tools are held back until the model finds them.
 	Discovery discovery.Mode
 	// Instructions are the configured texts for every prompt, the user's first.
@@ -226,6 +228,14 @@ func (s *TodoSettings) reminders() int {
 		return 0
 	}
 	return s.MaxReminders
+}
+
+// GoalSettings configures the goal of a session.
+type GoalSettings struct {
+	// MaxReminders is the maximum number of times in a turn that a model which ends the turn before the goal is reached goes on.
+	MaxReminders int
+	// TokenBudget bounds the tokens for a goal; zero for no bound. With the budget used, there are no more reminders.
+	TokenBudget int
 }
 
 // TaskSettings bounds child sessions.
@@ -260,6 +270,7 @@ func DefaultSettings() Settings {
 		InstructionLimits: instructions.DefaultLimits(),
 		Tasks:             TaskSettings{MaxConcurrency: defaultTaskConcurrency, MaxDepth: defaultTaskDepth},
 		Todo:              TodoSettings{Reminders: true, MaxReminders: 3},
+		Goals:             GoalSettings{MaxReminders: 5},
 		Discovery:         discovery.Auto,
 	}
 }

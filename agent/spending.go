@@ -59,10 +59,15 @@ func (st *state) used(tokens int) UsageChanged {
 	return st.emitted
 }
 
-// loadUses adds earlier usage. Usage without a price gets the current one, if there is one.
-func (st *state) loadUses(uses []sessions.Use) {
+// loadUses adds the usage of a loaded session. Usage without a price gets the current one, if there is one.
+func (st *state) loadUses(of *Conversation) {
 	s := st.session
-	st.uses = slices.Clone(uses)
+	st.uses = slices.Clone(of.Uses)
+	if of.Uses == nil {
+		for i := range of.History {
+			st.uses = sessions.AddAnswer(st.uses, &of.History[i])
+		}
+	}
 	for i := range st.uses {
 		use := &st.uses[i]
 		if use.Unpriced == 0 {

@@ -439,7 +439,7 @@ func (c *childRun) start(around *Surroundings) (*child, error) {
 func (c *childRun) options(kept *child, around *Surroundings) Options {
 	s := c.turn.session
 	opts := s.opts
-	opts.ID, opts.Title, opts.History, opts.ForkOf, opts.Uses, opts.Plan, opts.Subagent, opts.Isolate = c.about.ID, c.about.Title, c.history, "", []sessions.Use{}, nil, nil, nil
+	opts.ID, opts.Title, opts.History, opts.ForkOf, opts.Uses, opts.Plan, opts.Goal, opts.Subagent, opts.Isolate = c.about.ID, c.about.Title, c.history, "", []sessions.Use{}, nil, nil, nil, nil
 	opts.Values = NewValues(s.opts.Values)
 	if around.Provide != nil {
 		around.Provide(opts.Values)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/discovery"
+	"github.com/gajae-code/gjc/agent/goal"
 	"github.com/gajae-code/gjc/agent/roster"
 	"github.com/gajae-code/gjc/internal/boundary"
 	"github.com/gajae-code/gjc/internal/bug"
@@ -130,12 +131,14 @@ type Delegation struct {
 	Check string
 }
 
-// Planning lets a call change the session's plan.
+// Planning lets a call change the session's plan and its goal.
 type Planning struct {
 	// SetPlan replaces the session's plan.
 	SetPlan func([]PlanEntry)
 	// PlanMode ends plan mode. It is nil for calls of other tools than [PresentTool], and outside of plan mode.
 	PlanMode *PlanMode
+	// EndGoal changes the status of the session's goal to complete or blocked. It returns an error if no goal is active.
+	EndGoal func(status goal.Status, reason string) error
 }
 
 // Offer describes the model that made a call, and what it was offered.

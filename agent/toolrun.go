@@ -12,6 +12,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/contextwindow"
+	"github.com/gajae-code/gjc/agent/goal"
 	"github.com/gajae-code/gjc/internal/boundary"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/permit"
@@ -266,7 +267,7 @@ func (r *toolRun) newCall(input jsonx.Raw) *Call {
 			r.mu.Lock()
 			r.changed = &changed
 			r.mu.Unlock()
-		}, PlanMode: planModeOf(r)},
+		}, PlanMode: planModeOf(r), EndGoal: func(status goal.Status, reason string) error { return endGoal(t, status, reason) }},
 		Child:      t.session.child,
 		Delegation: r.delegation(),
 		Document:   t.session.document, Conversation: t.session.tree.roster.Conversation,

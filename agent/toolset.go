@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/gajae-code/gjc/agent/discovery"
+	"github.com/gajae-code/gjc/agent/goal"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
@@ -21,7 +22,7 @@ const SearchTool = "search_tools"
 
 // essentialTools are never held back: the model needs them for most work, or to talk to the user.
 var essentialTools = [...]string{
-	"read", "write", "edit", "apply_patch", "search", "find", "bash", "job", "todo_write", "ask", PresentTool, TaskTool,
+	"read", "write", "edit", "apply_patch", "search", "find", "bash", "job", "todo_write", goal.Tool, "ask", PresentTool, TaskTool,
 }
 
 // toolset holds the tools that one request offers to a model.

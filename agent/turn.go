@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/contextwindow"
+	"github.com/gajae-code/gjc/agent/goal"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/internal/bug"
 	"github.com/gajae-code/gjc/providers"
@@ -61,6 +61,7 @@ type turnState struct {
 	before     checkpoint  // before the prompt
 	calls      []*liveCall // the tool calls without a result, in order
 	uses       []sessions.Use
+	counted    goal.Use // for the goal
 	// steers are the messages for the next request; closed is set if the turn accepts no more.
 	steers [][]providers.Part
 	closed bool
@@ -123,6 +124,7 @@ type checkpoint struct {
 	mode     approval.Mode
 	model    string
 	thinking providers.ThinkingLevel
+	time     time.Time
 }
 
 // Trace is the W3C trace context of a prompt (traceparent, tracestate, baggage), for requests of its calls.
@@ -233,7 +235,7 @@ func (st *state) next() {
 		st.emit(OwnTurnChanged{Running: true})
 	}
 	t.before = checkpoint{
-		s.opts.Log.Leaf(), st.window.Mark(), st.mode, st.model.Ref(), st.thinking,
+		s.opts.Log.Leaf(), st.window.Mark(), st.mode, st.model.Ref(), st.thinking, s.opts.Clock(),
 	}
 	go func() {
 		run := newRunningTurn(t.Turn)
@@ -274,6 +276,7 @@ func (st *state) turnOver(t *turnState, r TurnResult) {
 		// This also applies if the end and the cancellation coincide: the canceller waits for this answer.
 		r = TurnResult{Stop: StopCancelled}
 	}
+	countGoal(st, t) // before the uses of the turn are those of the last one
 	r.Usage, r.Changes = usageOf(t.uses), t.changes.all()
 	previews{st}.leavePreview()
 	st.emitCost()
@@ -317,10 +320,8 @@ func (st *state) goBack(c checkpoint) {
 	st.window.Return(c.window, history)
 	st.branch++
 	if branch, err := log.Branch(); err == nil {
-		if plan := PlanOf(branch); !slices.Equal(plan, st.plan) {
-			st.emit(PlanChanged{Entries: append([]PlanEntry{}, plan...)})
-			st.plan = plan
-		}
+		followPlan(st, branch)
+		keepGoal(st, branch)
 	}
 	// The settings were recorded in the abandoned branch, so record them again. If that fails, the next prompt fails too.
 	if st.mode != c.mode {
@@ -512,8 +513,8 @@ func (t *RunningTurn) call(stop StopReason, calls []providers.ToolCall) error {
 	return err
 }
 
-// notDone reports whether to ask the model again after an answer that would end the turn: it matched rules, left a preview pending, or
-// left steps of the plan open.
+// notDone reports whether to ask the model again after an answer that would end the turn: it matched rules, left a preview pending,
+// left steps of the plan open, or did not reach the goal.
 func (t *RunningTurn) notDone(msg *providers.Message) (again bool, err error) {
 	if again, err = t.requester.addMatches(); again || err != nil {
 		return again, err
@@ -521,7 +522,10 @@ func (t *RunningTurn) notDone(msg *providers.Message) (again bool, err error) {
 	if again, err = t.checkPreview(nil); again || err != nil {
 		return again, err
 	}
-	return remindOfPlan(t, msg)
+	if again, err = remindOfPlan(t, msg); again || err != nil {
+		return again, err
+	}
+	return remindOfGoal(t, msg)
 }
 
 // answer runs a turn with [Prompt.Answer].

@@ -30,7 +30,15 @@ type State struct {
 	ServiceTier jsonx.Raw
 	// MCPTools is the last [ToolSelection]; nil for none.
 	MCPTools []string
+	// Goal and GoalUse are the data of the last [CustomGoal] entry, and of the last [CustomGoalUse] entry after it; nil for none.
+	Goal, GoalUse jsonx.Raw
 }
+
+// Types of the [Custom] entries about the session's goal for the rest of the branch: the goal, or null, and what was used for it.
+const (
+	CustomGoal    = "gjc.goal"
+	CustomGoalUse = "gjc.goal_use"
+)
 
 // CustomPruned is the type of the [Custom] entries that remove old tool results from what the model receives. Their
 // data is a [Pruned]. The file and the transcript keep the results.
@@ -238,6 +246,13 @@ func (l *logState) choices(history []int32) State {
 			}
 		case ToolSelection:
 			s.MCPTools = e.SelectedToolNames
+		case Custom:
+			switch e.CustomType {
+			case CustomGoal:
+				s.Goal, s.GoalUse = e.Data, nil
+			case CustomGoalUse:
+				s.GoalUse = e.Data
+			}
 		}
 	}
 	if s.Model == "" {

@@ -38,7 +38,7 @@ func staysInMemory(e Entry) bool {
 		return true
 	case Custom:
 		switch e.CustomType {
-		case customRewind, customClear, CustomPruned:
+		case customRewind, customClear, CustomPruned, CustomGoal, CustomGoalUse:
 			return true
 		}
 	}

@@ -27,6 +27,7 @@ func newExtensions(client *client, prompts *promptHandlers, stored *storedHandle
 	return extensions{client, map[string]extension{
 		"_session/steering":      ordered(prompts.steer),
 		air.StopTask:             concurrent(prompts.stopTask),
+		air.ControlGoal:          ordered(prompts.changeGoal),
 		air.RenameSession:        ordered(stored.rename),
 		air.ArchiveSession:       concurrent(stored.archive),
 		air.UnarchiveSession:     concurrent(stored.unarchive),

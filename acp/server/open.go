@@ -10,6 +10,7 @@ import (
 	"github.com/gajae-code/gjc/acp/server/worktrees"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/goal"
 	"github.com/gajae-code/gjc/agent/tools/shell"
 	"github.com/gajae-code/gjc/internal/bug"
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -175,6 +176,9 @@ func (h *openHandlers) begun(s *session, o *opened, connect func()) {
 // firstUpdates returns the first updates that the client receives for a session.
 func (s *session) firstUpdates(o *opened, snap *agent.Snapshot) []acp.SessionUpdate {
 	all := []acp.SessionUpdate{s.commandsUpdate(o)}
+	if snap.Goal != nil {
+		all = append(all, newMapper(s.out.features).updates(agent.GoalChanged{Goal: snap.Goal})...)
+	}
 	if snap.Messages == 0 && snap.Title == "" {
 		return all
 	}
@@ -375,7 +379,7 @@ func (h *openHandlers) restored(ctx context.Context, log *sessions.Log, cwd stri
 		plan = agent.PlanOf(branch)
 	}
 	opts := agent.Options{
-		Conversation: agent.Conversation{History: history, Title: state.Title, Plan: plan},
+		Conversation: agent.Conversation{History: history, Title: state.Title, Plan: plan, Goal: goal.Load(state.Goal, state.GoalUse)},
 		Mode:         approval.ModeDefault,
 		ModelOptions: agent.ModelOptions{Thinking: state.Thinking},
 	}

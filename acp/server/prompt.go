@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/gajae-code/gjc/acp/server/air"
 	"github.com/gajae-code/gjc/acp/server/slash"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/goal"
 	"github.com/gajae-code/gjc/agent/tools/shell"
 	"github.com/gajae-code/gjc/agent/wake"
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -279,4 +281,29 @@ func (h *promptHandlers) stopTask(ctx context.Context, p *stopTaskParams) (any, 
 		return nil, invalidParams("no task %q; the tasks of a session are those of its async_task_spawned updates", p.AsyncTaskID)
 	}
 	return stopTaskResult{stopped}, err
+}
+
+// changeGoal handles "_session/goal" of JetBrains Air: it changes the goal of a session, also while a turn runs.
+func (h *promptHandlers) changeGoal(_ context.Context, p *air.GoalChange) (func() (any, error), error) {
+	s, err := h.sessions.lookup(p.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	var invalid error
+	queued := after(&s.opening, func(o *opened) agent.Pending {
+		return agent.ChangeGoal(o.Session, func(old *goal.Goal, budget int, now time.Time) (changed *goal.Goal, err error) {
+			changed, invalid = p.Apply(old, budget, now)
+			return changed, invalid
+		})
+	})
+	return func() (any, error) {
+		wait, err := queued()
+		if err == nil {
+			err = wait()
+		}
+		if err != nil && errors.Is(err, invalid) {
+			return nil, invalidParams("%v", err)
+		}
+		return struct{}{}, err
+	}, nil
 }

@@ -68,6 +68,11 @@ func (m *mapper) updates(ev agent.Event) []acp.SessionUpdate {
 		return m.ended(ev)
 	case agent.PlanChanged:
 		return []acp.SessionUpdate{m.plan(ev.Entries)}
+	case agent.GoalChanged:
+		if !m.air.Declared {
+			return nil
+		}
+		return []acp.SessionUpdate{air.GoalUpdate(ev.Goal)}
 	case agent.CompactionChanged:
 		return m.compacted(ev)
 	case agent.CompactionDelta:

@@ -21,7 +21,7 @@ import (
 func All(s *Settings) []agent.Tool {
 	pages := webclient.New(s.Web)
 	all := append([]agent.Tool{files.Read(&s.Edit, pages), files.Write(&s.Edit)}, files.EditTools(&s.Edit)...)
-	all = append(all, files.Undo(), files.Notebook(&s.Edit), shell.Bash(&s.Bash), shell.Job(), shell.Eval(&s.Bash), search.Search(s.GlobalIgnore), search.Find(s.GlobalIgnore), search.AstGrep(s.GlobalIgnore), search.AstEdit(s.GlobalIgnore), search.Resolve(), code.Tool(shell.RunCheck), debug.Tool(), talk.TodoWrite(), talk.Ask(), talk.PresentPlan(), talk.Task(shell.StartJob), files.MergeChanges(), talk.SearchTools(), web.Fetch(pages))
+	all = append(all, files.Undo(), files.Notebook(&s.Edit), shell.Bash(&s.Bash), shell.Job(), shell.Eval(&s.Bash), search.Search(s.GlobalIgnore), search.Find(s.GlobalIgnore), search.AstGrep(s.GlobalIgnore), search.AstEdit(s.GlobalIgnore), search.Resolve(), code.Tool(shell.RunCheck), debug.Tool(), talk.TodoWrite(), talk.Goal(), talk.Ask(), talk.PresentPlan(), talk.Task(shell.StartJob), files.MergeChanges(), talk.SearchTools(), web.Fetch(pages))
 	if searchers := pages.Searchers(&s.WebSearch); len(searchers) > 0 {
 		all = append(all, web.Search(searchers))
 	}
@@ -38,6 +38,6 @@ func All(s *Settings) []agent.Tool {
 func Names() []string {
 	return []string{
 		"read", "write", "edit", "apply_patch", "undo", "notebook", "bash", "job", "eval", "search", "find", "ast_grep", "ast_edit", "resolve",
-		"lsp", "debug", "todo_write", "ask", "present_plan", "task", "merge_changes", "search_tools", "web_fetch", "web_search", "ssh", "mcp_resources",
+		"lsp", "debug", "todo_write", "goal", "ask", "present_plan", "task", "merge_changes", "search_tools", "web_fetch", "web_search", "ssh", "mcp_resources",
 	}
 }

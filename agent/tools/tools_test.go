@@ -20,7 +20,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-var toolOrder = []string{"read", "write", "edit", "apply_patch", "undo", "notebook", "bash", "job", "eval", "search", "find", "ast_grep", "ast_edit", "resolve", "lsp", "debug", "todo_write", "ask", "present_plan", "task", "merge_changes", "search_tools", "web_fetch", "web_search", "ssh"}
+var toolOrder = []string{"read", "write", "edit", "apply_patch", "undo", "notebook", "bash", "job", "eval", "search", "find", "ast_grep", "ast_edit", "resolve", "lsp", "debug", "todo_write", "goal", "ask", "present_plan", "task", "merge_changes", "search_tools", "web_fetch", "web_search", "ssh"}
 
 func TestAll(t *testing.T) {
 	var names []string

@@ -35,6 +35,9 @@ const (
 	SessionIndex     Capability = "sessionIndex"
 )
 
+// Declared stands for a client that knows the extension, with or without capabilities.
+const Declared Capability = "(declared)"
+
 // served lists the capabilities in the order of the answer to initialize, without [SessionIndex].
 func served() []Capability {
 	return []Capability{DiffPatch, SessionFailure, FileChangeReport, AsyncTasks, RecommendedValue}
@@ -48,8 +51,8 @@ type Client struct {
 	has map[Capability]bool
 }
 
-// Has reports whether the client has declared a capability.
-func (c Client) Has(name Capability) bool { return c.has[name] }
+// Has reports whether the client has declared a capability; for [Declared], whether it knows the extension.
+func (c Client) Has(name Capability) bool { return c.has[name] || name == Declared && c.Declared }
 
 // ParseClient reads the _meta of a client's capabilities. What is malformed counts as not declared; the error, which is for a log, says
 // what that was. Capabilities that gjc does not know are ignored.
@@ -110,5 +113,7 @@ func (c Client) Advertise(m *acp.Meta) {
 	if c.Has(SessionIndex) {
 		all = append(all, SessionIndex)
 	}
-	Set(m, capabilities, all)
+	_ = m.Set(namespace, map[string]any{member: map[string]any{
+		"version": version, capabilities: all, goalMember: goalSupport{version, ControlGoal, []string{setGoal, pauseGoal, resumeGoal, clearGoal}},
+	}}) // cannot fail: the values are encodable
 }

@@ -30,6 +30,8 @@ func Needs(method string) Capability {
 		return AsyncTasks
 	case RenameSession, ArchiveSession, UnarchiveSession:
 		return SessionIndex
+	case ControlGoal:
+		return Declared
 	default:
 		return ""
 	}

@@ -39,6 +39,7 @@ func builtins() []builtin {
 		{name: "share", description: "Share the conversation without secrets, after a question: in a file, with your own program, or as a secret gist", hint: "[file | gist]", run: share},
 		{name: "dump", description: "Show the conversation as text", run: dump},
 		{name: "todo", description: "Show the plan, or change it", hint: "[add <step> | done <number or step> | drop <number or step>]", run: todo},
+		{name: "goal", description: "Show the goal of the session, set one, or end it", hint: "[<text> | done | drop | pause | resume]", run: setGoal},
 		{name: "mcp", description: "Show the MCP servers and their tools, choose tools, reconnect or change servers", hint: "[tools [server] | select <all | none | tool…> | reconnect <server> | reload | add | get | test | enable | disable | remove | import …]", run: mcpServers},
 		{name: "lsp", description: "Show the language servers, restart them, or show their logs", hint: "[restart [server] | log [server]]", run: languageServers},
 		{name: "debug", description: "Show the debug sessions and adapters, or end one", hint: "[stop [session]]", run: debugSessions},

@@ -10,6 +10,7 @@ import (
 	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/agent/tools/shell"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/sessions"
 )
 
@@ -43,6 +44,9 @@ func describeSession(c *call) error {
 		fmt.Fprintf(&s, "- Additional directory: %s\n", dir)
 	}
 	fmt.Fprintf(&s, "- Model: %s, thinking %s\n- Mode: %s\n- Messages: %d\n", snap.Model.Ref(), snap.Thinking, snap.Mode, snap.Messages)
+	if g := snap.Goal; g != nil {
+		fmt.Fprintf(&s, "- Goal: %s (%s)\n", text.OneLine(g.Objective), g.Status)
+	}
 	if used := snap.Usage.Context(); used > 0 {
 		fmt.Fprintf(&s, "- Context: %d of %d tokens\n", used, snap.Model.ContextWindow)
 	}

@@ -156,6 +156,15 @@ type section struct {
 	guards bool
 }
 
+// goalSettings returns the settings of the section goals.
+func (c *Config) goalSettings() map[string]setting {
+	set := &c.Context.Goals
+	return map[string]setting{
+		"maxReminders": about("how often, in one turn, a model that ends it before the goal is reached goes on; 0: never", number(&set.MaxReminders, 0, 20)),
+		"tokenBudget":  about("tokens for a goal, without those read from a cache; 0: no limit", number(&set.TokenBudget, 0, mostTokens)),
+	}
+}
+
 // sections returns the settings by section and name.
 func (c *Config) sections() map[string]section {
 	compaction, branch := &c.Context.Compaction, &c.Context.BranchSummary
@@ -175,6 +184,7 @@ func (c *Config) sections() map[string]section {
 			"maxReminders": about("how often, in one turn", number(&c.Context.Todo.MaxReminders, 1, 10)),
 		},
 		"turns": c.turnSettings(),
+		"goals": c.goalSettings(),
 		"compaction": {
 			"enabled":             about("shorten conversations; false: only /compact and /handoff do", boolean(&compaction.Enabled)),
 			"strategy":            about("context-full: a summary replaces the older part; handoff: a document does; off: nothing", oneOf(&compaction.Strategy, contextwindow.Strategies())),

@@ -149,6 +149,7 @@ ttsr: {enabled: false, contextMode: discard, repeatMode: after-gap, repeatGap: 7
 contextPromotion: {enabled: true}
 task: {maxConcurrency: 3, maxRecursionDepth: 1, maxRequests: 6, maxTokens: 7, maxCost: 0.5, maxSeconds: 8, totalRequests: 9, totalTokens: 10, totalCost: 1.5, totalSeconds: 11, disabledAgents: [critic]}
 todo: {reminders: false, maxReminders: 5}
+goals: {maxReminders: 2, tokenBudget: 9000}
 secrets: {enabled: true}
 tools: {discovery: mcp}
 retry: {enabled: true, maxRetries: 7, baseDelayMs: 8}
@@ -189,6 +190,7 @@ modelRoles: {default: "anthropic/a:high", smol: openai/b, mine: x/y/z}
 			Total: budget.Limits{Requests: 9, Tokens: 10, Cost: 1.5, Time: 11 * time.Second}, Disabled: []string{"critic"},
 		},
 		Todo:              agent.TodoSettings{Reminders: false, MaxReminders: 5},
+		Goals:             agent.GoalSettings{MaxReminders: 2, TokenBudget: 9000},
 		InstructionLimits: agent.DefaultSettings().InstructionLimits,
 	}
 	if d := cmp.Diff(want, c.Context); d != "" {
