@@ -12,6 +12,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/budget"
+	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/isolation"
 	"github.com/gajae-code/gjc/agent/roster"
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -179,6 +180,39 @@ func (h helperTools) Tools() []Tool {
 			return err == nil && ok
 		})
 	})
+}
+
+// delegation returns the functions for [Delegation].
+func (r *toolRun) delegation() Delegation {
+	s := r.turn.session
+	if s.opts.Subagent == nil {
+		return Delegation{}
+	}
+	return Delegation{
+		Task: r.task(), Helpers: s.knownHelpers, Check: s.settings.Tasks.Check,
+		Merge: func(ctx context.Context, name string) (string, bool) { return mergeChanges(ctx, r, name) },
+	}
+}
+
+func (r *toolRun) task() func(context.Context, Task) (TaskResult, error) {
+	return func(ctx context.Context, task Task) (TaskResult, error) {
+		about := &hooks.SubagentInput{Name: cmp.Or(task.Helper, task.Name), Title: task.Title}
+		r.turn.hooks.observe(hooks.SubagentStart, func(in *hooks.Input) { in.Subagent, in.Prompt = about, task.Prompt })
+		result, err := r.runTask(ctx, task)
+		done := *about
+		if done.Result = result.Text; err != nil {
+			done.Result = err.Error()
+		}
+		fill := func(in *hooks.Input) { in.Subagent = &done }
+		s := r.turn.session
+		switch {
+		case !task.Background || result.Delivered:
+			r.turn.hooks.observe(hooks.SubagentEnd, fill)
+		case s.ctx.Err() == nil: // the turn may be over, and with it the turn's hooks
+			_ = outside(s.ctx, s, hooks.SubagentEnd, fill) // nothing can be rejected any more
+		}
+		return result, err
+	}
 }
 
 // lineage links a session with its ancestors. In the outermost session only tree is set. It does not change, except for

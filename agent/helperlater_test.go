@@ -11,6 +11,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
@@ -69,7 +70,7 @@ func laterTool() agent.Tool {
 }
 
 // runLater is run with a model that answers as a function of the request.
-func runLater(t *testing.T, answer func(req *providers.Request, last string) providertest.Step, fn func(w *world)) {
+func runLater(t *testing.T, answer func(req *providers.Request, last string) providertest.Step, fn func(w *world), change ...func(*agent.Options)) {
 	run(t, func(o *agent.Options) {
 		w, _ := o.Approver.(*world)
 		o.Subagent = deep(w, new(below))
@@ -83,6 +84,9 @@ func runLater(t *testing.T, answer func(req *providers.Request, last string) pro
 				return nil, context.Cause(ctx)
 			}
 		})}
+		for _, c := range change {
+			c(o)
+		}
 	}, func(w *world) {
 		w.script.Else(func(req *providers.Request) providertest.Step {
 			return append(answer(req, req.Messages[len(req.Messages)-1].Text()), using(100, 1))
@@ -148,11 +152,17 @@ func TestHelper_Background(t *testing.T) {
 	})
 }
 
-// The user's stop of a turn does not end a helper in the background; a stop of the helper and the end of the session do.
+// The user's stop of a turn does not end a helper in the background; a stop of the helper and the end of the session do. The hooks for
+// its end run, unless the session has ended.
 func TestHelper_BackgroundEnds(t *testing.T) {
 	for _, how := range []string{"turn", "helper", "session"} {
 		t.Run(how, func(t *testing.T) {
 			var l *later
+			var hooked []string
+			p, h := at(hooks.SubagentEnd, func(in *hooks.Input) string {
+				hooked = append(hooked, in.Subagent.Name+": "+in.Subagent.Result)
+				return `{"block":true,"reason":"too late","notice":"noted"}`
+			})
 			runLater(t, func(req *providers.Request, last string) providertest.Step {
 				switch last {
 				case "go":
@@ -193,10 +203,17 @@ func TestHelper_BackgroundEnds(t *testing.T) {
 					return
 				}
 				<-l.done
-			})
+			}, withHooks(t, p, h))
 			want := map[string]string{"turn": "late: the report", "helper": "late error: " + agent.ErrTaskCancelled.Error(), "session": "late error: context canceled"}[how]
 			if l.text != want {
 				t.Errorf("the helper ended with %q, want %q", l.text, want)
+			}
+			var ends []string
+			if how != "session" {
+				ends = append(ends, "a: "+strings.TrimPrefix(strings.TrimPrefix(want, "late: "), "late error: "))
+			}
+			if diff := cmp.Diff(ends, hooked); diff != "" {
+				t.Errorf("hooks (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -203,12 +203,12 @@ func beginning(s *Session, cleared bool) (reason, from string) {
 // Fork runs the hooks around the creation of a copy of a session, which returns the copy's ID. A hook can cancel it; the error says why.
 // Fork may be called at any time, so it asks no questions: a workspace's hooks run if they are trusted already.
 func Fork(ctx context.Context, s *Session, create func() (id string, err error)) error {
-	if err := outside(ctx, s, hooks.BeforeFork, ""); err != nil {
+	if err := outside(ctx, s, hooks.BeforeFork, func(*hooks.Input) {}); err != nil {
 		return fmt.Errorf("%w: %w", ErrForkCancelled, err)
 	}
 	id, err := create()
 	if err == nil {
-		_ = outside(ctx, s, hooks.Fork, id) // it has happened
+		_ = outside(ctx, s, hooks.Fork, func(in *hooks.Input) { in.Target = id }) // it has happened
 	}
 	return err
 }
@@ -217,7 +217,7 @@ func Fork(ctx context.Context, s *Session, create func() (id string, err error))
 var ErrForkCancelled = errors.New("a hook cancels the fork")
 
 // outside runs the hooks for an event outside a turn. An error says which hook has rejected the step, and why.
-func outside(ctx context.Context, s *Session, ev hooks.Event, target string) error {
+func outside(ctx context.Context, s *Session, ev hooks.Event, fill func(*hooks.Input)) error {
 	if s.opts.Hooks == nil || s.child {
 		return nil
 	}
@@ -225,7 +225,7 @@ func outside(ctx context.Context, s *Session, ev hooks.Event, target string) err
 	defer cancel()
 	show := func(n Noticed) { s.do(func(st *state) error { st.emit(n); return nil }) }
 	in := s.hookInput(ev)
-	in.Target = target
+	fill(&in)
 	for _, h := range s.opts.Hooks().Handlers() {
 		if !h.For(ev, "") {
 			continue
@@ -258,9 +258,8 @@ func (t *RunningTurn) Clear() error {
 		t.session.hooked.clear()
 		st.window.Clear()
 		st.branch++
-		if st.plan != nil {
-			st.emit(PlanChanged{Entries: []PlanEntry{}})
-			st.plan = nil
+		if err := dropWork(st); err != nil {
+			return err
 		}
 		st.emit(st.used(0))
 		return nil

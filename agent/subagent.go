@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent/approval"
-	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/isolation"
 	"github.com/gajae-code/gjc/agent/roster"
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -97,32 +96,6 @@ type TaskResult struct {
 	Changes string
 	Judged
 	Usage providers.Usage
-}
-
-// delegation returns the functions for [Delegation].
-func (r *toolRun) delegation() Delegation {
-	s := r.turn.session
-	if s.opts.Subagent == nil {
-		return Delegation{}
-	}
-	return Delegation{Task: r.task(), Helpers: s.knownHelpers, Merge: func(ctx context.Context, name string) (string, bool) { return mergeChanges(ctx, r, name) }, Check: s.settings.Tasks.Check}
-}
-
-func (r *toolRun) task() func(context.Context, Task) (TaskResult, error) {
-	return func(ctx context.Context, task Task) (TaskResult, error) {
-		about := &hooks.SubagentInput{Name: cmp.Or(task.Helper, task.Name), Title: task.Title}
-		r.turn.hooks.observe(hooks.SubagentStart, func(in *hooks.Input) { in.Subagent, in.Prompt = about, task.Prompt })
-		result, err := r.runTask(ctx, task)
-		if task.Background {
-			return result, err // its turn may be over, and with it the turn's hooks
-		}
-		done := *about
-		if done.Result = result.Text; err != nil {
-			done.Result = err.Error()
-		}
-		r.turn.hooks.observe(hooks.SubagentEnd, func(in *hooks.Input) { in.Subagent = &done })
-		return result, err
-	}
 }
 
 // ErrTaskCancelled reports that the user ended only the child session.
