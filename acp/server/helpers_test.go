@@ -13,6 +13,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/acptest"
+	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
@@ -135,4 +136,70 @@ func TestHelpers_PlanModeAndFiles(t *testing.T) {
 	if !failed {
 		t.Error("the helper's write did not fail")
 	}
+}
+
+// Helpers in the background are tasks of their own for JetBrains Air, which can stop each one; the others work on.
+func TestAir_AsyncTasks_Helpers(t *testing.T) {
+	held := providertest.NewGate()
+	defer held.Open()
+	var script *providertest.Script
+	e := start(t, asAir(allOfAir), func(c *config) {
+		script = providertest.NewScript(providers.ModelInfo{Provider: "test", ID: "script", ContextWindow: 100_000})
+		script.Else(func(req *providers.Request) providertest.Step {
+			switch first := req.Messages[0].Text(); {
+			case strings.Contains(first, "wait") && !strings.Contains(first, "go"):
+				return providertest.Step{held.Hold(), providertest.Text("late")}
+			case strings.Contains(first, "fine"):
+				return providertest.Step{providertest.Text("the report")}
+			case len(req.Messages) == 1:
+				return providertest.Step{providertest.Call("c1", "task", `{"async":true,"tasks":[{"id":"a","description":"slow","assignment":"wait"},{"id":"b","description":"quick","assignment":"fine"}]}`)}
+			default:
+				return providertest.Step{providertest.Text("They work.")}
+			}
+		})
+		c.server.Models.Models = &models{list: []providers.Model{script}}
+	})
+	id := e.session()
+	e.say(id, "go", acp.StopReasonEndTurn)
+	e.await(id, acptest.Update(func(u *acp.UnknownSessionUpdate) bool {
+		return containsAll(string(u.Raw), `"async_task_state_update"`, `"asyncTaskId":"c1/job-2"`, `"state":"completed"`)
+	}))
+	var got []string
+	for _, u := range e.Updates(id) {
+		switch u := u.(type) {
+		case *acp.UnknownSessionUpdate:
+			got = append(got, string(u.Raw))
+		case *acp.ToolCallUpdate:
+			if raw := airIn(t, u.Meta)["asyncTasks"]; raw != nil {
+				got = append(got, string(u.ToolCallID)+string(raw))
+			}
+		}
+	}
+	spawned := func(job, name string) string {
+		return `{"sessionUpdate":"async_task_spawned","asyncTaskId":"c1/` + job + `","name":"` + name + `","taskType":"subagent","showInTranscript":false,"canStop":true,"toolCallId":"c1"}`
+	}
+	want := []string{
+		`c1{"backgrounded":true}`, spawned("job-1", "helper a: slow"), `c1{"backgrounded":true}`, spawned("job-2", "helper b: quick"),
+		`{"sessionUpdate":"async_task_state_update","asyncTaskId":"c1/job-2","state":"completed"}`,
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("updates (-want +got):\n%s", d)
+	}
+	stop := func(task string) (bool, error) {
+		r, err := tryCall[struct {
+			Stopped bool `json:"stopped"`
+		}](e, "_session/async_task/stop", obj{"sessionId": id, "asyncTaskId": task})
+		return r.Stopped, err
+	}
+	if stopped, err := stop("c1/job-1"); !stopped || err != nil {
+		t.Errorf("stopped %t, %v", stopped, err)
+	}
+	e.await(id, acptest.Update(func(u *acp.UnknownSessionUpdate) bool {
+		return containsAll(string(u.Raw), `"asyncTaskId":"c1/job-1"`, `"state":"stopped"`)
+	}))
+	if stopped, err := stop("c1/job-2"); stopped || err != nil {
+		t.Errorf("the one that has ended: stopped %t, %v", stopped, err)
+	}
+	_, err := stop("c1")
+	wantCode(t, err, acp.ErrorCodeInvalidParams, "no task")
 }

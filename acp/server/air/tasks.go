@@ -9,10 +9,10 @@ import (
 // StopTask is the method with which a client ends a task.
 const StopTask = "_session/async_task/stop"
 
-// spawned is the update about a task that begins. A task has the ID of the tool call whose command it is.
+// spawned is the update about a task that begins.
 type spawned struct {
 	SessionUpdate    string         `json:"sessionUpdate"`
-	AsyncTaskID      acp.ToolCallID `json:"asyncTaskId"`
+	AsyncTaskID      string         `json:"asyncTaskId"`
 	Name             string         `json:"name"`
 	TaskType         string         `json:"taskType"`
 	ShowInTranscript bool           `json:"showInTranscript"` // the tool call is shown there already
@@ -22,20 +22,23 @@ type spawned struct {
 
 // stateUpdate is the update about a task that has ended.
 type stateUpdate struct {
-	SessionUpdate string         `json:"sessionUpdate"`
-	AsyncTaskID   acp.ToolCallID `json:"asyncTaskId"`
-	State         string         `json:"state"`
+	SessionUpdate string `json:"sessionUpdate"`
+	AsyncTaskID   string `json:"asyncTaskId"`
+	State         string `json:"state"`
 }
 
 // TaskUpdates returns the updates about a background job that begins or has ended.
 func TaskUpdates(job *shell.JobChange) []acp.SessionUpdate {
-	id := acp.ToolCallID(job.CallID)
+	id := job.ID
 	switch job.State {
 	case shell.JobRunning:
-		call := &acp.ToolCallUpdate{ToolCallID: id}
+		call, kind := &acp.ToolCallUpdate{ToolCallID: acp.ToolCallID(job.CallID)}, "shell"
+		if job.Helper {
+			kind = "subagent"
+		}
 		Set(&call.Meta, string(AsyncTasks), map[string]bool{"backgrounded": true})
 		return []acp.SessionUpdate{call, update(spawned{
-			SessionUpdate: "async_task_spawned", AsyncTaskID: id, Name: job.Title, TaskType: "shell", CanStop: true, ToolCallID: id,
+			SessionUpdate: "async_task_spawned", AsyncTaskID: id, Name: job.Title, TaskType: kind, CanStop: true, ToolCallID: call.ToolCallID,
 		})}
 	case shell.JobCancelled:
 		return []acp.SessionUpdate{update(stateUpdate{"async_task_state_update", id, "stopped"})}

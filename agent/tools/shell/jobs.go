@@ -43,8 +43,9 @@ type jobs struct {
 type job struct {
 	id    string
 	title string
-	// callID is the call that started the job; empty if it is not for those outside the session's tools.
+	// callID is the call that started the job. It can start several helpers, but only one command.
 	callID string
+	helper bool // whether it is a helper's work
 	// output returns the output so far; nil for a job without.
 	output func(context.Context) (toolkit.BashOutput, error)
 	// whole bounds the part of the output in the report on the end of the job, in bytes.
@@ -85,8 +86,12 @@ var (
 
 // JobChange describes a background job that has begun or ended, to those outside the session's tools.
 type JobChange struct {
-	// CallID is the tool call whose command became the job.
+	// ID identifies the job to those outside: the ID of the call for a command, which has no other job.
+	ID string
+	// CallID is the tool call that started the job.
 	CallID string
+	// Helper reports that a helper agent works, not a command.
+	Helper bool
 	Title  string
 	State  JobState
 }
@@ -114,15 +119,15 @@ func JobsRunning(k *agent.Values) bool {
 	return slices.ContainsFunc(all.list, func(b *job) bool { return b.result == nil && !b.timer })
 }
 
-// ErrNoJob is wrapped by the error for a call whose command is no background job.
+// ErrNoJob is wrapped by the error for an ID of no background job.
 var ErrNoJob = errors.New("no such background job")
 
-// StopJob ends the background job of a tool call for the session's user and waits for its end. It reports false for one that has ended
-// already.
-func StopJob(ctx context.Context, k *agent.Values, callID string) (stopped bool, err error) {
+// StopJob ends the background job with the ID of a [JobChange] for the session's user and waits for its end. It reports false for one
+// that has ended already.
+func StopJob(ctx context.Context, k *agent.Values, id string) (stopped bool, err error) {
 	all := keptJobs(k)
 	all.mu.Lock()
-	i := slices.IndexFunc(all.list, func(b *job) bool { return b.callID == callID })
+	i := slices.IndexFunc(all.list, func(b *job) bool { return b.outside() == id })
 	if i < 0 {
 		all.mu.Unlock()
 		return false, ErrNoJob
@@ -139,9 +144,17 @@ func StopJob(ctx context.Context, k *agent.Values, callID string) (stopped bool,
 
 // report reports a job to the one who watches.
 func (j *jobs) report(b *job, state JobState) {
-	if j.watch != nil && b.callID != "" {
-		j.watch(JobChange{b.callID, b.title, state})
+	if j.watch != nil {
+		j.watch(JobChange{b.outside(), b.callID, b.helper, b.title, state})
 	}
+}
+
+// outside returns [JobChange.ID].
+func (b *job) outside() string {
+	if b.helper {
+		return b.callID + "/" + b.id
+	}
+	return b.callID
 }
 
 func jobsOf(call *agent.Call) *jobs { return keptJobs(call.Values) }
@@ -210,13 +223,13 @@ func (j *jobs) runningLocked() int {
 // maxHelperReport bounds the report of a helper in the report on the end of its job, in bytes.
 const maxHelperReport = 16 << 10
 
-// StartJob starts a background job that is no command, and returns its ID. wait is its work; it gets a context that ends with the job.
+// StartJob starts a background job for a helper agent, and returns its ID. wait is its work; it gets a context that ends with the job.
 func StartJob(ctx context.Context, call *agent.Call, title string, wait func(ctx context.Context) *agent.Result) (id string, err error) {
 	all := jobsOf(call)
 	if err := all.room(); err != nil {
 		return "", err
 	}
-	return all.adopt(ctx, &job{title: title, whole: maxHelperReport}, wait).id, nil
+	return all.adopt(ctx, &job{title: title, callID: call.ID, helper: true, whole: maxHelperReport}, wait).id, nil
 }
 
 // adopt makes a job of what runs already. It calls wait on a goroutine of the job, with a context that ends with the job.
