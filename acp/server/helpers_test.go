@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -202,4 +203,81 @@ func TestAir_AsyncTasks_Helpers(t *testing.T) {
 	}
 	_, err := stop("c1")
 	wantCode(t, err, acp.ErrorCodeInvalidParams, "no task")
+}
+
+// A helper in the background asks its questions while no turn runs. The answer counts; the user's cancellation at a question ends only
+// that helper.
+func TestHelpers_BackgroundQuestions(t *testing.T) {
+	for _, cancel := range []bool{false, true} {
+		t.Run(fmt.Sprintf("cancel=%t", cancel), func(t *testing.T) {
+			begin, other := providertest.NewGate(), providertest.NewGate()
+			defer begin.Open()
+			defer other.Open()
+			asked := make(chan string, 1)
+			answer := make(chan struct{})
+			var script *providertest.Script
+			e := start(t, asAir(allOfAir), func(c *config) {
+				script = providertest.NewScript(providers.ModelInfo{Provider: "test", ID: "script", ContextWindow: 100_000})
+				script.Else(func(req *providers.Request) providertest.Step {
+					first := req.Messages[0].Text()
+					last := &req.Messages[len(req.Messages)-1]
+					switch {
+					case strings.Contains(first, "run it") && last.Role == providers.RoleUser:
+						return providertest.Step{begin.Hold(), providertest.Call("b1", "bash", `{"command":"echo ran > ran.txt"}`)}
+					case strings.Contains(first, "run it"):
+						return providertest.Step{providertest.Text("the command has run")}
+					case strings.Contains(first, "wait"):
+						return providertest.Step{other.Hold(), providertest.Text("the other report")}
+					case len(req.Messages) == 1:
+						return providertest.Step{providertest.Call("c1", "task", `{"async":true,"tasks":[{"id":"a","description":"asks","assignment":"run it"},{"id":"b","description":"works on","assignment":"wait"}]}`)}
+					default:
+						return providertest.Step{providertest.Text("said")}
+					}
+				})
+				c.server.Models.Models = &models{list: []providers.Model{script}}
+				c.editor.Permission = func(_ context.Context, p *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
+					title, _ := p.ToolCall.Title.Get()
+					asked <- string(p.SessionID) + " " + title
+					<-answer
+					if cancel {
+						return &acp.RequestPermissionResponse{Outcome: &acp.CancelledPermissionOutcome{}}, nil
+					}
+					return acptest.Choose("allow_once"), nil
+				}
+			})
+			id := e.session()
+			e.say(id, "go", acp.StopReasonEndTurn)
+			begin.Open()
+			if got, want := <-asked, string(id)+" asks: echo ran > ran.txt"; got != want {
+				t.Errorf("asked %q, want %q", got, want)
+			}
+			// The session itself is free for a prompt while the question is open.
+			e.say(id, "meanwhile", acp.StopReasonEndTurn)
+			close(answer)
+			state := map[bool]string{false: "completed", true: "failed"}[cancel]
+			ended := func(job, state string) {
+				t.Helper()
+				e.await(id, acptest.Update(func(u *acp.UnknownSessionUpdate) bool {
+					return containsAll(string(u.Raw), `"async_task_state_update"`, `"asyncTaskId":"c1/`+job+`"`, `"state":"`+state+`"`)
+				}))
+			}
+			ended("job-1", state)
+			_, err := os.Stat(filepath.Join(e.dir, "ran.txt"))
+			if ran := err == nil; ran == cancel {
+				t.Errorf("the command has run: %t", ran)
+			}
+			other.Open()
+			ended("job-2", "completed")
+			e.say(id, "and now?", acp.StopReasonEndTurn)
+			requests := script.Requests()
+			var all []string
+			for _, m := range requests[len(requests)-1].Messages {
+				all = append(all, m.Text())
+			}
+			text := strings.Join(all, "\n")
+			if !containsAll(text, "the other report") || strings.Contains(text, "the command has run") == cancel || strings.Contains(text, "cancelled") != cancel {
+				t.Errorf("the model sees\n%s", text)
+			}
+		})
+	}
 }
