@@ -71,6 +71,10 @@ type ToolEnded struct {
 // PlanChanged carries the whole plan.
 type PlanChanged struct{ Entries []PlanEntry }
 
+// PlanText is more of the plan that a model is writing for a call of [PresentTool]. Text is empty if the model has broken off: the call
+// does not follow. Otherwise its [ToolStarted] carries the whole plan. A replay does not contain it.
+type PlanText struct{ CallID, Text string }
+
 // GoalChanged carries the goal of the session; nil if it was removed. The goal must not be changed. A replay does not contain it.
 type GoalChanged struct{ Goal *goal.Goal }
 
@@ -170,6 +174,7 @@ type OwnTurnChanged struct {
 func (ConfigChanged) isEvent()     {}
 func (OwnTurnChanged) isEvent()    {}
 func (GoalChanged) isEvent()       {}
+func (PlanText) isEvent()          {}
 func (CompactionChanged) isEvent() {}
 func (CompactionDelta) isEvent()   {}
 func (SubagentChanged) isEvent()   {}

@@ -6,7 +6,9 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -222,6 +224,8 @@ func (t *requester) stream(ctx context.Context, model providers.Model, req *prov
 	said := partial{id: id, info: new(model.Info())}
 	var repetitions faults.Repetitions
 	speech := speech{turn: t.Turn, ahead: make(chan struct{}, deltasAhead)}
+	plans := planWriter{say: speech.say, offered: find(t.tools.active, PresentTool) != nil}
+	defer func() { plans.end() }()
 	for ev, err := range model.Stream(ctx, req) {
 		if err != nil {
 			return said.message(), contextwindow.StreamError(ctx, err)
@@ -232,14 +236,17 @@ func (t *requester) stream(ctx context.Context, model providers.Model, req *prov
 			speech.say(MessageDelta{MessageID: id, Speaker: SpeakerAgent, Text: ev.Text})
 		case providers.ThinkingDelta:
 			speech.say(MessageDelta{MessageID: id, Speaker: SpeakerThought, Text: ev.Text})
+		case providers.ToolCallStart, providers.ToolCallDelta:
+			plans.add(ev) // other calls are emitted when they are complete
 		case providers.Done:
 			msg := ev.Message
 			msg.ID = id
 			if t.rules.look(ev) {
 				return &msg, brokenOff(said.info)
 			}
+			plans.complete()
 			return &msg, nil
-		default: // a call is emitted when it is complete
+		default:
 		}
 		if block := repetitions.Add(ev); block > 0 && t.model.API != offlineAPI {
 			msg := said.message()
@@ -267,7 +274,7 @@ type speech struct {
 	ahead chan struct{}
 }
 
-func (s *speech) say(ev MessageDelta) {
+func (s *speech) say(ev Event) {
 	s.ahead <- struct{}{}
 	posted := s.turn.session.box.post(func(st *state) {
 		defer func() { <-s.ahead }()
@@ -277,6 +284,47 @@ func (s *speech) say(ev MessageDelta) {
 	})
 	if !posted {
 		<-s.ahead
+	}
+}
+
+// planWriter emits the plans of an answer as they arrive.
+type planWriter struct {
+	say     func(Event)
+	offered bool                           // whether the model may present a plan
+	open    map[string]*jsonx.StringMember // the plans, by the IDs of their calls
+	said    map[string]bool                // those of which text was emitted
+}
+
+// add reads an event of a stream.
+func (w *planWriter) add(ev providers.Event) {
+	switch ev := ev.(type) {
+	case providers.ToolCallStart:
+		if !w.offered || ev.Name != PresentTool {
+			return
+		}
+		if w.open == nil {
+			w.open, w.said = make(map[string]*jsonx.StringMember), make(map[string]bool)
+		}
+		w.open[ev.ID] = jsonx.NewStringMember("plan")
+	case providers.ToolCallDelta:
+		m := w.open[ev.ID]
+		if m == nil {
+			return
+		}
+		if text := m.Add(ev.Input); text != "" {
+			w.said[ev.ID] = true
+			w.say(PlanText{CallID: ev.ID, Text: text})
+		}
+	}
+}
+
+// complete records that the calls of the answer follow.
+func (w *planWriter) complete() { w.said = nil }
+
+// end withdraws the plans whose calls do not follow.
+func (w *planWriter) end() {
+	for _, id := range slices.Sorted(maps.Keys(w.said)) {
+		w.say(PlanText{CallID: id})
 	}
 }
 

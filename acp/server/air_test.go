@@ -134,7 +134,7 @@ func TestAir_Initialize(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := `["diffPatch","sessionFailure","agentFileChangeReport","asyncTasks","recommendedValue"]`
+		want := `["diffPatch","sessionFailure","agentFileChangeReport","asyncTasks","recommendedValue","planContentDelta"]`
 		if declared == allOfAir {
 			want = strings.TrimSuffix(want, "]") + `,"sessionIndex"]`
 		}

@@ -5,12 +5,16 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/acptest"
+	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
@@ -194,6 +198,73 @@ func TestPresentPlan_AfterCompaction(t *testing.T) {
 			check("handoff", true, "THE DOCUMENT")
 			if got := results(script); !strings.Contains(got[len(got)-1], "1. Write a.txt") {
 				t.Errorf("read %q", got)
+			}
+		})
+	}
+}
+
+// JetBrains Air sees a plan while the model writes it: the beginning, then what to append. A plan that breaks off is withdrawn. Clients
+// that do not declare both capabilities see the plan only in the call.
+func TestAir_PlanContentDelta(t *testing.T) {
+	plans := func(updates []acp.SessionUpdate) (all []string) {
+		for _, u := range updates {
+			switch u := u.(type) {
+			case *acp.PlanRemoved:
+				all = append(all, "removed "+string(u.PlanID))
+			case *acp.PlanUpdate:
+				if plan, ok := u.Plan.(*acp.PlanMarkdown); ok {
+					line := string(plan.PlanID) + " " + strconv.Quote(plan.Content)
+					if more := airIn(t, u.Meta)["contentDelta"]; more != nil {
+						line += " + " + string(more)
+					}
+					all = append(all, line)
+				}
+			}
+		}
+		return all
+	}
+	busy := &providers.Error{Kind: providers.KindOverloaded, Provider: "test", Message: "busy", RetryAfter: time.Millisecond}
+	steps := []providertest.Step{
+		{providertest.Call("c1", "present_plan", `{"title":"t","plan":"# Broken`), providertest.Fail(busy)},
+		{providertest.Call("c2", "present_plan", `{"title":"t","pl`, `an":"# Plan\n`, `\n1. \u00`, `e9`, `t`, `e"}`)},
+		{providertest.Call("c3", "present_plan", `{"title":"t","plan":"again"}`), providertest.Text("not offered")},
+		{providertest.Text("done")},
+	}
+	for _, tt := range []struct {
+		name       string
+		plan       bool
+		declared   string
+		live, load []string
+	}{
+		{
+			"both", true, allOfAir,
+			[]string{`c1 "# Broken"`, "removed c1", `c2 "# Plan\n"`, `c2 "" + "\n1. "`, `c2 "" + "é"`, `c2 "" + "t"`, `c2 "" + "e"`, `c3 "again"`},
+			[]string{`c2 "# Plan\n\n1. éte"`, `c3 "again"`},
+		},
+		{"no plans", false, allOfAir, nil, nil},
+		{"no deltas", true, `{"version":1,"capabilities":["diffPatch"]}`, nil, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e := start(t, scripted(steps...), func(c *config) {
+				caps := &acp.ClientCapabilities{Meta: acp.Meta{"jetbrains": jsonx.Raw(`{"air":` + tt.declared + `}`)}}
+				if tt.plan {
+					caps.Plan = &acp.PlanCapabilities{}
+				}
+				as(caps)(c)
+				c.editor.Permission = func(context.Context, *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
+					return acptest.Choose("option_0"), nil
+				}
+			})
+			id := e.session()
+			e.say(id, "/plan go", acp.StopReasonEndTurn)
+			if diff := cmp.Diff(tt.live, plans(e.Updates(id))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			call[struct{}](e, "session/close", obj{"sessionId": id})
+			from := len(e.Updates(id))
+			call[struct{}](e, "session/load", obj{"sessionId": id, "cwd": e.dir, "mcpServers": []any{}})
+			if diff := cmp.Diff(tt.load, plans(e.Updates(id)[from:])); diff != "" {
+				t.Errorf("replayed (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -47,6 +47,7 @@ type mapper struct {
 	features
 	// printing holds the commands whose output is sent in _meta, by call ID.
 	printing map[string]*printing
+	writing  air.Plans
 }
 
 func newMapper(f features) *mapper { return &mapper{features: f, printing: make(map[string]*printing)} }
@@ -61,7 +62,18 @@ func (m *mapper) updates(ev agent.Event) []acp.SessionUpdate {
 		}
 		return all
 	case agent.ToolStarted:
-		return []acp.SessionUpdate{m.toolCall(ev)}
+		all := []acp.SessionUpdate{m.toolCall(ev)}
+		if ev.Name == agent.PresentTool && m.writesPlans() {
+			if u := m.writing.Complete(ev.CallID, ev.Input); u != nil {
+				all = append(all, u)
+			}
+		}
+		return all
+	case agent.PlanText:
+		if !m.writesPlans() {
+			return nil
+		}
+		return []acp.SessionUpdate{m.writing.More(ev.CallID, ev.Text)}
 	case agent.ToolProgress:
 		return m.progress(ev)
 	case agent.ToolEnded:
@@ -216,6 +228,9 @@ func planEntry(e *agent.PlanEntry) acp.PlanEntry {
 	}
 	return entry
 }
+
+// writesPlans reports whether the client shows the text of a plan as the model writes it.
+func (f *features) writesPlans() bool { return f.plans && f.air.Has(air.PlanContentDelta) }
 
 // plan returns the update with the whole plan. If the plan is empty and the client supports removal, the update removes it.
 func (m *mapper) plan(entries []agent.PlanEntry) acp.SessionUpdate {

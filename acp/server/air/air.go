@@ -33,6 +33,7 @@ const (
 	AsyncTasks       Capability = "asyncTasks"
 	RecommendedValue Capability = "recommendedValue"
 	SessionIndex     Capability = "sessionIndex"
+	PlanContentDelta Capability = "planContentDelta"
 )
 
 // Declared stands for a client that knows the extension, with or without capabilities.
@@ -40,7 +41,7 @@ const Declared Capability = "(declared)"
 
 // served lists the capabilities in the order of the answer to initialize, without [SessionIndex].
 func served() []Capability {
-	return []Capability{DiffPatch, SessionFailure, FileChangeReport, AsyncTasks, RecommendedValue}
+	return []Capability{DiffPatch, SessionFailure, FileChangeReport, AsyncTasks, RecommendedValue, PlanContentDelta}
 }
 
 // Client holds the declaration of a client. The zero value is a client that does not know the extension.
