@@ -59,6 +59,9 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 	}
 	c := &configuration{opts: &b.opts.Sessions, cwd: params.named.Cwd}
 	c.apply(&opts)
+	if opts.Policy.Keeper != nil && params.worktree != nil {
+		opts.Policy.Keeper = params.worktree.Keeper(opts.Policy.Keeper)
+	}
 	own, plugins := b.opts.Sessions.Tools(), b.opts.Sessions.plugins(params.roots())
 	o := &opened{named: params.named, tools: &toolbox{own: own, custom: newCustomTools(&b.opts.Sessions, params.roots(), own, plugins, s.out)}}
 	opts.TrustQuestions = o.tools.custom.questions

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"context"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/acptest"
+	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/permissions"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/testenv"
 	"github.com/gajae-code/gjc/internal/worktree"
@@ -344,5 +349,42 @@ func TestWorktree_ForkWithoutCheckpoints(t *testing.T) {
 	}
 	if listed := call[acp.ListSessionsResponse](e, "session/list", obj{}); len(listed.Sessions) != 1 {
 		t.Errorf("%d sessions", len(listed.Sessions))
+	}
+}
+
+// An answer for the workspace holds in all worktrees of it and in the workspace itself, and names none of them.
+func TestWorktree_Answers(t *testing.T) {
+	dir, trees := worktreesIn(t, false)
+	answers := t.TempDir()
+	store := permissions.Open(answers)
+	asked := 0
+	touch := providertest.Step{providertest.Call("c", "bash", `{"command":"touch here"}`)}
+	done := providertest.Step{providertest.Text("Done.")}
+	e := start(t, scripted(touch, done, touch, done, touch, done), trees, func(c *config) {
+		c.server.Sessions.Policy = func(cwd string) approval.Policy { return approval.Policy{Home: t.TempDir(), Keeper: store.Keeper(cwd)} }
+		c.editor.Permission = func(context.Context, *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
+			asked++
+			return acptest.Choose("allow_workspace"), nil
+		}
+	})
+	e.smallRepository()
+	for _, worktree := range []bool{true, true, false} {
+		opened := call[acp.NewSessionResponse](e, "session/new", obj{"cwd": e.dir, "mcpServers": []any{}, "_meta": obj{"gjc/worktree": worktree}})
+		e.say(opened.SessionID, "touch", acp.StopReasonEndTurn)
+	}
+	if asked != 1 {
+		t.Errorf("asked %d times", asked)
+	}
+	kept := ""
+	err := filepath.WalkDir(answers, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		kept += string(data)
+		return err
+	})
+	if err != nil || !strings.Contains(kept, e.dir) || strings.Contains(kept, dir) {
+		t.Errorf("the answers: %s, %v", kept, err)
 	}
 }
