@@ -9,6 +9,7 @@ import (
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/server/air"
 	"github.com/gajae-code/gjc/acp/server/slash"
+	"github.com/gajae-code/gjc/acp/server/worktrees"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/agents"
 	"github.com/gajae-code/gjc/agent/approval"
@@ -57,11 +58,8 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 	if p := state.SystemPrompt; p.Text != "" {
 		opts.SystemPrompt = agent.SystemPrompt{Text: p.Text, Override: p.Mode == string(acp.SystemPromptModeOverride)}
 	}
-	c := &configuration{opts: &b.opts.Sessions, cwd: params.named.Cwd}
+	c := &configuration{opts: &b.opts.Sessions, cwd: params.named.Cwd, worktree: params.worktree}
 	c.apply(&opts)
-	if opts.Policy.Keeper != nil && params.worktree != nil {
-		opts.Policy.Keeper = params.worktree.Keeper(opts.Policy.Keeper)
-	}
 	own, plugins := b.opts.Sessions.Tools(), b.opts.Sessions.plugins(params.roots())
 	o := &opened{named: params.named, tools: &toolbox{own: own, custom: newCustomTools(&b.opts.Sessions, params.roots(), own, plugins, s.out)}}
 	opts.TrustQuestions = o.tools.custom.questions
@@ -294,6 +292,8 @@ type configuration struct {
 	cwd  string
 	// Each error is about one part of the configuration; nil if that part is valid.
 	settingsErr, modelErr, secretsErr, policyErr, languagesErr, debuggerErr error
+	// worktree is that of the session; nil for none.
+	worktree *worktrees.Session
 	// suggested is [approval.Policy.Suggested].
 	suggested string
 	skills    commands.SkillOptions
@@ -309,6 +309,9 @@ func (c *configuration) apply(opts *agent.Options) {
 	if c.opts.Policy != nil {
 		opts.Policy = c.opts.Policy(c.cwd)
 		c.policyErr, c.suggested = opts.Policy.Broken, opts.Policy.Suggested
+		if opts.Policy.Keeper != nil && c.worktree != nil {
+			opts.Policy.Keeper = c.worktree.Keeper(opts.Policy.Keeper)
+		}
 	}
 }
 
