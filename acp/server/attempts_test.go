@@ -17,6 +17,7 @@ import (
 	"github.com/gajae-code/gjc/acp/acptest"
 	"github.com/gajae-code/gjc/acp/server"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/testenv"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
@@ -67,6 +68,12 @@ func (c *contestants) model(i int) providers.Model {
 // startContest starts a server with the models m0 to m(n-1), a check, and a session with a repository.
 func startContest(t *testing.T, n int, change ...func(*config)) (*apart, *contestants) {
 	t.Helper()
+	return startContestWith(t, n, "grep -q ^good answer.txt", change...)
+}
+
+// startContestWith starts a server with another check, or with none.
+func startContestWith(t *testing.T, n int, check string, change ...func(*config)) (*apart, *contestants) {
+	t.Helper()
 	c := new(contestants)
 	a := startApart(t, append(change, func(cfg *config) {
 		all := &models{}
@@ -76,7 +83,7 @@ func startContest(t *testing.T, n int, change ...func(*config)) (*apart, *contes
 		cfg.server.Models.Models = all
 		cfg.server.Sessions.Settings = func(string) (*server.Settings, error) {
 			set := &server.Settings{Agent: agent.DefaultSettings()}
-			set.Agent.Tasks.Check = "grep -q ^good answer.txt"
+			set.Agent.Tasks.Check = check
 			set.HelperModel = func(h *agent.Helper) (providers.ModelInfo, providers.ThinkingLevel, error) {
 				if len(h.Models) == 0 {
 					return providers.ModelInfo{}, "", nil
@@ -229,5 +236,26 @@ func TestAttempts(t *testing.T) {
 	}
 	if got, _ := a.after(id, "/attempts merge 1"); !strings.Contains(got, "/attempts:") {
 		t.Errorf("merging the winner again: %s", got)
+	}
+}
+
+// Without a setting the command is that of the project. A project without one is judged by the size of the change.
+func TestAttempts_FoundCheck(t *testing.T) {
+	for makefile, want := range map[string]string{"test:\n\tgrep -q ^good answer.txt\n": "Judged by `make test`", "": "No command was found"} {
+		a, c := startContestWith(t, 2, "")
+		if makefile != "" {
+			testenv.NeedsTool(t, "make")
+			a.write("Makefile", makefile)
+		}
+		a.write("answer.txt", "start\n")
+		c.does = []string{"bad 0", "good 3"}
+		got, _ := a.after(a.session(), "/attempts 2 test/m0 test/m1 -- write the answer")
+		winner := "The winner is attempt 2"
+		if makefile == "" {
+			winner = "The winner is attempt 1"
+		}
+		if !containsAll(got, want, winner) {
+			t.Errorf("with %q: %s", makefile, got)
+		}
 	}
 }

@@ -207,7 +207,7 @@ func (c *contest) decide(ctx context.Context, all []*attempts.Attempt) (*agent.R
 	var b strings.Builder
 	b.WriteString(attempts.Table(all))
 	if c.check == "" {
-		b.WriteString("\nNo command was found that tests the project, so the smallest change counts as the best. `attempts.check`, or the setting task.check, names one.\n")
+		b.WriteString("\nNo command was found that tests the project, so the smallest change counts as the best. The setting task.check names one.\n")
 	} else {
 		fmt.Fprintf(&b, "\nJudged by `%s`, then by the size of the change.\n", text.OneLine(c.check))
 	}

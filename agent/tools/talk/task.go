@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/roster"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/internal/bug"
@@ -71,6 +72,7 @@ func Task(startJob StartJob) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[taskInput]{
 		Schemas: schemas,
 		Name:    agent.TaskTool, Description: toolkit.Description(taskText), Kind: agent.KindOther,
+		Uses: approval.Uses{Roots: true}, // attempts are judged by a command that is found in files of the project
 		Plan: planTask,
 		Run: func(ctx context.Context, call *agent.Call, in *taskInput) (*agent.Result, error) {
 			if in.Attempts != nil {
