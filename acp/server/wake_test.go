@@ -99,7 +99,8 @@ const (
 func TestWake_Turn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		asked := 0
-		e := start(t, scripted(append(timer(),
+		e := start(t, scripted(append(
+			timer(),
 			providertest.Step{providertest.Text("Looking."), providertest.Call("c2", "bash", `{"command":"true"}`)},
 			providertest.Step{providertest.Text("It is green.")},
 		)...), wakes(wake.Settings{Auto: wake.On}), func(c *config) {
@@ -328,7 +329,8 @@ func TestWake_OneTurnAtATime(t *testing.T) {
 func TestWake_Kept(t *testing.T) {
 	checkpoints := recording(t)
 	bubble(t, func(t *testing.T) {
-		e := start(t, scripted(append(timer(),
+		e := start(t, scripted(append(
+			timer(),
 			providertest.Step{providertest.Call("c2", "write", `{"path":"a.txt","content":"one\n"}`)},
 			providertest.Step{providertest.Text("It is green.")},
 		)...), wakes(wake.Settings{Auto: wake.On}), checkpoints)

@@ -64,8 +64,10 @@ func (e *events) Report() agent.Report {
 // noFiles is a workspace without files.
 type noFiles struct{ agent.FS }
 
-func (noFiles) ReadFile(context.Context, string) ([]byte, error)       { return nil, fs.ErrNotExist }
-func (noFiles) Stat(context.Context, string) (os.FileInfo, error)      { return nil, fs.ErrNotExist }
+func (noFiles) ReadFile(context.Context, string) ([]byte, error) { return nil, fs.ErrNotExist }
+
+func (noFiles) Stat(context.Context, string) (os.FileInfo, error) { return nil, fs.ErrNotExist }
+
 func (noFiles) ReadDir(context.Context, string) ([]os.DirEntry, error) { return nil, fs.ErrNotExist }
 func (noFiles) RealPath(p string) string                               { return p }
 

@@ -43,7 +43,7 @@ func Job() agent.Tool {
 			case in.Wait < 0 || in.Wait > maxJobWait:
 				return nil, fmt.Errorf("%w for job: wait is %g; it can be 0 to %g seconds", agent.ErrBadInput, in.Wait, maxJobWait)
 			case in.After > 0:
-				return &agent.CallPlan{Title: "Set a timer for " + (time.Duration(in.After * float64(time.Second))).String()}, nil
+				return &agent.CallPlan{Title: "Set a timer for " + time.Duration(in.After*float64(time.Second)).String()}, nil
 			case len(in.Cancel) > 0:
 				return &agent.CallPlan{Title: "End " + strings.Join(in.Cancel, ", ")}, nil
 			case len(in.Poll) > 0:
