@@ -3,6 +3,7 @@ package attempts
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -32,10 +33,8 @@ func FindCheck(ctx context.Context, read ReadFile, dir string) string {
 			return command
 		}
 	}
-	for _, name := range []string{"pytest.ini", "conftest.py", "tox.ini"} {
-		if has(name) {
-			return "python3 -m pytest -q"
-		}
+	if slices.ContainsFunc([]string{"pytest.ini", "conftest.py", "tox.ini"}, has) {
+		return "python3 -m pytest -q"
 	}
 	for _, name := range []string{"pyproject.toml", "setup.cfg"} {
 		if text, ok := content(name); ok && strings.Contains(text, "pytest") {

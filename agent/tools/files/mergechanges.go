@@ -227,11 +227,12 @@ func (m *merge) list(conflicts map[string][]int) string {
 		case worktree.Refused:
 			fmt.Fprintf(&b, "  not merged: %s: %s\n", name, f.Reason)
 		case worktree.Conflict:
-			line := fmt.Sprintf("  %s %s, with conflicts", f.Kind, name)
+			var line strings.Builder
+			fmt.Fprintf(&line, "  %s %s, with conflicts", f.Kind, name)
 			for _, n := range conflicts[f.Path] {
-				line += " " + conflictScheme + strconv.Itoa(n)
+				line.WriteString(" " + conflictScheme + strconv.Itoa(n))
 			}
-			b.WriteString(line + "\n")
+			b.WriteString(line.String() + "\n")
 		default:
 			fmt.Fprintf(&b, "  %s %s\n", f.Kind, name)
 		}

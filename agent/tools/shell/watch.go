@@ -32,17 +32,17 @@ func (w *watch) write(b []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for len(b) > 0 && w.found == nil {
-		end := bytes.IndexByte(b, '\n')
+		before, after, ok := bytes.Cut(b, []byte{'\n'})
 		piece := b
-		if end >= 0 {
-			piece = b[:end]
+		if ok {
+			piece = before
 		}
 		w.line = append(w.line, piece[:min(len(piece), maxWatchedLine-len(w.line))]...)
 		w.search(string(w.line))
-		if end < 0 {
+		if !ok {
 			return
 		}
-		w.line, b = w.line[:0], b[end+1:]
+		w.line, b = w.line[:0], after
 	}
 }
 
