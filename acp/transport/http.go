@@ -1,0 +1,480 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// message has the parts of a JSON-RPC message that decide about its way.
+type message struct {
+	ID     jsonx.Raw `json:"id,omitzero"`
+	Method string    `json:"method,omitzero"`
+	Params struct {
+		SessionID any `json:"sessionId,omitzero"`
+	} `json:"params,omitzero"`
+}
+
+// parse reads the parts of a message. Parts of other types than expected are as if they were not there: the connection answers them.
+func parse(data []byte) (message, bool) {
+	var loose struct {
+		ID     jsonx.Raw `json:"id,omitzero"`
+		Method any       `json:"method,omitzero"`
+		Params jsonx.Raw `json:"params,omitzero"`
+	}
+	var m message
+	if jsonx.Unmarshal(data, &loose) != nil {
+		return m, false
+	}
+	m.ID = loose.ID
+	m.Method, _ = loose.Method.(string)
+	var params struct {
+		SessionID any `json:"sessionId,omitzero"`
+	}
+	if jsonx.Unmarshal(loose.Params, &params) == nil {
+		m.Params.SessionID = params.SessionID
+	}
+	return m, true
+}
+
+// session returns the session that a message names; empty for none.
+func (m *message) session() string {
+	id, _ := m.Params.SessionID.(string)
+	return id
+}
+
+// hasID reports whether a message is a request or an answer.
+func (m *message) hasID() bool { return len(m.ID) > 0 && string(m.ID) != "null" }
+
+// ofSession are the methods whose requests must name their session in the header, too.
+func ofSession(method string) bool {
+	return slices.Contains([]string{
+		"session/cancel", "session/close", "session/delete", "session/fork", "session/load", "session/prompt", "session/resume",
+		"session/set_config_option", "session/set_mode", "session/set_model",
+	}, method)
+}
+
+// connection is a connection over Streamable HTTP.
+type connection struct {
+	server *Server
+	id     string
+	in     *io.PipeWriter  // what the client has posted, in lines
+	ctx    context.Context //nolint:containedctx // ends with the connection
+	end    context.CancelCauseFunc
+
+	mu      sync.Mutex         // guards the fields below
+	streams map[string]*stream // by session; that of the connection is ""
+	// answers are the streams on which the client waits for the answers to its requests, by their IDs.
+	answers map[string]string
+	// asked are the sessions of the requests that the client has to answer, by their IDs.
+	asked map[string]string
+	// first receives the answer to the request with the ID firstID.
+	first    chan []byte
+	firstID  string
+	buffered int64
+	room     chan struct{} // closed when something was read
+	users    int           // streams and requests that are open
+	idle     *time.Timer
+}
+
+// stream holds the messages for one stream of events.
+type stream struct {
+	queue [][]byte
+	more  chan struct{} // holds a token after something was added
+	taken bool          // a client receives it
+}
+
+// errIdle and errGone are causes that end a connection.
+var (
+	errIdle = errors.New("the client has not been there for a while")
+	errGone = errors.New("the client has ended the connection")
+)
+
+// maxID bounds the IDs that are kept, in bytes.
+const maxID = 1024
+
+func (s *Server) newConnection(id string) (*connection, *io.PipeReader) {
+	r, w := io.Pipe()
+	c := &connection{
+		server: s, id: id, in: w, streams: make(map[string]*stream), answers: make(map[string]string), asked: make(map[string]string), room: make(chan struct{}),
+	}
+	c.ctx, c.end = context.WithCancelCause(s.ctx)
+	c.idle = time.AfterFunc(s.opts.Idle, func() { c.end(errIdle) })
+	return c, r
+}
+
+// run serves the connection until it ends.
+func (c *connection) run(r *io.PipeReader, leave func()) {
+	defer leave()
+	stop := context.AfterFunc(c.ctx, func() { _ = c.in.CloseWithError(io.EOF) })
+	defer stop()
+	err := c.server.opts.Serve(c.ctx, r, &lineWriter{send: c.deliver})
+	c.end(fmt.Errorf("the connection has ended: %w", errors.Join(err, io.EOF)))
+	_ = r.CloseWithError(io.EOF)
+	c.idle.Stop()
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	delete(c.server.open, c.id)
+}
+
+// use keeps the connection from being idle until the returned function is called.
+func (c *connection) use() func() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.users++
+	c.idle.Stop()
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.users--; c.users == 0 && c.ctx.Err() == nil {
+			c.idle.Reset(c.server.opts.Idle)
+		}
+	}
+}
+
+// maxStreams bounds the streams of a connection that are open or have messages.
+const maxStreams = 1024
+
+// stream returns the stream of a session; nil if there are too many. The caller holds c.mu.
+func (c *connection) stream(session string) *stream {
+	st := c.streams[session]
+	if st == nil {
+		if len(c.streams) >= maxStreams {
+			maps.DeleteFunc(c.streams, func(_ string, st *stream) bool { return !st.taken && len(st.queue) == 0 })
+		}
+		if len(c.streams) >= maxStreams {
+			return nil
+		}
+		st = &stream{more: make(chan struct{}, 1)}
+		c.streams[session] = st
+	}
+	return st
+}
+
+// deliver puts a message of the agent's into the stream by which the client expects it. It waits while the client does not read what it has
+// got so far.
+func (c *connection) deliver(line []byte) error {
+	m, _ := parse(line)
+	line = append([]byte(nil), line...)
+	if err := c.wait(int64(len(line))); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	session := m.session()
+	switch {
+	case m.Method == "" && m.hasID():
+		key := string(m.ID)
+		if c.first != nil && key == c.firstID {
+			c.first <- line
+			c.first = nil
+			return nil
+		}
+		session = c.answers[key]
+		delete(c.answers, key)
+	case m.hasID():
+		c.asked[string(m.ID)] = session
+	}
+	st := c.stream(session)
+	if st == nil {
+		err := fmt.Errorf("the client reads none of %d sessions", maxStreams)
+		c.end(err)
+		return err
+	}
+	st.queue = append(st.queue, line)
+	c.buffered += int64(len(line))
+	select {
+	case st.more <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// wait waits until there is room for a message of a size. If the client reads nothing meanwhile, it ends the connection.
+func (c *connection) wait(size int64) error {
+	o := &c.server.opts
+	for {
+		c.mu.Lock()
+		full, room := c.buffered > 0 && c.buffered+size > o.MaxBuffered, c.room
+		c.mu.Unlock()
+		if !full {
+			return context.Cause(c.ctx)
+		}
+		stalled := time.NewTimer(o.Stall)
+		select {
+		case <-room:
+			stalled.Stop()
+		case <-c.ctx.Done():
+			stalled.Stop()
+			return context.Cause(c.ctx)
+		case <-stalled.C:
+			err := fmt.Errorf("the client has read nothing for %s", o.Stall)
+			c.end(err)
+			return err
+		}
+	}
+}
+
+// post takes a message of the client's.
+func (s *Server) post(w http.ResponseWriter, r *http.Request) {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		fail(w, http.StatusUnsupportedMediaType, "the content type must be application/json")
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.opts.MaxMessage))
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		fail(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the message has more than %d bytes", s.opts.MaxMessage))
+		return
+	}
+	if err != nil {
+		fail(w, http.StatusBadRequest, "the message was cut off")
+		return
+	}
+	if text := strings.TrimSpace(string(body[:min(len(body), 64)])); strings.HasPrefix(text, "[") {
+		answer(w, http.StatusBadRequest, []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"JSON-RPC batches are not supported"}}`))
+		return
+	}
+	m, ok := parse(body)
+	id := r.Header.Get(headerConnection)
+	switch {
+	case !ok:
+		fail(w, http.StatusBadRequest, "the body must be one JSON-RPC message")
+	case m.Method == "initialize" && id != "":
+		fail(w, http.StatusBadRequest, "initialize begins a connection; leave out "+headerConnection)
+	case m.Method == "initialize" && !m.hasID():
+		fail(w, http.StatusBadRequest, "initialize needs an ID")
+	case len(m.ID) > maxID || len(m.session()) > maxID || len(r.Header.Get(headerSession)) > maxID:
+		fail(w, http.StatusBadRequest, fmt.Sprintf("an ID has more than %d bytes", maxID))
+	case m.Method == "initialize":
+		s.begin(w, r, body, &m)
+	case id == "":
+		fail(w, http.StatusBadRequest, "missing "+headerConnection)
+	default:
+		if c := s.find(id); c == nil {
+			fail(w, http.StatusNotFound, "unknown "+headerConnection)
+		} else {
+			c.take(w, r, body, &m)
+		}
+	}
+}
+
+// answer answers a request with a JSON-RPC message.
+func answer(w http.ResponseWriter, status int, message []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write(message) // the client is gone otherwise
+}
+
+// find returns the connection with an ID; nil if there is none.
+func (s *Server) find(id string) *connection {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open[id]
+}
+
+// begin begins a connection with its first request, whose answer is that of the HTTP request.
+func (s *Server) begin(w http.ResponseWriter, r *http.Request, body []byte, m *message) {
+	id, leave, ok := s.enter()
+	if !ok {
+		fail(w, http.StatusServiceUnavailable, tooMany)
+		return
+	}
+	c, in := s.newConnection(id)
+	first := make(chan []byte, 1)
+	c.first, c.firstID = first, string(m.ID)
+	s.mu.Lock()
+	s.open[id] = c
+	s.mu.Unlock()
+	go c.run(in, leave)
+	defer c.use()()
+	if _, err := c.in.Write(oneLine(body)); err != nil {
+		c.end(errGone)
+		fail(w, http.StatusInternalServerError, "the connection has ended")
+		return
+	}
+	select {
+	case line := <-first:
+		w.Header().Set(headerConnection, id)
+		s.setAffinity(w, r)
+		answer(w, http.StatusOK, line)
+	case <-r.Context().Done():
+		c.end(errGone)
+	case <-c.ctx.Done():
+		fail(w, http.StatusInternalServerError, "the connection has ended")
+	}
+}
+
+// take passes a message of the client's on, if its headers fit.
+func (c *connection) take(w http.ResponseWriter, r *http.Request, body []byte, m *message) {
+	defer c.use()()
+	if wrong := c.route(m, r.Header.Get(headerSession)); wrong != "" {
+		fail(w, http.StatusBadRequest, wrong)
+		return
+	}
+	if _, err := c.in.Write(oneLine(body)); err != nil {
+		fail(w, http.StatusNotFound, "unknown "+headerConnection)
+		return
+	}
+	w.WriteHeader(http.StatusAccepted)
+}
+
+// route remembers by which stream the client expects the answer to a message. It returns what is wrong with the header of the session; empty
+// if nothing is.
+func (c *connection) route(m *message, header string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m.Method == "" {
+		session, known := c.asked[string(m.ID)]
+		switch {
+		case known && session != "" && header == "":
+			return "missing " + headerSession
+		case known && session != header:
+			return headerSession + " is not that of the request that this answers"
+		}
+		delete(c.asked, string(m.ID))
+		return ""
+	}
+	session := m.session()
+	switch {
+	case header == "" && (session != "" || ofSession(m.Method)):
+		return "missing " + headerSession
+	case header != "" && session != "" && header != session:
+		return headerSession + " is not that of the message"
+	}
+	if m.hasID() {
+		on := header
+		if m.Method == "session/load" { // the session's stream need not be open yet
+			on = ""
+		}
+		c.answers[string(m.ID)] = on
+	}
+	return ""
+}
+
+// remove ends a connection.
+func (s *Server) remove(w http.ResponseWriter, r *http.Request) {
+	id := r.Header.Get(headerConnection)
+	if id == "" {
+		fail(w, http.StatusBadRequest, "missing "+headerConnection)
+		return
+	}
+	c := s.find(id)
+	if c == nil {
+		fail(w, http.StatusNotFound, "unknown "+headerConnection)
+		return
+	}
+	c.end(errGone)
+	w.WriteHeader(http.StatusAccepted)
+}
+
+// get sends a stream of events until the client, or the connection, ends it.
+func (s *Server) get(w http.ResponseWriter, r *http.Request) {
+	id := r.Header.Get(headerConnection)
+	c := s.find(id)
+	switch {
+	case !strings.Contains(strings.ToLower(r.Header.Get("Accept")), "text/event-stream"):
+		fail(w, http.StatusNotAcceptable, "this is a stream of events; accept text/event-stream")
+	case id == "":
+		fail(w, http.StatusBadRequest, "missing "+headerConnection)
+	case c == nil:
+		fail(w, http.StatusNotFound, "unknown "+headerConnection)
+	case len(r.Header.Get(headerSession)) > maxID:
+		fail(w, http.StatusBadRequest, fmt.Sprintf("an ID has more than %d bytes", maxID))
+	default:
+		c.send(w, r)
+	}
+}
+
+// send sends the messages of one stream. A message leaves the stream when it is written, so that the next client gets what this one has not.
+func (c *connection) send(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	st := c.stream(r.Header.Get(headerSession))
+	if st == nil {
+		c.mu.Unlock()
+		fail(w, http.StatusTooManyRequests, "too many streams; close one")
+		return
+	}
+	if st.taken {
+		c.mu.Unlock()
+		fail(w, http.StatusConflict, "another request receives this stream")
+		return
+	}
+	st.taken = true
+	c.mu.Unlock()
+	defer c.use()()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		st.taken = false
+	}()
+	out := http.NewResponseController(w)
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(http.StatusOK)
+	write := func(data ...string) error {
+		if err := out.SetWriteDeadline(time.Now().Add(c.server.opts.Stall)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return err
+		}
+		for _, part := range data {
+			if _, err := io.WriteString(w, part); err != nil {
+				return err
+			}
+		}
+		return out.Flush()
+	}
+	alive := time.NewTicker(c.server.opts.KeepAlive)
+	defer alive.Stop()
+	err := write(": ready\n\n")
+	for err == nil {
+		if line := c.next(st); line != nil {
+			if err = write("data: ", string(line), "\n\n"); err == nil {
+				c.sent(st)
+			}
+			continue
+		}
+		select {
+		case <-st.more:
+		case <-alive.C:
+			err = write(": alive\n\n")
+		case <-r.Context().Done():
+			return
+		case <-c.ctx.Done():
+			return
+		}
+	}
+}
+
+// next returns the first message of a stream; nil if there is none.
+func (c *connection) next(st *stream) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(st.queue) == 0 {
+		return nil
+	}
+	return st.queue[0]
+}
+
+// sent removes the first message of a stream, and makes room for others.
+func (c *connection) sent(st *stream) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.buffered -= int64(len(st.queue[0]))
+	st.queue[0] = nil
+	if st.queue = st.queue[1:]; len(st.queue) == 0 {
+		st.queue = nil
+	}
+	close(c.room)
+	c.room = make(chan struct{})
+}

@@ -1,0 +1,160 @@
+// Package transport carries ACP over the network: by WebSocket and by Streamable HTTP, at one endpoint, as the protocol's proposal for
+// remote transports has them.
+//
+// The connection is the same as over stdio. The package only turns messages into lines and back, and decides by which stream of HTTP a
+// message reaches the client. It knows neither users nor TLS; what is in front of it does.
+package transport
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Path is the path of the endpoint.
+const Path = "/acp"
+
+// The headers that name a connection, and a session of it.
+const (
+	headerConnection = "Acp-Connection-Id"
+	headerSession    = "Acp-Session-Id"
+)
+
+// affinityCookie names the server that has a connection, for a load balancer.
+const affinityCookie = "acp-affinity"
+
+// Options configure a [Server]. Only Serve is required.
+type Options struct {
+	// Serve serves one connection over stdio's stand-ins: r has what the client sends, one message in each line, and w is for the other
+	// direction. It returns when the client is gone, and soon after ctx ends.
+	Serve func(ctx context.Context, r io.Reader, w io.Writer) error
+	// MaxMessage bounds a message of the client's, in bytes; if zero, 64 MiB.
+	MaxMessage int64
+	// MaxConnections bounds the connections at a time; if zero, 256.
+	MaxConnections int
+	// MaxBuffered bounds the bytes that wait for a client of Streamable HTTP; if zero, 64 MiB. Stall is how long the server waits for a
+	// client that reads nothing; if zero, a minute. Then the connection ends.
+	MaxBuffered int64
+	Stall       time.Duration
+	// Idle is how long a connection of Streamable HTTP may have neither a stream nor a request; if zero, five minutes.
+	Idle time.Duration
+	// KeepAlive is the time between two signs of life to an idle client; if zero, 20 seconds.
+	KeepAlive time.Duration
+}
+
+// Server serves ACP to clients over the network. It is an [http.Handler] for [Path].
+type Server struct {
+	opts Options
+	id   string          // of this server, for the affinity of clients
+	ctx  context.Context //nolint:containedctx // ends the connections, which no request bounds
+	end  context.CancelCauseFunc
+	all  sync.WaitGroup // connections
+
+	mu     sync.Mutex // guards the fields below
+	open   map[string]*connection
+	count  int
+	closed bool
+}
+
+// errClosed is the cause that ends connections when the server closes.
+var errClosed = errors.New("the server is closing")
+
+// filled returns the options with the defaults.
+func (opts Options) filled() Options {
+	set := func(to *time.Duration, d time.Duration) {
+		if *to == 0 {
+			*to = d
+		}
+	}
+	set(&opts.Stall, time.Minute)
+	set(&opts.Idle, 5*time.Minute)
+	set(&opts.KeepAlive, 20*time.Second)
+	if opts.MaxMessage == 0 {
+		opts.MaxMessage = 64 << 20
+	}
+	if opts.MaxBuffered == 0 {
+		opts.MaxBuffered = 64 << 20
+	}
+	if opts.MaxConnections == 0 {
+		opts.MaxConnections = 256
+	}
+	return opts
+}
+
+// NewServer returns a server. The caller closes it.
+func NewServer(opts Options) *Server {
+	opts = opts.filled()
+	s := &Server{opts: opts, id: rand.Text(), open: make(map[string]*connection)}
+	s.ctx, s.end = context.WithCancelCause(context.Background())
+	return s
+}
+
+// Close ends all connections and waits until they have ended, or ctx ends.
+func (s *Server) Close(ctx context.Context) error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.end(errClosed)
+	done := make(chan struct{})
+	go func() { // ends with the connections, whose ends the context has begun
+		defer close(done)
+		s.all.Wait()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// enter counts a new connection. The caller calls leave when it has ended. ok is false if there are too many, or if the server is closing.
+func (s *Server) enter() (id string, leave func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.count >= s.opts.MaxConnections {
+		return "", nil, false
+	}
+	s.count++
+	s.all.Add(1)
+	return rand.Text(), func() {
+		s.mu.Lock()
+		s.count--
+		s.mu.Unlock()
+		s.all.Done()
+	}, true
+}
+
+// ServeHTTP implements [http.Handler].
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case isUpgrade(r):
+		s.upgrade(w, r)
+	case r.Method == http.MethodPost:
+		s.post(w, r)
+	case r.Method == http.MethodGet:
+		s.get(w, r)
+	case r.Method == http.MethodDelete:
+		s.remove(w, r)
+	default:
+		w.Header().Set("Allow", "GET, POST, DELETE")
+		fail(w, http.StatusMethodNotAllowed, "use GET, POST or DELETE")
+	}
+}
+
+// fail answers a request with an error for people.
+func fail(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	http.Error(w, text, status)
+}
+
+// setAffinity lets a load balancer send the client's next requests to this server.
+func (s *Server) setAffinity(w http.ResponseWriter, r *http.Request) {
+	http.SetCookie(w, &http.Cookie{Name: affinityCookie, Value: s.id, Path: Path, HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode})
+}
+
+const tooMany = "too many connections; close one, or try again later"
