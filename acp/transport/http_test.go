@@ -223,11 +223,11 @@ func TestHTTP_Gone(t *testing.T) {
 		w := start(t, transport.Options{KeepAlive: time.Millisecond})
 		id := w.initialize()
 		w.stream(id, "s1").end()
-		w.accept(id, "s1", `{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s1"}}`)
 		deadline := time.Now().Add(time.Minute)
 		for {
 			resp := w.do(t.Context(), http.MethodGet, id, "s1", "")
-			if resp.StatusCode == http.StatusOK {
+			if resp.StatusCode == http.StatusOK { // the end of the first one is noticed
+				w.accept(id, "s1", `{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s1"}}`)
 				e := &events{Reader: bufio.NewReader(resp.Body), t: t}
 				if got := e.next(); !strings.Contains(got, "session/update") {
 					t.Errorf("%s", got)

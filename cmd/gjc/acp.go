@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
+
+	remote "github.com/gajae-code/gjc/cmd/gjc/internal/serve"
 
 	"github.com/google/uuid"
 
@@ -57,6 +60,22 @@ func serve(ctx context.Context, h *host, opts *options) error {
 		return nil // a signal ended ctx: this is an orderly end
 	}
 	return err
+}
+
+// serving returns the environment of "gjc serve", in which each client has an engine of its own.
+func serving(h *host, opts *options) *remote.Env {
+	return &remote.Env{
+		Stdin: h.stdin, Stdout: h.stdout, Stderr: h.stderr, Getenv: h.getenv,
+		Serve: func(ctx context.Context, r io.Reader, w io.Writer) error {
+			own := *h // with child processes of its own
+			e, err := newEngine(ctx, &own, opts)
+			if err != nil {
+				return err
+			}
+			defer e.close()
+			return server.Serve(ctx, r, w, nil, e.options)
+		},
+	}
 }
 
 // engine serves a client, an editor or one of gjc's own. It has the server's options, and closes what they need.
