@@ -158,7 +158,7 @@ var layers = map[string][]string{
 	"cmd/sample":                 {"internal/prose"},
 	"acp/content":                {"acp", "agent", "providers"},
 	"acp/server/air":             {"acp", "acp/content", "agent", "agent/goal", "agent/tools/shell", "internal/jsonx", "providers", "sessions"},
-	"acp/server/worktrees":       {"agent", "agent/approval", "internal/proc", "internal/worktree"},
+	"acp/server/worktrees":       {"agent", "agent/approval", "internal/places", "internal/proc", "internal/worktree"},
 	"acp/server/slash":           {"acp", "acp/content", "acp/server/worktrees", "agent", "agent/approval", "agent/attempts", "agent/commands", "agent/contextwindow", "agent/extensions", "agent/rewind", "agent/tools/debug", "agent/tools/mcptools", "agent/tools/shell", "agent/transcript", "dap", "internal/checkpoint", "internal/jsonx", "internal/text", "lsp", "mcp", "mcp/oauth", "providers", "sessions", "internal/trust", "internal/worktree", "agent/goal"},
 }
 

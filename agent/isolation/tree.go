@@ -67,8 +67,8 @@ func New(ctx context.Context, maker *worktree.Maker, cwd string, additional []st
 // here returns the path in the worktree that corresponds to one in the session's directories. Other paths stay as they are.
 func (t *Tree) here(path string) string {
 	for _, p := range t.pairs {
-		if places.Within(p.there, path) {
-			return moved(path, p.there, p.here)
+		if to, ok := places.Moved(path, p.there, p.here); ok {
+			return to
 		}
 	}
 	return path
@@ -77,8 +77,8 @@ func (t *Tree) here(path string) string {
 // there returns the path in the session's directories that corresponds to one in the worktree. Other paths stay as they are.
 func (t *Tree) there(path string) string {
 	for _, p := range t.pairs {
-		if places.Within(p.here, path) {
-			return moved(path, p.here, p.there)
+		if to, ok := places.Moved(path, p.here, p.there); ok {
+			return to
 		}
 	}
 	return path
@@ -96,15 +96,6 @@ func (t *Tree) Describe(again bool) string {
 		b.WriteString(" It does not have these directories of the session, which are not in the repository: " + strings.Join(t.Left, ", ") + ".")
 	}
 	return b.String()
-}
-
-// moved returns the path in the directory to that corresponds to one in from.
-func moved(path, from, to string) string {
-	rel, err := filepath.Rel(from, path)
-	if err != nil {
-		return path
-	}
-	return filepath.Join(to, rel)
 }
 
 // Name returns the name of the helper.

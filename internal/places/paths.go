@@ -76,6 +76,15 @@ func Within(root, path string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
+// Moved returns the path in the directory to that corresponds to one in from. It reports false for a path that is not in from.
+func Moved(path, from, to string) (string, bool) {
+	if !Within(from, path) {
+		return path, false
+	}
+	rel, err := filepath.Rel(from, path)
+	return filepath.Join(to, rel), err == nil
+}
+
 // Names are the parts of a path as a file system that does not distinguish upper case from lower sees them, without the characters
 // that some file systems leave out of names.
 func Names(path string) []string {

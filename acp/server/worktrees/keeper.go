@@ -2,9 +2,9 @@ package worktrees
 
 import (
 	"context"
-	"path/filepath"
 
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/internal/places"
 )
 
 // keeper has the answers for the user's directories, for a session that works in copies of them. New ones are kept for the user's
@@ -42,14 +42,11 @@ func (k keeper) Revoke(ctx context.Context, drop func(*approval.Grant) bool) err
 	})
 }
 
-// moved returns the path in the directory to that corresponds to one in from. Other paths stay as they are.
-func moved(path, from, to string) string {
-	if path == "" {
-		return path
+// moved translates the directory of an answer; one outside of the worktree, and its repository, stays.
+func moved(dir, from, to string) string {
+	if dir == "" {
+		return dir
 	}
-	rel, err := filepath.Rel(from, path)
-	if err != nil || !filepath.IsLocal(rel) {
-		return path
-	}
-	return filepath.Join(to, rel)
+	dir, _ = places.Moved(dir, from, to)
+	return dir
 }
