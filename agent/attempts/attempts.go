@@ -43,7 +43,6 @@ type Attempt struct {
 	Passed  bool
 	Output  string
 	Took    time.Duration
-	CostUSD float64
 }
 
 // lines returns the number of changed lines.
@@ -133,11 +132,7 @@ func (s *Set) Find(number string) (*Attempt, error) {
 func (a *Attempt) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Attempt %d: %s\n\n", a.Number, a.Task)
-	fmt.Fprintf(&b, "Helper %s, model %s, %s", a.Helper, a.Model, a.Took.Round(100*time.Millisecond))
-	if a.CostUSD > 0 {
-		fmt.Fprintf(&b, ", $%.2f", a.CostUSD)
-	}
-	fmt.Fprintf(&b, ": %s.\n", a.Outcome())
+	fmt.Fprintf(&b, "Helper %s, model %s, %s: %s.\n", a.Helper, a.Model, a.Took.Round(100*time.Millisecond), a.Outcome())
 	section := func(title, content, language string) {
 		if content = strings.TrimSpace(content); content == "" {
 			return

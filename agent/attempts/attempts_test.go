@@ -52,7 +52,7 @@ func TestSet(t *testing.T) {
 	if _, err := s.Find("1"); !errors.Is(err, errNone) || !strings.Contains(err.Error(), "has none") {
 		t.Errorf("%v", err)
 	}
-	s.Add(&Attempt{Task: "fix it", Helper: "attempt-1", Model: "test/a", Report: "Done.", Diff: "+a\n", Files: []File{{Path: "a", Added: 1}}, Command: "make test", Output: "``` odd\n", Passed: true, Took: 3 * time.Second, CostUSD: 0.25})
+	s.Add(&Attempt{Task: "fix it", Helper: "attempt-1", Model: "test/a", Report: "Done.", Diff: "+a\n", Files: []File{{Path: "a", Added: 1}}, Command: "make test", Output: "``` odd\n", Passed: true, Took: 3 * time.Second})
 	s.Add(&Attempt{Task: "fix it", Helper: "attempt-2", Model: "x|y", Failed: "no\nmodel"})
 	for _, bad := range []string{"", "0", "3", "-1", "x", "1/2", strings.Repeat("9", 100)} {
 		if _, err := s.Find(bad); !errors.Is(err, errNone) || len(err.Error()) > 200 {
@@ -63,7 +63,7 @@ func TestSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "# Attempt 1: fix it\n\nHelper attempt-1, model test/a, 3s, $0.25: passed, 1 file, 1 line.\n" +
+	want := "# Attempt 1: fix it\n\nHelper attempt-1, model test/a, 3s: passed, 1 file, 1 line.\n" +
 		"\n## Report\n\nDone.\n\n## Changes\n\n```diff\n+a\n```\n\n## Output of `make test`\n\n````text\n``` odd\n````\n"
 	if diff := cmp.Diff(want, got.Markdown()); diff != "" {
 		t.Errorf("attempt 1 (-want +got):\n%s", diff)

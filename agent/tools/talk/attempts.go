@@ -61,7 +61,7 @@ func runAttempts(ctx context.Context, call *agent.Call, in *taskInput) (*agent.R
 		return nil, errors.New("no helper agents are available here; do the work yourself")
 	}
 	c := &contest{
-		taskRun: &taskRun{call: call, in: in, states: make([]taskState, 1)}, in: in.Attempts, states: make([]string, in.Attempts.Count),
+		taskRun: &taskRun{call: call, in: in}, in: in.Attempts, states: make([]string, in.Attempts.Count),
 		set: agent.Value(call.Values.Root(), func() *attempts.Set { return new(attempts.Set) }),
 	}
 	c.check = cmp.Or(strings.TrimSpace(in.Attempts.Check), call.Check)
