@@ -18,43 +18,35 @@ import (
 
 // message has the parts of a JSON-RPC message that decide about its way.
 type message struct {
-	ID     jsonx.Raw `json:"id,omitzero"`
-	Method string    `json:"method,omitzero"`
-	Params struct {
-		SessionID any `json:"sessionId,omitzero"`
-	} `json:"params,omitzero"`
+	id     jsonx.Raw
+	method string
+	// session is the one that the parameters name; empty for none.
+	session string
 }
 
 // parse reads the parts of a message. Parts of other types than expected are as if they were not there: the connection answers them.
-func parse(data []byte) (message, bool) {
-	var loose struct {
+func parse(data []byte) (m message, ok bool) {
+	var parts struct {
 		ID     jsonx.Raw `json:"id,omitzero"`
 		Method any       `json:"method,omitzero"`
 		Params jsonx.Raw `json:"params,omitzero"`
 	}
-	var m message
-	if jsonx.Unmarshal(data, &loose) != nil {
+	if jsonx.Unmarshal(data, &parts) != nil {
 		return m, false
 	}
-	m.ID = loose.ID
-	m.Method, _ = loose.Method.(string)
+	m.id = parts.ID
+	m.method, _ = parts.Method.(string)
 	var params struct {
 		SessionID any `json:"sessionId,omitzero"`
 	}
-	if jsonx.Unmarshal(loose.Params, &params) == nil {
-		m.Params.SessionID = params.SessionID
+	if jsonx.Unmarshal(parts.Params, &params) == nil {
+		m.session, _ = params.SessionID.(string)
 	}
 	return m, true
 }
 
-// session returns the session that a message names; empty for none.
-func (m *message) session() string {
-	id, _ := m.Params.SessionID.(string)
-	return id
-}
-
 // hasID reports whether a message is a request or an answer.
-func (m *message) hasID() bool { return len(m.ID) > 0 && string(m.ID) != "null" }
+func (m *message) hasID() bool { return len(m.id) > 0 && string(m.id) != "null" }
 
 // ofSession are the methods whose requests must name their session in the header, too.
 func ofSession(method string) bool {
@@ -171,10 +163,10 @@ func (c *connection) deliver(line []byte) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	session := m.session()
+	session := m.session
 	switch {
-	case m.Method == "" && m.hasID():
-		key := string(m.ID)
+	case m.method == "" && m.hasID():
+		key := string(m.id)
 		if c.first != nil && key == c.firstID {
 			c.first <- line
 			c.first = nil
@@ -183,7 +175,7 @@ func (c *connection) deliver(line []byte) error {
 		session = c.answers[key]
 		delete(c.answers, key)
 	case m.hasID():
-		c.asked[string(m.ID)] = session
+		c.asked[string(m.id)] = session
 	}
 	st := c.stream(session)
 	if st == nil {
@@ -249,13 +241,13 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !ok:
 		fail(w, http.StatusBadRequest, "the body must be one JSON-RPC message")
-	case m.Method == "initialize" && id != "":
+	case m.method == "initialize" && id != "":
 		fail(w, http.StatusBadRequest, "initialize begins a connection; leave out "+headerConnection)
-	case m.Method == "initialize" && !m.hasID():
+	case m.method == "initialize" && !m.hasID():
 		fail(w, http.StatusBadRequest, "initialize needs an ID")
-	case len(m.ID) > maxID || len(m.session()) > maxID || len(r.Header.Get(headerSession)) > maxID:
+	case len(m.id) > maxID || len(m.session) > maxID || len(r.Header.Get(headerSession)) > maxID:
 		fail(w, http.StatusBadRequest, fmt.Sprintf("an ID has more than %d bytes", maxID))
-	case m.Method == "initialize":
+	case m.method == "initialize":
 		s.begin(w, r, body, &m)
 	case id == "":
 		fail(w, http.StatusBadRequest, "missing "+headerConnection)
@@ -292,7 +284,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request, body []byte, m *m
 	}
 	c, in := s.newConnection(id)
 	first := make(chan []byte, 1)
-	c.first, c.firstID = first, string(m.ID)
+	c.first, c.firstID = first, string(m.id)
 	s.mu.Lock()
 	s.open[id] = c
 	s.mu.Unlock()
@@ -334,30 +326,30 @@ func (c *connection) take(w http.ResponseWriter, r *http.Request, body []byte, m
 func (c *connection) route(m *message, header string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if m.Method == "" {
-		session, known := c.asked[string(m.ID)]
+	if m.method == "" {
+		session, known := c.asked[string(m.id)]
 		switch {
 		case known && session != "" && header == "":
 			return "missing " + headerSession
 		case known && session != header:
 			return headerSession + " is not that of the request that this answers"
 		}
-		delete(c.asked, string(m.ID))
+		delete(c.asked, string(m.id))
 		return ""
 	}
-	session := m.session()
+	session := m.session
 	switch {
-	case header == "" && (session != "" || ofSession(m.Method)):
+	case header == "" && (session != "" || ofSession(m.method)):
 		return "missing " + headerSession
 	case header != "" && session != "" && header != session:
 		return headerSession + " is not that of the message"
 	}
 	if m.hasID() {
 		on := header
-		if m.Method == "session/load" { // the session's stream need not be open yet
+		if m.method == "session/load" { // the session's stream need not be open yet
 			on = ""
 		}
-		c.answers[string(m.ID)] = on
+		c.answers[string(m.id)] = on
 	}
 	return ""
 }

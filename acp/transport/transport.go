@@ -36,11 +36,11 @@ type Options struct {
 	MaxMessage int64
 	// MaxConnections bounds the connections at a time; if zero, 256.
 	MaxConnections int
-	// MaxBuffered bounds the bytes that wait for a client of Streamable HTTP; if zero, 64 MiB. Stall is how long the server waits for a
-	// client that reads nothing; if zero, a minute. Then the connection ends.
+	// MaxBuffered bounds the bytes that wait for a client of Streamable HTTP; if zero, 64 MiB. Stall bounds the time that the server waits
+	// for a client that reads nothing, before it ends the connection; if zero, a minute.
 	MaxBuffered int64
 	Stall       time.Duration
-	// Idle is how long a connection of Streamable HTTP may have neither a stream nor a request; if zero, five minutes.
+	// Idle bounds the time that a connection of Streamable HTTP stays open without a stream or a request; if zero, five minutes.
 	Idle time.Duration
 	// KeepAlive is the time between two signs of life to an idle client; if zero, 20 seconds.
 	KeepAlive time.Duration
