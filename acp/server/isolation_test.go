@@ -492,17 +492,8 @@ func TestIsolation_Answers(t *testing.T) {
 	if diff := cmp.Diff([]string{"change it: touch here"}, asked); diff != "" {
 		t.Errorf("asked (-want +got):\n%s", diff)
 	}
-	kept := ""
-	err := filepath.WalkDir(answers, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		kept += string(data)
-		return err
-	})
-	if err != nil || !strings.Contains(kept, a.dir) || strings.Contains(kept, a.trees) {
-		t.Errorf("the answers: %s, %v", kept, err)
+	if kept := contents(t, answers); !strings.Contains(kept, a.dir) || strings.Contains(kept, a.trees) {
+		t.Errorf("the answers: %s", kept)
 	}
 	if got := a.files(); len(got) != 4 {
 		t.Errorf("the files: %q", got)

@@ -198,7 +198,7 @@ type names struct {
 
 var (
 	uuidPattern = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	treePattern = regexp.MustCompile(`/[^"\s]*?/worktrees/[0-9a-f]{8}/tree`)
+	treePattern = regexp.MustCompile(`/[^"\s]*?/worktrees/[0-9a-f]{8}/tree/work`)
 	demoPattern = regexp.MustCompile(`demo_[0-9a-z]+_`)
 	// The prompt contains the path of the workspace.
 	usedPattern = regexp.MustCompile(`"(used|totalTokens|inputTokens)":\d+`)

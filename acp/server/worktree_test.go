@@ -352,6 +352,24 @@ func TestWorktree_ForkWithoutCheckpoints(t *testing.T) {
 	}
 }
 
+// contents returns the contents of all files in a directory.
+func contents(t *testing.T, dir string) string {
+	t.Helper()
+	all := ""
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		all += string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
 // An answer for the workspace holds in all worktrees of it and in the workspace itself, and names none of them.
 func TestWorktree_Answers(t *testing.T) {
 	dir, trees := worktreesIn(t, false)
@@ -375,16 +393,7 @@ func TestWorktree_Answers(t *testing.T) {
 	if asked != 1 {
 		t.Errorf("asked %d times", asked)
 	}
-	kept := ""
-	err := filepath.WalkDir(answers, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		kept += string(data)
-		return err
-	})
-	if err != nil || !strings.Contains(kept, e.dir) || strings.Contains(kept, dir) {
-		t.Errorf("the answers: %s, %v", kept, err)
+	if kept := contents(t, answers); !strings.Contains(kept, e.dir) || strings.Contains(kept, dir) {
+		t.Errorf("the answers: %s", kept)
 	}
 }
