@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/gofrs/flock"
 
@@ -23,6 +24,9 @@ const (
 	treeName    = "tree"
 	objectsName = "objects"
 	maxRecord   = 1 << 30
+	// listLockSuffix makes the name of a lock file from that of the directory of all worktrees, listLockWait bounds a removal's wait for it.
+	listLockSuffix = ".lock"
+	listLockWait   = 10 * time.Second
 )
 
 // record describes a worktree on disk, so that it can be cleaned up after a crash.
@@ -110,6 +114,15 @@ func lock(dir string) (*flock.Flock, bool, error) {
 	l := flock.New(filepath.Join(dir, lockName), flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
 	ok, err := l.TryLock()
 	return l, ok, err
+}
+
+// lockList waits for the lock under which worktrees in dir are added to repositories and removed from them.
+func lockList(ctx context.Context, dir string) (unlock func(), err error) {
+	l := flock.New(dir+listLockSuffix, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
+	if _, err := l.TryLockContext(ctx, 2*time.Millisecond); err != nil {
+		return nil, fmt.Errorf("locking %s: %w", dir, err)
+	}
+	return func() { _ = l.Close() }, nil // the lock ends with the process in any case
 }
 
 // Left is a worktree of a process that has ended without removing it.
@@ -215,6 +228,11 @@ func (w *Worktree) forget(c *repositoryCopy) error {
 	if err != nil {
 		return nil //nolint:nilerr // the repository is gone, or has none
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), listLockWait) // what is removed is removed also after a cancellation
+	defer cancel()
+	if unlock, err := lockList(ctx, filepath.Dir(w.dir)); err == nil { // without it, another process that adds one may have to try again
+		defer unlock()
+	}
 	for _, e := range entries {
 		if name := adminName(w.dir); e.Name() != name && !strings.HasPrefix(e.Name(), name+".") {
 			continue
@@ -249,7 +267,6 @@ func forgetVanished(r *repository, dir string) {
 			_ = os.RemoveAll(filepath.Join(all, e.Name())) // the next one tries again
 		}
 	}
-	_ = os.Remove(all) // it fails if another worktree is there
 }
 
 // adminPrefix begins the names under which repositories know the worktrees in a directory.

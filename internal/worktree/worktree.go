@@ -384,7 +384,7 @@ func (w *Worktree) addTo(ctx context.Context, r *repository, to string) (admin s
 		name += fmt.Sprintf(".%d", n)
 	}
 	at := filepath.Join(w.dir, treeName, name)
-	if _, err := w.git.do(ctx, &run{dir: r.top, repository: r}, "worktree", "add", "--quiet", "--detach", "--no-checkout", at, r.head); err != nil {
+	if err := w.addWorktree(ctx, r, at); err != nil {
 		return "", err
 	}
 	if admin, err = adminOf(at); err != nil {
@@ -404,6 +404,25 @@ func (w *Worktree) addTo(ctx context.Context, r *repository, to string) (admin s
 		return "", err
 	}
 	return admin, os.Rename(path+".new", path)
+}
+
+// addWorktree runs "git worktree add". That reads the repository's other worktrees, and fails if one of them is half made, or if the
+// directory of all of them is removed with the last one just before git puts its own there. So processes of gjc do it one after another, and
+// it is tried again, since other programs make worktrees too.
+func (w *Worktree) addWorktree(ctx context.Context, r *repository, at string) error {
+	unlock, err := lockList(ctx, filepath.Dir(w.dir))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	const tries = 5
+	for range tries {
+		_, err = w.git.do(ctx, &run{dir: r.top, repository: r}, "worktree", "add", "--quiet", "--detach", "--no-checkout", at, r.head)
+		if e := new(gitError); !errors.As(err, &e) || !strings.Contains(e.stderr, "could not create directory of") && !strings.Contains(e.stderr, "failed to read") {
+			return err
+		}
+	}
+	return err
 }
 
 // adminOf returns the directory in the repository that a new worktree names.

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -722,6 +723,28 @@ func TestSweep(t *testing.T) {
 }
 
 // A process may end while it makes a worktree. Nothing of it stays.
+// TestNew_WhileTheLastIsRemoved makes and removes worktrees side by side: with the last one the repository's directory of worktrees goes too,
+// perhaps just before another one is put there.
+func TestNew_WhileTheLastIsRemoved(t *testing.T) {
+	w := newWorld(t)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 12 {
+				tree, err := w.git.New(t.Context(), &worktree.Options{Dir: w.all, Root: w.dir})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := tree.Remove(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
 func TestSweep_Unfinished(t *testing.T) {
 	w := newWorld(t)
 	before := w.dotGit(w.dir)
