@@ -95,14 +95,14 @@ var (
 // maxID bounds the IDs that are kept, in bytes.
 const maxID = 1024
 
-func (s *Server) newConnection(id string) (*connection, *io.PipeReader) {
-	r, w := io.Pipe()
+func (s *Server) newConnection(r *http.Request, id string) (*connection, *io.PipeReader) {
+	in, w := io.Pipe()
 	c := &connection{
 		server: s, id: id, in: w, streams: make(map[string]*stream), answers: make(map[string]string), asked: make(map[string]string), room: make(chan struct{}),
 	}
-	c.ctx, c.end = context.WithCancelCause(s.ctx)
+	c.ctx, c.end = context.WithCancelCause(lifetime{s.ctx, r.Context()})
 	c.idle = time.AfterFunc(s.opts.Idle, func() { c.end(errIdle) })
-	return c, r
+	return c, in
 }
 
 // run serves the connection until it ends.
@@ -282,7 +282,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request, body []byte, m *m
 		fail(w, http.StatusServiceUnavailable, tooMany)
 		return
 	}
-	c, in := s.newConnection(id)
+	c, in := s.newConnection(r, id)
 	first := make(chan []byte, 1)
 	c.first, c.firstID = first, string(m.id)
 	s.mu.Lock()

@@ -30,7 +30,8 @@ const affinityCookie = "acp-affinity"
 // Options configure a [Server]. Only Serve is required.
 type Options struct {
 	// Serve serves one connection over stdio's stand-ins: r has what the client sends, one message in each line, and w is for the other
-	// direction. It returns when the client is gone, and soon after ctx ends.
+	// direction. It returns when the client is gone, and soon after ctx ends. ctx has the values of the context of the request that began
+	// the connection.
 	Serve func(ctx context.Context, r io.Reader, w io.Writer) error
 	// MaxMessage bounds a message of the client's, in bytes; if zero, 64 MiB.
 	MaxMessage int64
@@ -158,3 +159,17 @@ func (s *Server) setAffinity(w http.ResponseWriter, r *http.Request) {
 }
 
 const tooMany = "too many connections; close one, or try again later"
+
+// lifetime is the context of a connection: it ends with the server, and has the values of the request that began the connection.
+type lifetime struct {
+	context.Context
+	request context.Context
+}
+
+// Value implements [context.Context].
+func (l lifetime) Value(key any) any {
+	if v := l.Context.Value(key); v != nil {
+		return v
+	}
+	return l.request.Value(key)
+}

@@ -33,7 +33,7 @@ func (s *Server) upgrade(w http.ResponseWriter, r *http.Request) {
 		return // it has answered
 	}
 	ws.SetReadLimit(s.opts.MaxMessage)
-	c := newSocket(s.ctx, ws, s.opts.Stall)
+	c := newSocket(lifetime{s.ctx, r.Context()}, ws, s.opts.Stall)
 	defer c.close(websocket.StatusNormalClosure, "")
 	go c.keepAlive(s.opts.KeepAlive, s.opts.Stall)
 	if err := s.opts.Serve(c.ctx, c, c.writer()); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"time"
 
 	remote "github.com/gajae-code/gjc/cmd/gjc/internal/serve"
 
@@ -17,8 +19,10 @@ import (
 	"github.com/gajae-code/gjc/acp/server"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/mcpfiles"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/serve/engines"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/system"
 	"github.com/gajae-code/gjc/internal/bug"
+	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/offline"
@@ -62,21 +66,93 @@ func serve(ctx context.Context, h *host, opts *options) error {
 	return err
 }
 
-// serving returns the environment of "gjc serve", in which each client has an engine of its own.
+// serving returns the environment of "gjc serve" and "gjc connect".
 func serving(h *host, opts *options) *remote.Env {
+	log, _, err := newLogger(h.stderr, opts)
 	return &remote.Env{
-		Stdin: h.stdin, Stdout: h.stdout, Stderr: h.stderr, Getenv: h.getenv,
-		Serve: func(ctx context.Context, r io.Reader, w io.Writer) error {
-			own := *h // with child processes of its own
-			e, err := newEngine(ctx, &own, opts)
-			if err != nil {
-				return err
+		Stdin: h.stdin, Stdout: h.stdout, Stderr: h.stderr, Getenv: h.getenv, Environ: h.env, Log: log,
+		AgentDir: func() (string, error) { return h.agentDir(opts.agentDir) },
+		Engine: func() ([]string, error) {
+			switch {
+			case err != nil:
+				return nil, err // of the flags of the log
+			case opts.apiKey != "":
+				return nil, errors.New("--api-key would show the key in the list of processes; use gjc login, or the variable of the provider")
+			case opts.rpcLog != "":
+				return nil, errors.New("--rpc-log is for one client; use it with gjc acp")
+			case opts.logFile != "":
+				return nil, errors.New("the engines of several users write no common --log-file; redirect stderr to a file")
 			}
-			defer e.close()
-			return server.Serve(ctx, r, w, nil, e.options)
+			return opts.engineArgs(), nil
+		},
+		Children: func() *proc.Group {
+			return guardedChildren(&log)
 		},
 	}
 }
+
+// engineArgs returns the arguments of "gjc engine" that say the same as those of this process.
+func (o *options) engineArgs() []string {
+	args := []string{engineCommand}
+	for _, c := range o.configs {
+		args = append(args, "--config", c)
+	}
+	if o.model != "" {
+		args = append(args, "--model", o.model)
+	}
+	for flag, value := range map[string]string{"--agent-dir": o.agentDir, "--mpreset": o.profile, "--log-level": o.logLevel} {
+		if value != "" {
+			args = append(args, flag, value)
+		}
+	}
+	if o.noLSP {
+		args = append(args, "--no-lsp")
+	}
+	return args
+}
+
+// engineCommand is the name of the command that serves the clients of one user of "gjc serve".
+const engineCommand = "engine"
+
+// newEngineCommand returns the command that "gjc serve" starts for each user.
+func newEngineCommand(h *host, opts *options) *cobra.Command {
+	var socket string
+	cmd := &cobra.Command{
+		Use:    engineCommand,
+		Short:  "Serve the clients of one user of gjc serve",
+		Hidden: true,
+		Args:   usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log, closeLog, err := newLogger(h.stderr, opts)
+			if err != nil {
+				return err
+			}
+			defer closeLog()
+			children := guardedChildren(&log)
+			err = engines.Listen(cmd.Context(), socket, h.stdin, h.stdout, func(ctx context.Context, r io.Reader, w io.Writer, closer io.Closer) {
+				own := *h
+				own.children = proc.NewGroup(children)
+				e, err := newEngine(ctx, &own, opts)
+				if err == nil {
+					defer e.close()
+					err = server.Serve(ctx, r, w, closer, e.options)
+				}
+				if err != nil && ctx.Err() == nil {
+					log.Warn().Err(err).Msg("serving a client")
+				}
+			})
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), engineGrace)
+			defer cancel()
+			return errors.Join(err, children.Close(ctx))
+		},
+	}
+	cmd.Flags().StringVar(&socket, "socket", "", "path of the Unix socket")
+	_ = cmd.MarkFlagRequired("socket") // the flag exists
+	return cmd
+}
+
+// engineGrace bounds how long the child processes of an engine may take to end.
+const engineGrace = 2 * time.Second
 
 // engine serves a client, an editor or one of gjc's own. It has the server's options, and closes what they need.
 type engine struct {
@@ -115,7 +191,9 @@ func newEngine(ctx context.Context, h *host, opts *options) (e *engine, err erro
 		log.Error().Str("site", r.Site).Str("stack", r.Stack).Msg("bug: " + r.Message)
 	})
 	warn := func(note string) { log.Warn().Msg(note) }
-	h.children = guardedChildren(&log)
+	if h.children == nil {
+		h.children = guardedChildren(&log)
+	}
 	models := h.registry(dir, opts, warn)
 	e.models, e.closers = models, append(e.closers, models.Close)
 	local := withoutKeys(h.local(ctx), models)

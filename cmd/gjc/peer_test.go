@@ -89,11 +89,13 @@ func (b *buffer) String() string {
 
 // peerOptions are the options of a peer. The zero value is "gjc acp" without a key.
 type peerOptions struct {
-	path string   // of the program; if empty, the test binary
-	args []string // after acp
-	env  []string
-	home string
-	attr *syscall.SysProcAttr // of the process; nil for the default
+	path string // of the program; if empty, the test binary
+	// command is the command; nil for acp.
+	command []string
+	args    []string // after the command
+	env     []string
+	home    string
+	attr    *syscall.SysProcAttr // of the process; nil for the default
 }
 
 // startPeer starts gjc. If the test does not end it, the cleanup does, and fails.
@@ -105,6 +107,9 @@ func startPeer(t *testing.T, opts peerOptions) *peer {
 	if opts.path == "" {
 		opts.path = self(t)
 	}
+	if opts.command == nil {
+		opts.command = []string{"acp"}
+	}
 	opts.env = append(slices.Clone(opts.env), markOf(t))
 	p := &peer{
 		t: t, in: make(chan message, 1<<16), stderrText: new(buffer), ended: make(chan struct{}), drained: make(chan struct{}), home: opts.home,
@@ -112,7 +117,7 @@ func startPeer(t *testing.T, opts peerOptions) *peer {
 	}
 	// The process's own directory must not matter to sessions.
 	p.cmd = &exec.Cmd{
-		Path: opts.path, Args: append([]string{"gjc", "acp"}, opts.args...), Env: environment(opts.home, opts.env...), Dir: t.TempDir(),
+		Path: opts.path, Args: slices.Concat([]string{"gjc"}, opts.command, opts.args), Env: environment(opts.home, opts.env...), Dir: t.TempDir(),
 		SysProcAttr: opts.attr,
 	}
 	var err error

@@ -114,7 +114,7 @@ func newRoot(h *host, opts *options) *cobra.Command {
 	_ = f.MarkHidden(strings.TrimPrefix(server.TerminalAuthFlag, "--")) // the flag exists
 	root.Flags().BoolVarP(&showVersion, "version", "v", false, "print the version")
 	root.Flags().StringVar(&opts.mode, "mode", "", "\"acp\" is the same as the command acp")
-	root.AddCommand(newACP(h, opts), newChat(h, opts), newCompletion(h), remote.NewServe(func() *remote.Env { return serving(h, opts) }, usageArgs), remote.NewConnect(func() *remote.Env { return serving(h, opts) }, usageArgs), newConfigCommand(h, opts), newDemo(h, opts), newDoctor(h, opts), newLogin(h, opts), newLogout(h, opts), newMan(), newMCP(h, opts), newModels(h, opts), newSchema(h), newSessions(h, opts), newSetup(h, opts), newTools(h, opts), newPlugin(h, opts), newTrust(h, opts), newPermissions(h, opts), newRun(h, opts), newVersion(h))
+	root.AddCommand(newACP(h, opts), newEngineCommand(h, opts), newChat(h, opts), newCompletion(h), remote.NewServe(func() *remote.Env { return serving(h, opts) }, usageArgs), remote.NewConnect(func() *remote.Env { return serving(h, opts) }, usageArgs), newConfigCommand(h, opts), newDemo(h, opts), newDoctor(h, opts), newLogin(h, opts), newLogout(h, opts), newMan(), newMCP(h, opts), newModels(h, opts), newSchema(h), newSessions(h, opts), newSetup(h, opts), newTools(h, opts), newPlugin(h, opts), newTrust(h, opts), newPermissions(h, opts), newRun(h, opts), newVersion(h))
 	for _, cmd := range append(root.Commands(), root) {
 		// Editors append --acp-terminal-auth to the command that starts the agent, so every command must accept it.
 		run := cmd.RunE

@@ -29,6 +29,12 @@ func (l *leader) prepare(cmd *exec.Cmd, pty bool) {
 	l.cmd, l.pty, l.send = cmd, pty, unix.Kill
 }
 
+// become makes the child run as a user.
+func (l *leader) become(u *User) error {
+	l.cmd.SysProcAttr.Credential = &syscall.Credential{Uid: u.UID, Gid: u.GID, Groups: u.Groups}
+	return nil
+}
+
 func (l *leader) start() error { return l.cmd.Start() }
 
 func (l *leader) pid() int {

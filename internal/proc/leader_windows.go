@@ -40,6 +40,10 @@ func shellCommandLine(cmd *exec.Cmd) string {
 	return syscall.EscapeArg(cmd.Path) + " " + strings.Join(cmd.Args[1:n-1], " ") + ` "` + cmd.Args[n-1] + `"`
 }
 
+func (l *leader) become(*User) error {
+	return fmt.Errorf("running a program as another user: %w", errors.ErrUnsupported)
+}
+
 func (l *leader) start() error {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {

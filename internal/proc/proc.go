@@ -36,6 +36,13 @@ const (
 	defaultRows = 24
 )
 
+// User identifies a user of the operating system.
+type User struct {
+	UID, GID uint32
+	// Groups are the supplementary groups; the child has no others.
+	Groups []uint32
+}
+
 // Options describes a process to start.
 type Options struct {
 	// Path is the program's absolute path. Required.
@@ -60,6 +67,10 @@ type Options struct {
 	StderrTail int
 	// MergeStderr sends stderr to stdout, in the order of writing. The tail stays empty then.
 	MergeStderr bool
+
+	// User, if set, is the user that the child runs as. Only root can start one as another user, and never on Windows, where starting fails
+	// with [errors.ErrUnsupported].
+	User *User
 
 	// Files are further open files of the child, from descriptor 3 on. They stay open here. Windows has none.
 	Files []*os.File

@@ -129,6 +129,11 @@ func (p *Process) connect() error {
 		cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], MarkEnv(NewMark()))
 	}
 	p.leader.prepare(cmd, o.PTY)
+	if o.User != nil {
+		if err := p.leader.become(o.User); err != nil {
+			return err
+		}
+	}
 	if o.PTY {
 		return p.connectPTY(cmd)
 	}

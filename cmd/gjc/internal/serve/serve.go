@@ -1,11 +1,12 @@
 // Package serve has the commands "gjc serve", which serves ACP over the network, and "gjc connect", which connects an editor that only starts
 // commands to it.
+//
+// The server is the only process that holds tokens and keys of TLS. It knows who a client is, counts and records what the client does, and
+// passes its messages to the engine of its user, which is a process of its own.
 package serve
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -14,13 +15,19 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"github.com/gajae-code/gjc/acp/transport"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/serve/access"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/serve/engines"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/serve/meter"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/proc"
 )
 
 // Env holds the parts of the program that the commands use.
@@ -28,24 +35,35 @@ type Env struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
-	// Serve serves one client, as over stdio.
-	Serve func(ctx context.Context, r io.Reader, w io.Writer) error
+	Environ        []string
+	Log            zerolog.Logger
+	// AgentDir returns the directory of gjc's own files.
+	AgentDir func() (string, error)
+	// Engine returns the arguments of the command that serves the clients of one user, as [engines.Listen] does.
+	Engine func() ([]string, error)
+	// Children returns the owner of the engines.
+	Children func() *proc.Group
 }
 
 // serveFlags are the flags of "gjc serve".
 type serveFlags struct {
 	listen, tokenFile string
+	dir, auditLog     string
 	cert, key         string
+	issuer            access.IssuerOptions
+	uids              string
+	hosts, share      []string
 }
 
 // NewServe returns the command "gjc serve".
 func NewServe(env func() *Env, args func(cobra.PositionalArgs) cobra.PositionalArgs) *cobra.Command {
 	f := new(serveFlags)
 	cmd := &cobra.Command{
-		Use:   "serve --listen address --token-file file",
+		Use:   "serve --listen address",
 		Short: "Serve clients over the network: WebSocket and Streamable HTTP",
 		Long: "serve listens for clients of the Agent Client Protocol, by WebSocket and by Streamable HTTP, at the path /acp. The first line of its output has the address. " +
-			"Each client sends the token as Authorization: Bearer. Beyond this machine it needs TLS: --tls-cert and --tls-key.",
+			"Each client sends a token as Authorization: Bearer: that of --token-file, which is for you alone, one that gjc serve token create has made for a user, or one of an OpenID Connect issuer. " +
+			"Beyond this machine it needs TLS: --tls-cert and --tls-key.",
 		Example: "  head -c 32 /dev/urandom | base64 > token && chmod 600 token\n  gjc serve --listen 127.0.0.1:4100 --token-file token",
 		Args:    args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -54,11 +72,19 @@ func NewServe(env func() *Env, args func(cobra.PositionalArgs) cobra.PositionalA
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "", "address to listen on, such as 127.0.0.1:4100; port 0 picks one")
-	flags.StringVar(&f.tokenFile, "token-file", "", "file with the token of the clients, in one line, which only you can read")
+	flags.StringVar(&f.tokenFile, "token-file", "", "file with your own token, in one line, which only you can read; its clients work as you do")
+	flags.StringVar(&f.auditLog, "audit-log", "", "file for the audit log (default: audit.jsonl in --serve-dir)")
 	flags.StringVar(&f.cert, "tls-cert", "", "file with the certificate, PEM")
 	flags.StringVar(&f.key, "tls-key", "", "file with its key, PEM")
-	_ = cmd.MarkFlagRequired("listen")     // the flag exists
-	_ = cmd.MarkFlagRequired("token-file") // likewise
+	flags.StringVar(&f.issuer.Issuer, "oidc-issuer", "", "URL of an OpenID Connect issuer whose tokens are accepted")
+	flags.StringVar(&f.issuer.Audience, "oidc-audience", "", "audience of these tokens: the ID of the client")
+	flags.StringVar(&f.issuer.UserClaim, "oidc-claim", "", "claim with the name of the user (default: email)")
+	flags.StringVar(&f.uids, "uids", "", "as root: range of user IDs, such as 200000-200999, for users without an account on this machine")
+	flags.StringArrayVar(&f.hosts, "host", nil, "further name under which clients reach the server; can be repeated")
+	flags.StringArrayVar(&f.share, "share", nil, "directory that users in bubblewrap see and change, or only see with :ro at its end; can be repeated")
+	cmd.PersistentFlags().StringVar(&f.dir, "serve-dir", "", "directory of the tokens, the audit log and the users' files (default: serve in the agent directory)")
+	_ = cmd.MarkFlagRequired("listen") // the flag exists
+	cmd.AddCommand(newToken(env, f, args))
 	return cmd
 }
 
@@ -70,54 +96,196 @@ const (
 	closeTime   = 10 * time.Second
 )
 
+// directory returns the directory of the server's files.
+func (f *serveFlags) directory(e *Env) (string, error) {
+	if f.dir != "" {
+		return filepath.Abs(f.dir)
+	}
+	agent, err := e.AgentDir()
+	return filepath.Join(agent, "serve"), err
+}
+
 // run serves until ctx ends.
-func (f *serveFlags) run(ctx context.Context, e *Env) error {
-	token, err := readToken(f.tokenFile)
+func (f *serveFlags) run(ctx context.Context, e *Env) (err error) {
+	dir, err := f.directory(e)
 	if err != nil {
-		return fmt.Errorf("--token-file: %w", err)
+		return err
+	}
+	who, err := f.authenticators(dir)
+	if err != nil {
+		return err
 	}
 	config, err := f.tls()
 	if err != nil {
 		return err
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
+	listener, err := f.open(ctx, config)
 	if err != nil {
-		return fmt.Errorf("--listen: %w", err)
+		return err
 	}
 	defer func() { _ = listener.Close() }() // the server has closed it
-	addr, ok := listener.Addr().(*net.TCPAddr)
-	if !ok || config == nil && !addr.IP.IsLoopback() {
-		return fmt.Errorf("--listen: %s is reachable from other machines, and without TLS everyone in between could read the token; use --tls-cert and --tls-key, or an address such as 127.0.0.1:%d", listener.Addr(), addr.Port)
+	children := e.Children()
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+		defer cancel()
+		err = errors.Join(err, children.Close(ctx))
+	}()
+	pool, err := f.engines(ctx, e, dir, children)
+	if err != nil {
+		return err
 	}
+	audit, err := f.openAudit(dir)
+	if err != nil {
+		return errors.Join(err, pool.Close(ctx))
+	}
+	defer func() { err = errors.Join(err, audit.Close()) }()
+	counters := meter.NewCounters()
+	counters.Watch("gjc_engines", func() float64 { return float64(pool.Running()) })
+	d := &desk{who: who, pool: pool, log: e.Log, meter: meter.New(meter.Options{
+		Audit: audit, Counters: counters, Clock: time.Now, Ledger: meter.OpenLedger(filepath.Join(dir, "costs.json"), time.Now),
+	})}
+	d.endpoint = transport.NewServer(transport.Options{Serve: d.serve})
+	g := &guard{desk: d, config: config, hosts: f.hosts}
+	server := &http.Server{Handler: g.routes(counters.Handler()), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes}
 	scheme := "http"
 	if config != nil {
 		scheme = "https"
-		listener = tls.NewListener(listener, config)
 	}
-	endpoint := transport.NewServer(transport.Options{Serve: e.Serve})
-	mux := http.NewServeMux()
-	mux.Handle(transport.Path, guard{token: token, config: config, next: endpoint})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes}
-	line, err := jsonx.Marshal(map[string]string{"listening": (&url.URL{Scheme: scheme, Host: addr.String(), Path: transport.Path}).String()})
+	line, err := jsonx.Marshal(map[string]string{"listening": (&url.URL{Scheme: scheme, Host: listener.Addr().String(), Path: transport.Path}).String()})
+	if err == nil {
+		_, err = fmt.Fprintf(e.Stdout, "%s\n", line)
+	}
 	if err != nil {
-		return err
+		return errors.Join(err, pool.Close(ctx))
 	}
-	if _, err := fmt.Fprintf(e.Stdout, "%s\n", line); err != nil {
-		return err
-	}
-	stop := context.AfterFunc(ctx, func() { // ends with the server
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
-		defer cancel()
-		_ = endpoint.Close(ctx) // what is left ends with the process
-		_ = server.Close()
-	})
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
+	if err = server.Serve(listener); errors.Is(err, http.ErrServerClosed) {
+		err = nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 	defer cancel()
-	return endpoint.Close(ctx)
+	return errors.Join(err, d.endpoint.Close(ctx), pool.Close(ctx))
+}
+
+// open opens the listener. Without TLS it is one of this machine alone.
+func (f *serveFlags) open(ctx context.Context, config *tls.Config) (net.Listener, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
+	if err != nil {
+		return nil, fmt.Errorf("--listen: %w", err)
+	}
+	addr, ok := listener.Addr().(*net.TCPAddr)
+	if !ok || config == nil && !addr.IP.IsLoopback() {
+		_ = listener.Close()
+		return nil, fmt.Errorf("--listen: %s is reachable from other machines, and without TLS everyone in between could read the token; use --tls-cert and --tls-key, or an address such as 127.0.0.1:%d", listener.Addr(), addr.Port)
+	}
+	if config != nil {
+		listener = tls.NewListener(listener, config)
+	}
+	return listener, nil
+}
+
+// authenticators returns who accepts tokens. There is at least one.
+func (f *serveFlags) authenticators(dir string) (*authenticators, error) {
+	who := &authenticators{tokens: access.OpenTokens(filepath.Join(dir, tokensName), time.Now)}
+	if f.tokenFile != "" {
+		token, err := readToken(f.tokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("--token-file: %w", err)
+		}
+		who.own = token
+	}
+	if f.issuer.Issuer != "" || f.issuer.Audience != "" || f.issuer.UserClaim != "" {
+		f.issuer.Clock = time.Now
+		issuer, err := access.NewIssuer(f.issuer)
+		if err != nil {
+			return nil, fmt.Errorf("--oidc-issuer: %w", err)
+		}
+		who.issuer = issuer
+	}
+	known, err := who.tokens.List()
+	if err != nil {
+		return nil, err
+	}
+	if who.own == "" && who.issuer == nil && len(known) == 0 {
+		return nil, errors.New("no client could use the server: there is no token. Use --token-file, gjc serve token create, or --oidc-issuer")
+	}
+	return who, nil
+}
+
+// engines returns the pool of engines.
+func (f *serveFlags) engines(ctx context.Context, e *Env, dir string, children *proc.Group) (*engines.Pool, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	args, err := e.Engine()
+	if err != nil {
+		return nil, err
+	}
+	share, err := parseShare(f.share)
+	if err != nil {
+		return nil, err
+	}
+	hidden := []string{dir}
+	for _, path := range []string{f.tokenFile, f.key, f.auditLog} {
+		if path == "" {
+			continue
+		}
+		if path, err = filepath.Abs(path); err != nil {
+			return nil, err
+		}
+		hidden = append(hidden, path)
+	}
+	boundary, why, err := engines.FindBoundary(ctx, &engines.FindOptions{
+		UIDs: f.uids, File: filepath.Join(dir, "uids.json"), Env: e.Environ, Children: children, Hidden: hidden, Share: share,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("--uids: %w", err)
+	}
+	if boundary.None() {
+		fmt.Fprintf(e.Stderr, "gjc serve: only one user is served, because several could not be kept apart: %s\n", why)
+	}
+	return engines.New(engines.Options{
+		Program: program, Args: args, Dir: dir, Env: e.Environ, Boundary: boundary, Children: children, Stderr: e.Stderr,
+	})
+}
+
+// parseShare parses the values of --share.
+func parseShare(values []string) ([]engines.Share, error) {
+	var all []engines.Share
+	for _, v := range values {
+		s := engines.Share{Path: v, Writable: true}
+		if path, ok := strings.CutSuffix(v, ":ro"); ok {
+			s = engines.Share{Path: path}
+		}
+		path, err := filepath.Abs(s.Path)
+		if err != nil {
+			return nil, err
+		}
+		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+			return nil, fmt.Errorf("--share: %s is not a directory", path)
+		}
+		s.Path = path
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// openAudit opens the audit log to append to it.
+func (f *serveFlags) openAudit(dir string) (*os.File, error) {
+	path := f.auditLog
+	if path == "" {
+		path = filepath.Join(dir, "audit.jsonl")
+		if err := os.MkdirAll(dir, 0o711); err != nil { //nolint:gosec // users of the operating system pass through it
+			return nil, err
+		}
+	}
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("--audit-log: %w", err)
+	}
+	return file, nil
 }
 
 // tls returns the configuration of TLS; nil for none.
@@ -133,83 +301,4 @@ func (f *serveFlags) tls() (*tls.Config, error) {
 		return nil, fmt.Errorf("--tls-cert: %w", err)
 	}
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}, nil
-}
-
-// minToken is the least length of a token, in bytes.
-const minToken = 16
-
-// readToken reads the one line of a file.
-func readToken(path string) (string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", err
-	}
-	if err := private(info); err != nil {
-		return "", fmt.Errorf("%s: %w", path, err)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return "", err
-	}
-	token := strings.TrimRight(string(data), "\r\n")
-	switch {
-	case len(token) < minToken:
-		return "", fmt.Errorf("%s: the token has fewer than %d characters", path, minToken)
-	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return "", fmt.Errorf("%s: the token is one line of ASCII without spaces", path)
-	}
-	return token, nil
-}
-
-// guard lets requests through that have the token, and that come from no page of another site.
-type guard struct {
-	token  string
-	config *tls.Config // nil for plain text on the loopback interface
-	next   http.Handler
-}
-
-// ServeHTTP implements [http.Handler].
-func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	host := hostOf(r.Host)
-	if !g.own(host) { // a page whose name is made to lead here
-		http.Error(w, "this server is not "+strings.ToValidUTF8(host, ""), http.StatusMisdirectedRequest)
-		return
-	}
-	if origin := r.Header.Get("Origin"); origin != "" {
-		if u, err := url.Parse(origin); err != nil || u.Host != r.Host {
-			http.Error(w, "requests of web pages are refused", http.StatusForbidden)
-			return
-		}
-	}
-	got, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	want, have := sha256.Sum256([]byte(g.token)), sha256.Sum256([]byte(got))
-	if !ok || subtle.ConstantTimeCompare(want[:], have[:]) != 1 {
-		w.Header().Set("WWW-Authenticate", "Bearer")
-		http.Error(w, "the token is missing or wrong", http.StatusUnauthorized)
-		return
-	}
-	g.next.ServeHTTP(w, r)
-}
-
-// own reports whether a name is one of this server's.
-func (g guard) own(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
-		return true
-	}
-	if g.config == nil {
-		return false
-	}
-	leaf := g.config.Certificates[0].Leaf
-	return leaf != nil && leaf.VerifyHostname(host) == nil
-}
-
-// hostOf returns the name of a Host header.
-func hostOf(header string) string {
-	if host, _, err := net.SplitHostPort(header); err == nil {
-		return strings.ToLower(host)
-	}
-	return strings.ToLower(strings.Trim(header, "[]"))
 }

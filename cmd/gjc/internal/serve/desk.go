@@ -1,0 +1,142 @@
+package serve
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/gajae-code/gjc/acp/transport"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/serve/access"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/serve/engines"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/serve/meter"
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// engineOperator is the user of the token of --token-file.
+const engineOperator = engines.Operator
+
+// desk leads clients to the engines of their users.
+type desk struct {
+	who      *authenticators
+	pool     *engines.Pool
+	meter    *meter.Meter
+	log      zerolog.Logger
+	endpoint *transport.Server
+}
+
+// ready returns why the server takes no new client; nil if it does.
+func (d *desk) ready() error { return nil }
+
+// admit passes a request of a visitor to the endpoint.
+func (d *desk) admit(w http.ResponseWriter, r *http.Request) { d.endpoint.ServeHTTP(w, r) }
+
+// checkTime is the time between two checks whether the token of a connection is still valid.
+const checkTime = 10 * time.Second
+
+// serve serves one connection.
+func (d *desk) serve(ctx context.Context, r io.Reader, w io.Writer) (err error) {
+	v, ok := ctx.Value(identityKey{}).(*visitor)
+	if !ok {
+		return errors.New("a connection without an identity")
+	}
+	defer func() {
+		if err != nil && ctx.Err() == nil {
+			d.log.Warn().Str("user", v.User).Str("token", v.Token).Str("remote", v.remote).Err(err).Msg("a connection has failed")
+		}
+	}()
+	conn, err := d.meter.Connect(v.Identity, v.remote)
+	if err != nil {
+		return errors.Join(err, d.meter.Refused(v.Identity, v.remote, err))
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go d.watch(ctx, v, cancel) // ends with the connection
+	return conn.Serve(ctx, r, w, func(ctx context.Context, r io.Reader, w io.Writer) error {
+		engine, err := d.pool.Connect(ctx, v.User)
+		if err != nil {
+			return errors.Join(err, explain(r, w, err))
+		}
+		return pass(ctx, r, w, engine)
+	})
+}
+
+// explain answers the first request of a client that has no engine.
+func explain(r io.Reader, w io.Writer, reason error) error {
+	words := "the agent could not be started; the log of the server says why"
+	if errors.Is(reason, engines.ErrAnotherUser) {
+		words = reason.Error()
+	}
+	lines := bufio.NewReader(r)
+	for {
+		line, err := lines.ReadBytes('\n')
+		var request struct {
+			ID     jsonx.Raw `json:"id,omitzero"`
+			Method any       `json:"method,omitzero"`
+		}
+		if jsonx.Unmarshal(line, &request) == nil && len(request.ID) > 0 && request.Method != nil {
+			answer, err := jsonx.Marshal(failure{"2.0", request.ID, failureError{-32603, words}})
+			if err == nil {
+				_, err = w.Write(append(answer, '\n'))
+			}
+			return err
+		}
+		if err != nil {
+			return nil //nolint:nilerr // the client is gone
+		}
+	}
+}
+
+type failure struct {
+	JSONRPC string       `json:"jsonrpc"`
+	ID      jsonx.Raw    `json:"id"`
+	Error   failureError `json:"error"`
+}
+
+type failureError struct {
+	Code    int64  `json:"code"`
+	Message string `json:"message"`
+}
+
+// watch ends a connection whose token is not valid any more.
+func (d *desk) watch(ctx context.Context, v *visitor, end context.CancelCauseFunc) {
+	tick := time.NewTicker(checkTime)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		_, err := d.who.verify(ctx, v.secret)
+		if errors.Is(err, access.ErrExpired) || errors.Is(err, access.ErrRevoked) || errors.Is(err, access.ErrUnknown) {
+			end(err)
+			return
+		}
+	}
+}
+
+// pass copies between a client and an engine, until one of them ends the connection or ctx ends. It closes the engine's.
+func pass(ctx context.Context, r io.Reader, w io.Writer, engine io.ReadWriteCloser) error {
+	stop := context.AfterFunc(ctx, func() { _ = engine.Close() })
+	defer stop()
+	go func() { // ends with r, which the caller closes
+		_, _ = io.Copy(engine, r)
+		if half, ok := engine.(interface{ CloseWrite() error }); ok {
+			_ = half.CloseWrite() // the engine ends what is under way, and then the connection
+		}
+	}()
+	_, err := io.Copy(w, engine)
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	if err = errors.Join(err, engine.Close()); err != nil {
+		return fmt.Errorf("the connection has ended: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,280 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gajae-code/gjc/internal/testenv"
+)
+
+// served is a running "gjc serve".
+type served struct {
+	t    *testing.T
+	url  string // of the endpoint
+	dir  string // --serve-dir
+	home string
+	cmd  *exec.Cmd
+}
+
+// startServe makes tokens for users, by the names of their files, and starts "gjc serve". It ends with the test.
+func startServe(t *testing.T, tokens map[string]string, args ...string) *served {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("several users are not kept apart here")
+	}
+	s := &served{t: t, home: tempDir(t)}
+	s.dir = filepath.Join(s.home, "team")
+	if i := slices.Index(args, "--serve-dir"); i >= 0 {
+		s.dir = args[i+1]
+	}
+	for file, flags := range tokens {
+		secret := s.gjc(append([]string{"serve", "token", "create", "--serve-dir", s.dir}, strings.Fields(flags)...)...)
+		if err := os.WriteFile(s.token(file), []byte(secret), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.cmd = &exec.Cmd{
+		Path: self(t), Args: append([]string{"gjc", "serve", "--listen", "127.0.0.1:0", "--serve-dir", s.dir}, args...),
+		Env: environment(s.home, "ANTHROPIC_API_KEY=the operator's key"), Dir: s.home,
+	}
+	stdout, err := s.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := new(buffer)
+	s.cmd.Stderr = log
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = s.cmd.Process.Signal(os.Interrupt)
+		if err := s.cmd.Wait(); err != nil {
+			t.Errorf("gjc serve: %v", err)
+		}
+		if t.Failed() {
+			t.Log(log)
+		}
+	})
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	var first struct{ Listening string }
+	if err != nil || json.Unmarshal([]byte(line), &first) != nil {
+		t.Fatalf("the first line is %q, %v; %s", line, err, log)
+	}
+	s.url = first.Listening
+	return s
+}
+
+// gjc runs a command and returns its output.
+func (s *served) gjc(args ...string) string {
+	s.t.Helper()
+	cmd := exec.CommandContext(s.t.Context(), self(s.t), args...)
+	cmd.Env = environment(s.home)
+	out, err := cmd.Output()
+	if err != nil {
+		s.t.Fatalf("gjc %s: %v", strings.Join(args, " "), err)
+	}
+	return string(out)
+}
+
+// token returns the path of a file with a token.
+func (s *served) token(name string) string { return filepath.Join(s.home, name+".token") }
+
+// connect starts "gjc connect" with a token.
+func (s *served) connect(token string) *peer {
+	s.t.Helper()
+	return startPeer(s.t, peerOptions{command: []string{"connect", s.url, "--token-file", s.token(token)}})
+}
+
+// get sends a request and returns the status and the body. Without the name of a token it has none.
+func (s *served) get(token, path string, edit func(*http.Request)) (status int, body string) {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, strings.TrimSuffix(s.url, "/acp")+path, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if token != "" {
+		secret, err := os.ReadFile(s.token(token))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(secret)))
+	}
+	if edit != nil {
+		edit(r)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+func TestServe_Guard(t *testing.T) {
+	t.Parallel()
+	s := startServe(t, map[string]string{"ann": "--user ann", "ops": "--user ops --scopes admin"})
+	evil := func(name string) func(*http.Request) {
+		return func(r *http.Request) {
+			r.Header.Set(name, "http://evil.example.com")
+			if name == "Host" {
+				r.Host = "evil.example.com"
+			}
+		}
+	}
+	for _, c := range []struct {
+		token, path string
+		edit        func(*http.Request)
+		status      int
+		text        string
+	}{
+		{"", "/healthz", nil, 200, "ok"},
+		{"", "/readyz", nil, 200, "ok"},
+		{"ops", "/metrics", nil, 200, "\ngjc_connections 0\n"},
+		{"ann", "/metrics", nil, 403, `the token lacks the scope "admin"`},
+		{"", "/metrics", nil, 401, "the token is missing or wrong"},
+		{"", "/acp", nil, 401, "the token is missing or wrong"},
+		{"ops", "/acp", nil, 403, `the token lacks the scope "read"`},
+		{"ann", "/acp", evil("Host"), 421, `this server is not "evil.example.com"; --host gives it another name`},
+		{"ann", "/acp", evil("Origin"), 403, "requests of web pages are refused"},
+		{"ann", "/tokens.json", nil, 404, ""},
+	} {
+		if status, body := s.get(c.token, c.path, c.edit); status != c.status || !strings.Contains(body, c.text) {
+			t.Errorf("%s with the token %q: %d %s", c.path, c.token, status, body)
+		}
+	}
+	s.gjc("serve", "token", "revoke", "--serve-dir", s.dir, "ops")
+	if status, body := s.get("ops", "/metrics", nil); status != 401 || !strings.Contains(body, "revoked; ask for a new one") {
+		t.Errorf("with a revoked token: %d %s", status, body)
+	}
+	audit, err := os.ReadFile(filepath.Join(s.dir, "audit.jsonl"))
+	if err != nil || strings.Count(string(audit), `"event":"refused"`) != 7 {
+		t.Errorf("the audit log is %s, %v", audit, err)
+	}
+}
+
+// TestServe_Users checks that users are kept apart by bubblewrap.
+func TestServe_Users(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("root gives each user one of the operating system; TestServe_UsersAsRoot")
+	}
+	testenv.NeedsTool(t, "bwrap")
+	testUsers(t)
+}
+
+// TestServe_UsersAsRoot checks that users are kept apart by users of the operating system.
+func TestServe_UsersAsRoot(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can run engines as other users")
+	}
+	dir := t.TempDir()
+	for at := dir; at != os.TempDir() && at != "/"; at = filepath.Dir(at) {
+		if err := os.Chmod(at, 0o755); err != nil { // the users pass through
+			t.Fatal(err)
+		}
+	}
+	testUsers(t, "--uids", "272000-272009", "--serve-dir", dir)
+}
+
+// firstOption returns the first option of a permission request.
+func firstOption(t *testing.T, m message) string {
+	t.Helper()
+	var p struct{ Options []struct{ OptionID string } }
+	if err := json.Unmarshal(m.Params, &p); err != nil || len(p.Options) == 0 {
+		t.Fatalf("a question without options: %s", m.line)
+	}
+	return p.Options[0].OptionID
+}
+
+func testUsers(t *testing.T, args ...string) {
+	t.Helper()
+	s := startServe(t, map[string]string{"ann": "--user ann", "bob": "--user bob", "eve": "--user bob --max-sessions 1"}, args...)
+	ann, bob := s.connect("ann"), s.connect("bob")
+	shell := func(p *peer, session, command string) string {
+		t.Helper()
+		id := p.prompt(session, "!bash "+command)
+		var text strings.Builder
+		for {
+			m, before := p.until("the end of "+command, func(m message) bool {
+				return m.isResponse() && string(m.ID) == id || m.Method == "session/request_permission"
+			})
+			text.WriteString(strings.Join(lines(before), "\n"))
+			if m.isResponse() {
+				return text.String()
+			}
+			// The user lets commands out of their sandbox, too.
+			p.reply(m, `{"outcome":{"outcome":"selected","optionId":"`+firstOption(t, m)+`"}}`)
+		}
+	}
+	// Each user has files, sessions and settings of their own.
+	open := func(p *peer, user string) string {
+		t.Helper()
+		p.initialize(object{})
+		p.work = filepath.Join(s.dir, "users", user)
+		return p.session("auto")
+	}
+	annID, bobID := open(ann, "ann"), open(bob, "bob")
+	if got := shell(ann, annID, "echo private words > note; cat note; id -un; echo home=$HOME"); !strings.Contains(got, "private words") || !strings.Contains(got, "home="+filepath.Join(s.dir, "users", "ann")) {
+		t.Errorf("ann: %s", got)
+	}
+	for _, command := range []string{
+		"cat ../ann/note",
+		"find .. -name '*.jsonl' | xargs cat",
+		"cat " + filepath.Join(s.dir, "tokens.json"),
+		"env",
+		"cat /proc/*/environ | tr '\\0' '\\n'",
+	} {
+		if got := shell(bob, bobID, command); regexp.MustCompile(`private words\\n|"hash"|the operator's key|GJC_TEST_AS_GJC`).MatchString(got) {
+			t.Errorf("bob: %s: %s", command, got)
+		}
+	}
+	var list struct {
+		Sessions []struct{ SessionID string }
+	}
+	if err := json.Unmarshal(bob.call("session/list", object{}), &list); err != nil {
+		t.Fatal(err)
+	}
+	for _, session := range list.Sessions {
+		if session.SessionID != bobID {
+			t.Errorf("bob sees the session %s", session.SessionID)
+		}
+	}
+	id := bob.request("session/load", object{"sessionId": annID, "cwd": bob.work, "mcpServers": []string{}})
+	if answer, _ := bob.answer(id); answer.Error == nil {
+		t.Error("bob loads a session of ann's")
+	}
+	// A limit of a token.
+	eve := s.connect("eve")
+	open(eve, "bob")
+	id = eve.request("session/new", object{"cwd": bob.work, "mcpServers": []string{}})
+	if answer, _ := eve.answer(id); answer.Error == nil || !strings.Contains(string(answer.Error.Message), "1 sessions; close one") {
+		t.Errorf("a second session: %+v", answer)
+	}
+	// A connection ends soon after its token is revoked.
+	s.gjc("serve", "token", "revoke", "--serve-dir", s.dir, "bob")
+	for _, p := range []*peer{bob, eve} {
+		select {
+		case <-p.ended:
+		case <-time.After(time.Minute):
+			t.Error("the connection of a revoked token goes on")
+			p.stop()
+		}
+	}
+	ann.stop()
+}
