@@ -129,6 +129,7 @@ var layers = map[string][]string{
 	"acp/transport":                  {"internal/jsonx"},
 	"acp/acptest":                    {"acp", "internal/jsonx", "internal/proc"},
 	"conformance":                    {"internal/jsonx", "internal/proc"},
+	"acp/hub":                        {"acp", "internal/frame", "internal/jsonrpc", "internal/jsonx"},
 	"cmd/gjc":                        {"*"},
 	"cmd/gjc/bench":                  {},
 	"cmd/gjc/internal/chat":          {"acp", "acp/content", "cmd/gjc/internal/headless", "cmd/gjc/internal/lineedit", "internal/jsonx", "internal/text"},

@@ -1,0 +1,31 @@
+package hub
+
+// scopeOf returns the scope that a request or notification of a client needs; empty for none.
+func scopeOf(method string) string {
+	switch method {
+	case "initialize", "$/cancel_request":
+		return ""
+	case "session/list", "session/load", "session/resume", "session/close", "session/status", "auth/status",
+		"_gjc/sessions/listAll", "_gjc/projects/list", "_gjc/chats/byCwd", "_gjc/usage", "_gjc/extensions":
+		return scopeRead
+	case "session/new", "session/fork", "session/prompt", "_session/steering", "mcp/message":
+		return scopePrompt
+	default:
+		return scopeControl
+	}
+}
+
+// refusal returns why a client may not send a message; empty if it may.
+func (l *link) refusal(m *message, mem *member) string {
+	scope := scopeOf(m.method)
+	switch {
+	case scope == "":
+		return ""
+	case !l.client.may(scope):
+		return "this client may not call " + m.method + ": its token lacks the scope " + scope
+	case mem != nil && mem.observer && scope != scopeRead:
+		return "this client only observes the session; load it again as a controller to call " + m.method
+	default:
+		return ""
+	}
+}
