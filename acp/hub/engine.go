@@ -95,7 +95,10 @@ func (h *Hub) ended(e *engine, err error) {
 		a.withdraw(nil)
 	}
 	if e.owner != nil {
-		e.owner.end(fmt.Errorf("%w: %w", errEngine, errors.Join(err, io.ErrUnexpectedEOF)))
+		if err == nil || errors.Is(err, io.EOF) { // which would be the client's end
+			err = io.ErrUnexpectedEOF
+		}
+		e.owner.end(fmt.Errorf("%w: %w", errEngine, err))
 	}
 }
 

@@ -242,8 +242,10 @@ func (a *agent) receive(m *wire) {
 		a.answer(m.ID, obj{})
 	case "session/cancel":
 		a.mu.Lock()
-		close(a.stops[id])
-		a.stops[id] = make(chan struct{})
+		if stop := a.stops[id]; stop != nil {
+			close(stop)
+			a.stops[id] = make(chan struct{})
+		}
 		a.mu.Unlock()
 	case "session/prompt":
 		a.mu.Lock()
@@ -319,6 +321,10 @@ func (a *agent) ask(method string, params obj, stop <-chan struct{}) *wire {
 func (a *agent) turn(id string, m *wire, stop <-chan struct{}) {
 	var blocks []jsonx.Raw
 	_ = jsonx.Unmarshal(jsonx.Lookup(m.Params, "prompt"), &blocks)
+	if len(blocks) == 0 {
+		a.fail(m.ID, "no prompt")
+		return
+	}
 	prompt := text(blocks[0], "text")
 	a.house.mu.Lock()
 	a.house.authors[prompt] = text(m.Params, "_meta", "gjc/author")
@@ -481,12 +487,15 @@ func attaches(more ...obj) obj {
 }
 
 func (c *client) read() {
-	lines := bufio.NewScanner(c.conn)
-	lines.Buffer(nil, 64<<20)
-	for lines.Scan() {
+	lines := bufio.NewReader(c.conn)
+	for {
+		line, err := lines.ReadBytes('\n') // one without its end is lost with the connection
+		if err != nil {
+			break
+		}
 		var m wire
-		if err := jsonx.Unmarshal(lines.Bytes(), &m); err != nil {
-			c.t.Errorf("%s received %q: %v", c.name, lines.Text(), err)
+		if err := jsonx.Unmarshal(line, &m); err != nil {
+			c.t.Errorf("%s received %q: %v", c.name, line, err)
 			continue
 		}
 		m.ID, m.Params, m.Result = m.ID.Clone(), m.Params.Clone(), m.Result.Clone()
