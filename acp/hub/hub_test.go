@@ -57,7 +57,7 @@ type house struct {
 	mu      sync.Mutex
 	made    int
 	stored  map[string][]jsonx.Raw // the updates of each session
-	open    map[string]*agent
+	open    map[string]*engine
 	gates   map[string]chan struct{} // by the text of prompts that wait
 	ended   map[string]string        // the stop reasons of prompts, by their texts
 	authors map[string]string        // of prompts, by their texts
@@ -65,7 +65,7 @@ type house struct {
 
 func newHouse(t testing.TB) *house {
 	return &house{
-		t: t, stored: make(map[string][]jsonx.Raw), open: make(map[string]*agent), gates: make(map[string]chan struct{}),
+		t: t, stored: make(map[string][]jsonx.Raw), open: make(map[string]*engine), gates: make(map[string]chan struct{}),
 		ended: make(map[string]string), authors: make(map[string]string),
 	}
 }
@@ -87,14 +87,14 @@ func (h *house) stopOf(prompt string) string {
 }
 
 // holder returns the engine that has a session open.
-func (h *house) holder(id string) *agent {
+func (h *house) holder(id string) *engine {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.open[id]
 }
 
-// agent is a scripted engine. It stores sessions in the house, which only one engine has open at a time.
-type agent struct {
+// engine is a scripted engine. It stores sessions in the house, which only one engine has open at a time.
+type engine struct {
 	house *house
 	in    io.ReadCloser
 	mu    sync.Mutex // guards the fields below, and the writes to out
@@ -123,7 +123,7 @@ func (s stream) Close() error {
 // dial starts an engine.
 func (h *house) dial(context.Context) (io.ReadWriteCloser, error) {
 	x, y := net.Pipe()
-	a := &agent{house: h, in: y, out: y, asked: make(map[string]chan *wire), turns: make(map[string]chan func()), stops: make(map[string]chan struct{})}
+	a := &engine{house: h, in: y, out: y, asked: make(map[string]chan *wire), turns: make(map[string]chan func()), stops: make(map[string]chan struct{})}
 	a.ctx, a.end = context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -133,7 +133,7 @@ func (h *house) dial(context.Context) (io.ReadWriteCloser, error) {
 	return stream{x, done}, nil
 }
 
-func (a *agent) run() {
+func (a *engine) run() {
 	lines := bufio.NewScanner(a.in)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
@@ -157,7 +157,7 @@ func (a *agent) run() {
 	}
 }
 
-func (a *agent) send(v any) {
+func (a *engine) send(v any) {
 	raw, err := jsonx.Marshal(v)
 	if err != nil {
 		panic(err)
@@ -167,16 +167,16 @@ func (a *agent) send(v any) {
 	_, _ = a.out.Write(append(raw, '\n')) // the hub may be gone
 }
 
-func (a *agent) answer(id jsonx.Raw, result any) {
+func (a *engine) answer(id jsonx.Raw, result any) {
 	a.send(obj{"jsonrpc": "2.0", "id": id, "result": result})
 }
 
-func (a *agent) fail(id jsonx.Raw, format string, args ...any) {
+func (a *engine) fail(id jsonx.Raw, format string, args ...any) {
 	a.send(obj{"jsonrpc": "2.0", "id": id, "error": obj{"code": -32603, "message": fmt.Sprintf(format, args...)}})
 }
 
 // update sends an update and stores it if it belongs to the conversation.
-func (a *agent) update(session string, update obj, store bool) {
+func (a *engine) update(session string, update obj, store bool) {
 	if store {
 		raw, _ := jsonx.Marshal(update)
 		a.house.mu.Lock()
@@ -190,7 +190,7 @@ func chunk(kind, id, text string) obj {
 	return obj{"sessionUpdate": kind, "messageId": id, "content": obj{"type": "text", "text": text}}
 }
 
-func (a *agent) receive(m *wire) {
+func (a *engine) receive(m *wire) {
 	id := text(m.Params, "sessionId")
 	h := a.house
 	switch m.Method {
@@ -281,7 +281,7 @@ func merged(all []jsonx.Raw) (out []jsonx.Raw) {
 }
 
 // begin makes a session usable: its turns run in order.
-func (a *agent) begin(id string) {
+func (a *engine) begin(id string) {
 	turns := make(chan func(), 1000)
 	a.mu.Lock()
 	a.turns[id], a.stops[id] = turns, make(chan struct{})
@@ -299,7 +299,7 @@ func (a *agent) begin(id string) {
 }
 
 // ask sends a request to the client and waits for the answer; nil if there is none.
-func (a *agent) ask(method string, params obj, stop <-chan struct{}) *wire {
+func (a *engine) ask(method string, params obj, stop <-chan struct{}) *wire {
 	a.mu.Lock()
 	a.made++
 	n := a.made
@@ -318,7 +318,7 @@ func (a *agent) ask(method string, params obj, stop <-chan struct{}) *wire {
 }
 
 // turn plays a prompt: "say N", "ask", "read PATH", "form" or "hold NAME".
-func (a *agent) turn(id string, m *wire, stop <-chan struct{}) {
+func (a *engine) turn(id string, m *wire, stop <-chan struct{}) {
 	var blocks []jsonx.Raw
 	_ = jsonx.Unmarshal(jsonx.Lookup(m.Params, "prompt"), &blocks)
 	if len(blocks) == 0 {
