@@ -74,6 +74,7 @@ type Hub struct {
 	closed   bool
 	links    map[*link]struct{}
 	sessions map[string]*session // that are open, or being opened or closed
+	packer   packer
 }
 
 // errClosed is the cause that ends connections when the hub closes.

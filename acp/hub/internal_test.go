@@ -14,7 +14,7 @@ import (
 // The log returns what was added, from any place and any number, and drops its beginning if it is too large.
 func TestLog(t *testing.T) {
 	for _, limit := range []int{1 << 30, 20_000} {
-		l := newLog(limit, 100)
+		l := newLog(limit, 100, new(packer))
 		l.reset(100)
 		var want []entry
 		seq := int64(100)

@@ -29,7 +29,23 @@ type updateLog struct {
 	open   []byte // entries that are not compressed
 	last   int64  // the number of the last entry in open
 	begin  int    // the place of the first entry in open
-	writer *flate.Writer
+	packer *packer
+}
+
+// packer compresses blocks. The logs of a hub share one, since it needs much memory. The hub's mutex guards it.
+type packer struct{ writer *flate.Writer }
+
+// pack returns the data compressed.
+func (p *packer) pack(data []byte) []byte {
+	var buf bytes.Buffer
+	if p.writer == nil {
+		p.writer, _ = flate.NewWriter(&buf, flate.BestSpeed) // the level is valid
+	} else {
+		p.writer.Reset(&buf)
+	}
+	_, _ = p.writer.Write(data) // a buffer takes everything
+	_ = p.writer.Close()
+	return bytes.Clone(buf.Bytes())
 }
 
 // block holds compressed entries.
@@ -48,7 +64,9 @@ type entry struct {
 // blockSize is the size of a block before it is compressed.
 const blockSize = 64 << 10
 
-func newLog(limit int, floor int64) *updateLog { return &updateLog{limit: limit, floor: floor} }
+func newLog(limit int, floor int64, p *packer) *updateLog {
+	return &updateLog{limit: limit, floor: floor, packer: p}
+}
 
 // reset removes all entries, because a replay of the whole conversation follows.
 func (l *updateLog) reset(seq int64) {
@@ -71,20 +89,10 @@ func (l *updateLog) add(seq int64, params jsonx.Raw) {
 
 // pack compresses the open entries, and drops the oldest blocks if the log is too large.
 func (l *updateLog) pack() {
-	var buf bytes.Buffer
-	if l.writer == nil {
-		l.writer, _ = flate.NewWriter(&buf, flate.BestSpeed) // the level is valid
-	} else {
-		l.writer.Reset(&buf)
-	}
-	_, _ = l.writer.Write(l.open) // a buffer takes everything
-	_ = l.writer.Close()
-	l.packed = append(l.packed, block{begin: l.begin, end: l.next, last: l.last, data: bytes.Clone(buf.Bytes())})
-	l.size += buf.Len()
-	l.open, l.begin = l.open[:0], l.next
-	if cap(l.open) > 4*blockSize {
-		l.open = nil
-	}
+	data := l.packer.pack(l.open)
+	l.packed = append(l.packed, block{begin: l.begin, end: l.next, last: l.last, data: data})
+	l.size += len(data)
+	l.open, l.begin = nil, l.next // most sessions are idle now and then
 	for len(l.packed) > 0 && l.size > l.limit {
 		old := l.packed[0]
 		l.size -= len(old.data)
@@ -92,9 +100,6 @@ func (l *updateLog) pack() {
 		l.complete, l.floor, l.first = false, old.last, old.end
 	}
 }
-
-// rest gives back the memory that only a running turn needs.
-func (l *updateLog) rest() { l.writer = nil }
 
 var errDropped = errors.New("the updates are no longer kept")
 

@@ -33,9 +33,8 @@ func parse(line []byte) (message, error) {
 			m.id = value
 			wrong = wrong || value.Kind() != '"' && value.Kind() != '0' && value.Kind() != 'n'
 		case "method":
-			var s string
-			wrong = wrong || value.Kind() != '"' || jsonx.Unmarshal(value, &s) != nil || s == ""
-			m.method = s
+			m.method = textOf(value)
+			wrong = wrong || m.method == ""
 		case "params":
 			m.params = value
 		case "result":
@@ -60,9 +59,14 @@ func (m *message) isRequest() bool { return m.method != "" && m.id != nil }
 
 // textMember returns a string member of an object; empty for none.
 func textMember(raw jsonx.Raw, name string) string {
-	var s string
-	if value := jsonx.Lookup(raw, name); value.Kind() != '"' || jsonx.Unmarshal(value, &s) != nil {
-		return ""
+	return textOf(jsonx.Lookup(raw, name))
+}
+
+// textOf returns the value of a string as a peer decodes it; empty for anything else.
+func textOf(raw jsonx.Raw) string {
+	s, ok := jsonx.Text(raw)
+	if !ok && raw.Kind() == '"' {
+		_ = jsonx.Unmarshal(raw, &s) // it replaces what is not UTF-8
 	}
 	return s
 }
@@ -72,9 +76,7 @@ func callKey(id jsonx.Raw) string {
 	if id.Kind() != '"' {
 		return string(id)
 	}
-	var s string
-	_ = jsonx.Unmarshal(id, &s) // it is a string
-	return `"` + s
+	return `"` + textOf(id)
 }
 
 // askKey is callKey for the IDs of an engine's requests: some clients return a number as a string.

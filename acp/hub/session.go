@@ -67,7 +67,7 @@ func (h *Hub) open(c *call, id string) *session {
 		hub: h, engine: c.engine, id: id, params: c.params, cwd: textMember(c.params, "cwd"), ready: make(chan struct{}), gone: make(chan struct{}),
 	}
 	s.seq = time.Now().UnixMicro() // above all numbers of an earlier life of the session
-	s.log = newLog(h.opts.MaxLog, s.seq)
+	s.log = newLog(h.opts.MaxLog, s.seq, &h.packer)
 	h.sessions[id] = s
 	if c.link != nil && !c.link.gone {
 		m := s.add(c.link, c.attach)
@@ -372,9 +372,6 @@ func (s *session) prompted(c *call, m *message) *message {
 			}
 		}
 		break
-	}
-	if !s.busy() {
-		s.log.rest()
 	}
 	return m
 }
