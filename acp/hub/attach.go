@@ -19,7 +19,7 @@ const (
 	roleObserver   = "observer"
 )
 
-// attachment is how a client wants to take part in a session.
+// attachment holds a client's wishes for its part in a session.
 type attachment struct {
 	declared bool // by this request, or in initialize
 	observer bool
@@ -87,29 +87,14 @@ func (l *link) open(m *message) {
 	if l.inUse(m) {
 		return
 	}
-	var s *session
-	for {
-		s = h.sessions[m.session]
-		if s == nil {
-			l.openStored(m, a)
-			return
-		}
-		var wait <-chan struct{}
-		switch {
-		case s.closing:
-			wait = s.gone
-		case !s.isOpen() && s.engine != l.engine:
-			wait = s.ready
-		case s.replaying && s.engine != l.engine:
-			wait = s.replayed
-		}
-		if wait == nil {
-			break
-		}
-		if err := h.waitFor(l.ctx, wait); err != nil {
-			l.refuse(m, jsonrpc.CodeInternalError, "session_locked", err.Error())
-			return
-		}
+	s, err := l.await(m.session)
+	if err != nil {
+		l.refuse(m, jsonrpc.CodeInternalError, "session_locked", err.Error())
+		return
+	}
+	if s == nil {
+		l.openStored(m, a)
+		return
 	}
 	mem := s.member(l)
 	switch {
@@ -132,6 +117,31 @@ func (l *link) open(m *message) {
 				code = jsonrpc.CodeInvalidParams
 			}
 			l.refuse(m, code, kind, err.Error())
+		}
+	}
+}
+
+// await returns a live session as soon as no other engine opens, closes or replays it; nil if it is not live. The caller holds the hub's
+// mutex, which await releases while it waits.
+func (l *link) await(id string) (*session, error) {
+	for {
+		s := l.hub.sessions[id]
+		if s == nil {
+			return nil, nil
+		}
+		var wait <-chan struct{}
+		switch {
+		case s.closing:
+			wait = s.gone
+		case !s.isOpen() && s.engine != l.engine:
+			wait = s.ready
+		case s.replaying && s.engine != l.engine:
+			wait = s.replayed
+		default:
+			return s, nil
+		}
+		if err := l.hub.waitFor(l.ctx, wait); err != nil {
+			return nil, err
 		}
 	}
 }

@@ -33,7 +33,7 @@ const (
 type Client struct {
 	// Name is the author of its prompts, for the other clients of a session. It may be empty.
 	Name string
-	// Scopes are what the client may do: "read", "prompt", "control". Without any it may only initialize.
+	// Scopes list the groups of methods that the client may call: "read", "prompt", "control". Without any it may only initialize.
 	Scopes []string
 }
 

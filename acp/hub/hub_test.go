@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"strings"
 	"sync"
@@ -479,9 +480,7 @@ func (w *world) connect(name string, caps obj, scopes ...string) *client {
 func attaches(more ...obj) obj {
 	caps := obj{"_meta": obj{"gjc/attach": true}}
 	for _, m := range more {
-		for k, v := range m {
-			caps[k] = v
-		}
+		maps.Copy(caps, m)
 	}
 	return caps
 }
@@ -605,9 +604,7 @@ func (c *client) load(id string, more ...obj) *wire {
 	c.t.Helper()
 	params := obj{"sessionId": id, "cwd": "/w", "mcpServers": []obj{}}
 	for _, m := range more {
-		for k, v := range m {
-			params[k] = v
-		}
+		maps.Copy(params, m)
 	}
 	return c.call("session/load", params)
 }

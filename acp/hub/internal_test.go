@@ -79,8 +79,14 @@ func equateEmpty() cmp.Option {
 
 func TestSetMember(t *testing.T) {
 	for _, test := range []struct{ in, want string }{
-		{`{}`, `{"a":1}`}, {` { } `, `{"a":1}`}, {`{"b":2}`, `{"a":1,"b":2}`}, {`{"a":0}`, `{"a":1}`}, {`{"b":2,"a":{"a":1}, "c":3}`, `{"a":1,"b":2,"c":3}`},
-		{`null`, `{"a":1}`}, {`7`, `{"a":1}`}, {``, `{"a":1}`},
+		{`{}`, `{"a":1}`},
+		{` { } `, `{"a":1}`},
+		{`{"b":2}`, `{"a":1,"b":2}`},
+		{`{"a":0}`, `{"a":1}`},
+		{`{"b":2,"a":{"a":1}, "c":3}`, `{"a":1,"b":2,"c":3}`},
+		{`null`, `{"a":1}`},
+		{`7`, `{"a":1}`},
+		{``, `{"a":1}`},
 	} {
 		if got := setMember(jsonx.Raw(test.in), "a", jsonx.Raw("1")); string(got) != test.want && !sameValue(got, jsonx.Raw(test.want)) {
 			t.Errorf("%s: %s, want %s", test.in, got, test.want)

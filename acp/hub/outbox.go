@@ -7,7 +7,7 @@ import (
 )
 
 // outbox holds the lines for one peer. It never blocks the one that adds a line: a peer that does not read must not delay the others.
-// Whoever may wait calls wait after it.
+// A sender that may wait calls wait after it.
 type outbox struct {
 	mu     sync.Mutex // guards the fields below
 	lines  [][]byte

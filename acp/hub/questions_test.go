@@ -187,12 +187,21 @@ func TestScopes(t *testing.T) {
 		method, want string
 	}
 	for _, test := range []test{
-		{observer, "session/prompt", "only observes"}, {observer, "session/set_mode", "only observes"}, {observer, "_session/steering", "only observes"},
-		{observer, "session/list", ""}, {observer, "session/status", ""},
-		{reader, "session/prompt", "lacks the scope prompt"}, {reader, "session/new", "lacks the scope prompt"}, {reader, "session/set_mode", "lacks the scope control"},
-		{reader, "session/delete", "lacks the scope control"}, {reader, "_other", "lacks the scope control"}, {reader, "session/list", ""},
-		{prompter, "session/set_mode", "lacks the scope control"}, {prompter, "session/prompt", ""},
-		{none, "session/load", "lacks the scope read"}, {none, "session/list", "lacks the scope read"},
+		{observer, "session/prompt", "only observes"},
+		{observer, "session/set_mode", "only observes"},
+		{observer, "_session/steering", "only observes"},
+		{observer, "session/list", ""},
+		{observer, "session/status", ""},
+		{reader, "session/prompt", "lacks the scope prompt"},
+		{reader, "session/new", "lacks the scope prompt"},
+		{reader, "session/set_mode", "lacks the scope control"},
+		{reader, "session/delete", "lacks the scope control"},
+		{reader, "_other", "lacks the scope control"},
+		{reader, "session/list", ""},
+		{prompter, "session/set_mode", "lacks the scope control"},
+		{prompter, "session/prompt", ""},
+		{none, "session/load", "lacks the scope read"},
+		{none, "session/list", "lacks the scope read"},
 	} {
 		r := test.c.call(test.method, promptParams(id, "say 1"))
 		if test.want == "" {

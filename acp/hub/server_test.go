@@ -43,6 +43,7 @@ func (m oneModel) Lookup(string) (providers.ModelInfo, bool)    { return m.model
 func (m oneModel) Find(string) (providers.ModelInfo, providers.ThinkingLevel, error) {
 	return m.model.Info(), "", nil
 }
+
 func (m oneModel) Open(context.Context, providers.ModelInfo) (providers.Model, error) {
 	return m.model, nil
 }
@@ -189,7 +190,8 @@ var scriptInfo = providers.ModelInfo{Provider: "test", ID: "script", ContextWind
 func TestServer_Share(t *testing.T) {
 	gate := providertest.NewGate()
 	defer gate.Open()
-	w := startTeam(t, providertest.NewScript(scriptInfo,
+	w := startTeam(t, providertest.NewScript(
+		scriptInfo,
 		providertest.Step{providertest.Text("Writing."), providertest.Call("c1", "write", `{"path":"new.txt","content":"hello"}`)},
 		providertest.Step{providertest.Text("Written.")},
 		providertest.Step{providertest.Text("It was "), gate.Hold(), providertest.Text("a greeting.")},
@@ -251,7 +253,8 @@ func TestServer_Share(t *testing.T) {
 
 // A session that was resumed has no beginning in the hub; the engine replays it for the one that attaches, and for no other.
 func TestServer_Resumed(t *testing.T) {
-	w := startTeam(t, providertest.NewScript(scriptInfo,
+	w := startTeam(t, providertest.NewScript(
+		scriptInfo,
 		providertest.Step{providertest.Text("one")}, providertest.Step{providertest.Text("two")}, providertest.Step{providertest.Text("three")},
 	))
 	a := w.editor("ann", acptest.EditorOptions{})

@@ -352,7 +352,7 @@ func (s *session) advance() {
 	}
 }
 
-// cancelled records that the engine was told to cancel the prompts: those that wait have no turn.
+// cancelled records that a client cancels the prompts: those that wait have no turn.
 func (s *session) cancelled() {
 	for _, p := range s.prompts {
 		p.cancelled = p.cancelled || !p.begun
