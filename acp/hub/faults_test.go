@@ -33,7 +33,7 @@ func (v *conversation) add(t *testing.T, who, id string, got []wire) {
 
 // Clients that come, go and come back at random moments miss nothing and get nothing twice; all see the same.
 func TestAttach_Random(t *testing.T) {
-	const rounds, prompts = 12, 15
+	const rounds, prompts = 8, 12
 	for round := range rounds {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
 			w := start(t, hub.Options{})
@@ -106,12 +106,18 @@ func come(t *testing.T, w *world, id, name string, v *conversation, stop <-chan 
 
 // Clients are cut off at random moments of turns, 200 times. The session goes on, and the one that comes back sees all of it.
 func TestKilledClients(t *testing.T) {
-	const kills = 200
 	w := start(t, hub.Options{})
-	c := w.connect("0", nil)
+	for i := range 10 {
+		killClients(t, w, fmt.Sprintf("round %d", i), 20)
+	}
+}
+
+func killClients(t *testing.T, w *world, round string, kills int) {
+	t.Helper()
+	c := w.connect(round, nil)
 	id := c.newSession()
 	for i := range kills {
-		c.begin("session/prompt", promptParams(id, fmt.Sprintf("say %d", 5+i%20)))
+		c.begin("session/prompt", promptParams(id, fmt.Sprintf("say %d", 5+i)))
 		if i%7 == 3 {
 			c.begin("session/prompt", promptParams(id, "ask"))
 		}
@@ -122,7 +128,7 @@ func TestKilledClients(t *testing.T) {
 		if i%2 == 0 {
 			c.close() // else, the next one comes before the hub knows
 		}
-		c = w.connect(fmt.Sprint(i+1), attaches())
+		c = w.connect(fmt.Sprintf("%s, %d", round, i+1), attaches())
 		c.mu.Lock()
 		c.requested = func(m *wire) (any, bool) { return chosen("yes"), m.Method == "session/request_permission" }
 		c.mu.Unlock()
@@ -139,7 +145,9 @@ func TestKilledClients(t *testing.T) {
 		if got := shown(c.received(), id); got != want {
 			t.Errorf("%s shows %d bytes, want the %d of the store; they differ at %d", c.name, len(got), len(want), differ(got, want))
 		}
+		c.close()
 	}
+	last.close()
 }
 
 func differ(a, b string) int {

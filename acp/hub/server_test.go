@@ -63,6 +63,12 @@ type team struct {
 func startTeam(t *testing.T, model providers.Model) *team {
 	t.Helper()
 	testenv.NoLeaks(t)
+	return newTeam(t, model)
+}
+
+// newTeam is startTeam for a test that starts several.
+func newTeam(t *testing.T, model providers.Model) *team {
+	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -290,7 +296,15 @@ func TestServer_Resumed(t *testing.T) {
 
 // Editors are cut off at random moments of turns of gjc's own engine: the conversation goes on, and is whole.
 func TestServer_Killed(t *testing.T) {
-	const kills = 200
+	testenv.NoLeaks(t)
+	const kills = 25
+	for range 8 {
+		killEditors(t, kills)
+	}
+}
+
+func killEditors(t *testing.T, kills int) {
+	t.Helper()
 	script := providertest.NewScript(scriptInfo)
 	var mu sync.Mutex
 	turns := 0
@@ -301,7 +315,7 @@ func TestServer_Killed(t *testing.T) {
 		n := turns
 		return providertest.Repeat(40, func(i int) providertest.Action { return providertest.Text(fmt.Sprintf("t%d.%d ", n, i)) })
 	})
-	w := startTeam(t, script)
+	w := newTeam(t, script)
 	raw := &world{house: newHouse(t), hub: w.hub}
 	load := func(c *client, id string) {
 		t.Helper()
