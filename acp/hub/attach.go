@@ -277,33 +277,33 @@ func (s *session) reload() {
 }
 
 // catchUp sends the client the entries of the log that it does not have.
-func (mem *member) catchUp(method string, a attachment) error {
-	s, l := mem.session, mem.link
+func (m *member) catchUp(method string, a attachment) error {
+	s, l := m.session, m.link
 	switch {
 	case a.after >= 0:
 		place, err := s.log.after(a.after)
 		if err != nil {
 			return err
 		}
-		mem.place = place
+		m.place = place
 	case method == "session/resume":
-		mem.place = s.log.next
+		m.place = s.log.next
 	default:
-		mem.place = s.log.first
+		m.place = s.log.first
 	}
 	for {
-		entries, next, err := s.log.read(mem.place)
+		entries, next, err := s.log.read(m.place)
 		if err != nil || len(entries) == 0 {
 			return err
 		}
-		mem.place = next
+		m.place = next
 		for _, e := range entries {
-			mem.send(e.seq, textMember(jsonx.Lookup(e.params, "update"), "sessionUpdate"), e.params, nil)
+			m.send(e.seq, textMember(jsonx.Lookup(e.params, "update"), "sessionUpdate"), e.params, nil)
 		}
 		if err := l.drained(); err != nil {
 			return err
 		}
-		if s.over || s.member(l) != mem {
+		if s.over || s.member(l) != m {
 			return errors.New("the session was closed; load it again")
 		}
 	}

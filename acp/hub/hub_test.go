@@ -33,15 +33,6 @@ type wire struct {
 	} `json:"error,omitzero"`
 }
 
-func encode(t testing.TB, v any) []byte {
-	t.Helper()
-	raw, err := jsonx.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return raw
-}
-
 // text returns a string in nested objects.
 func text(raw jsonx.Raw, path ...string) string {
 	for _, name := range path {
