@@ -110,7 +110,7 @@ func New(opts Options) *Hub {
 }
 
 // Serve serves a client that writes to r and reads from w, one message a line, until the client disconnects, which is no error, or ctx
-// ends. The caller then ends r, which frees a blocked read of it. The sessions of the client may go on after Serve returns.
+// ends. The caller then ends r and w, which frees a read or write that is blocked. The sessions of the client may go on after Serve returns.
 func (h *Hub) Serve(ctx context.Context, r io.Reader, w io.Writer, c Client) error {
 	l := &link{hub: h, client: c, out: newOutbox(), calls: make(map[string]*call), asks: make(map[string]*ask)}
 	l.ctx, l.end = context.WithCancelCause(ctx)
