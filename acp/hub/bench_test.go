@@ -41,7 +41,7 @@ func flood(n int) func(context.Context, io.Reader, io.Writer) error {
 // BenchmarkDelta passes deltas from an engine to a client: through the hub, and directly.
 func BenchmarkDelta(b *testing.B) {
 	const deltas = 1000
-	h := hub.New(hub.Options{Serve: flood(deltas)})
+	h := hub.New(hub.Options{Dial: inProcess(flood(deltas))})
 	b.Cleanup(func() {
 		if err := h.Close(context.Background()); err != nil {
 			b.Error(err)

@@ -266,6 +266,13 @@ func (e *engine) forward(l *link, m *message, s *session) *call {
 		e.out.put(m.line)
 		return nil
 	}
+	c, line := e.register(l, m, s)
+	e.out.put(line)
+	return c
+}
+
+// register records a request of a client's, and returns the line for the engine.
+func (e *engine) register(l *link, m *message, s *session) (*call, []byte) {
 	c := &call{link: l, engine: e, session: s, own: m.id, id: m.id, method: m.method, params: m.params, attach: attachment{declared: l.features.declared}}
 	line := m.line
 	if e != l.engine {
@@ -274,8 +281,7 @@ func (e *engine) forward(l *link, m *message, s *session) *call {
 	}
 	l.calls[callKey(c.own)] = c
 	e.calls[callKey(c.id)] = c
-	e.out.put(line)
-	return c
+	return c, line
 }
 
 // answered passes an answer on to the client that has made the request.

@@ -42,14 +42,11 @@ func (c *Client) may(scope string) bool { return slices.Contains(c.Scopes, scope
 // mayAll reports whether nothing that the client can send needs to be refused.
 func (c *Client) mayAll() bool { return c.may(scopeRead) && c.may(scopePrompt) && c.may(scopeControl) }
 
-// Options configure a [Hub]. Dial or Serve is required.
+// Options configure a [Hub]. Dial is required.
 type Options struct {
 	// Dial starts an engine, an agent that speaks ACP in lines, and returns its stream. The engine ends when the stream is closed, at the
 	// latest when ctx ends, which bounds it and not only the start. Close returns when the engine has released its sessions.
 	Dial func(ctx context.Context) (io.ReadWriteCloser, error)
-	// Serve is an engine in this process, for a hub without Dial: it serves the client that writes to r and reads from w, until r or ctx
-	// ends, and returns when it has released its sessions.
-	Serve func(ctx context.Context, r io.Reader, w io.Writer) error
 	// Grace bounds how long a turn goes on after the last client of its session is gone; if zero, two minutes.
 	Grace time.Duration
 	// MaxLog bounds the updates that are kept of a session, compressed, in bytes; if zero, 4 MiB.
@@ -77,6 +74,9 @@ type Hub struct {
 	packer   packer
 }
 
+// ErrStart is wrapped by the error of [Hub.Serve] for a client without an engine. Nothing was read of the client's then.
+var ErrStart = errors.New("cannot start an engine")
+
 // errClosed is the cause that ends connections when the hub closes.
 var errClosed = errors.New("the server is closing")
 
@@ -100,9 +100,6 @@ func New(opts Options) *Hub {
 		if *n.to == 0 {
 			*n.to = n.def
 		}
-	}
-	if opts.Dial == nil {
-		opts.Dial = inProcess(opts.Serve)
 	}
 	h := &Hub{opts: opts, links: make(map[*link]struct{}), sessions: make(map[string]*session)}
 	h.ctx, h.end = context.WithCancelCause(context.Background())
@@ -128,7 +125,7 @@ func (h *Hub) Serve(ctx context.Context, r io.Reader, w io.Writer, c Client) err
 		h.mu.Lock()
 		delete(h.links, l)
 		h.mu.Unlock()
-		return fmt.Errorf("cannot start an engine: %w", err)
+		return fmt.Errorf("%w: %w", ErrStart, err)
 	}
 	l.engine = h.run(stream, l)
 	var writer sync.WaitGroup

@@ -202,10 +202,11 @@ func (l *link) inSession(m *message, s *session) *engine {
 		l.refuse(m, -32002, "session_closed", "the session was closed; load it again")
 		return e
 	}
-	c := e.forward(l, m, s)
-	if m.method == "session/prompt" && c != nil {
-		s.prompt(c)
+	if m.method == "session/prompt" && m.isRequest() {
+		s.prompt(e.register(l, m, s))
+		return e
 	}
+	e.forward(l, m, s)
 	return e
 }
 
@@ -214,6 +215,14 @@ func (l *link) cancelRequest(m *message) *engine {
 	c := l.calls[callKey(jsonx.Lookup(m.params, "requestId"))]
 	if c == nil {
 		return l.engine // it is answered, or that of another client
+	}
+	if s := c.session; s != nil {
+		s.dropWaiting(func(p *prompt) bool { return p.call == c }, func() *message {
+			return &message{err: failure(jsonrpc.CodeCancelled, "cancelled", "the prompt was cancelled before its turn")}
+		})
+		if l.calls[callKey(c.own)] != c {
+			return c.engine
+		}
 	}
 	line := m.line
 	if !bytes.Equal(c.own, c.id) {

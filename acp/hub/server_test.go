@@ -75,7 +75,7 @@ func newTeam(t *testing.T, model providers.Model) *team {
 	}
 	store := filepath.Join(t.TempDir(), "sessions")
 	local := bridges.Local{Shell: bridges.FindShell(""), Env: os.Environ()}
-	h := hub.New(hub.Options{Serve: func(ctx context.Context, r io.Reader, w io.Writer) error {
+	h := hub.New(hub.Options{Dial: inProcess(func(ctx context.Context, r io.Reader, w io.Writer) error {
 		return server.Serve(ctx, r, w, nil, server.Options{
 			Version: "test", NewID: uuid.NewString, OS: "linux",
 			Models: server.ModelOptions{Models: oneModel{model}},
@@ -89,7 +89,7 @@ func newTeam(t *testing.T, model providers.Model) *team {
 				return server.Bridges{FS: set.FS, Terminal: set.Terminal, Programs: set.Programs, Approver: set.Approver, Elicitor: set.Elicitor, Close: set.Close}
 			}},
 		})
-	}})
+	})})
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
@@ -351,6 +351,7 @@ func killEditors(t *testing.T, kills int) {
 	stored := raw.connect("stored", attaches())
 	load(stored, id)
 	if got := shown(stored.received(), id); got != live {
-		t.Errorf("stored %d bytes, live %d; they differ at %d", len(got), len(live), differ(got, live))
+		at := differ(got, live)
+		t.Errorf("stored %d bytes, live %d; they differ at %d: %.100q %.100q", len(got), len(live), at, got[max(at-30, 0):], live[max(at-30, 0):])
 	}
 }

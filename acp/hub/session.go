@@ -40,12 +40,10 @@ type session struct {
 
 // prompt is a prompt that is not answered.
 type prompt struct {
-	call   *call
-	author string
-	begun  bool
-	// cancelled reports whether the prompt was cancelled before its turn has begun.
-	cancelled bool
-	seq       int64 // of its echo
+	call  *call
+	line  []byte // for the engine
+	begun bool   // the engine has it
+	seq   int64  // of its echo
 }
 
 // member is a client that takes part in a session.
@@ -206,6 +204,7 @@ func (s *session) end(why string) {
 	}
 	s.over, s.closing = true, true
 	delete(s.hub.sessions, s.id)
+	s.dropWaiting(func(*prompt) bool { return true }, func() *message { return &message{err: failure(-32002, "session_closed", why)} })
 	if s.timer != nil {
 		s.timer.Stop()
 	}
@@ -334,28 +333,44 @@ func (m *member) fallBehind(size int) {
 	m.session.remove(m.link)
 }
 
-// prompt records a prompt that was sent to the engine.
-func (s *session) prompt(c *call) {
-	s.prompts = append(s.prompts, &prompt{call: c, author: c.link.client.Name})
+// prompt takes a prompt in. The engine gets it when those before it are answered: only so does the hub know where in the conversation it
+// stands, since the updates of the next turn may come before the answer to the last prompt.
+func (s *session) prompt(c *call, line []byte) {
+	s.prompts = append(s.prompts, &prompt{call: c, line: line})
 	s.advance()
 }
 
-// advance shows the prompt whose turn begins to the other clients. The engine runs the turns in order.
+// advance sends the next prompt to the engine, if none is there, and shows it to the other clients.
 func (s *session) advance() {
 	if len(s.prompts) == 0 || s.replaying || !s.isOpen() {
 		return
 	}
 	if p := s.prompts[0]; !p.begun {
-		if p.begun = true; !p.cancelled {
-			p.seq = s.echo(p.call)
-		}
+		p.begun = true
+		p.seq = s.echo(p.call)
+		s.engine.out.put(p.line)
 	}
 }
 
-// cancelled records that a client cancels the prompts: those that wait have no turn.
+// cancelled answers the prompts that wait when a client cancels: they have no turn.
 func (s *session) cancelled() {
+	s.dropWaiting(func(*prompt) bool { return true }, func() *message { return &message{result: jsonx.Raw(`{"stopReason":"cancelled"}`)} })
+}
+
+// dropWaiting answers the prompts that the engine does not have, of those that match.
+func (s *session) dropWaiting(match func(*prompt) bool, answer func() *message) {
+	var rest, dropped []*prompt
 	for _, p := range s.prompts {
-		p.cancelled = p.cancelled || !p.begun
+		if !p.begun && match(p) {
+			dropped = append(dropped, p)
+		} else {
+			rest = append(rest, p)
+		}
+	}
+	s.prompts = rest
+	for _, p := range dropped {
+		delete(s.engine.calls, callKey(p.call.id))
+		p.call.reply(answer())
 	}
 }
 

@@ -4,13 +4,14 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"github.com/gajae-code/gjc/acp/hub"
 	"github.com/gajae-code/gjc/acp/transport"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/serve/access"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/serve/engines"
@@ -23,10 +24,13 @@ const engineOperator = engines.Operator
 
 // desk leads clients to the engines of their users.
 type desk struct {
-	who      *authenticators
-	pool     *engines.Pool
-	meter    *meter.Meter
-	log      zerolog.Logger
+	who   *authenticators
+	pool  *engines.Pool
+	meter *meter.Meter
+	log   zerolog.Logger
+
+	mu       sync.Mutex // guards hubs
+	hubs     map[string]*hub.Hub
 	endpoint *transport.Server
 }
 
@@ -58,11 +62,11 @@ func (d *desk) serve(ctx context.Context, r io.Reader, w io.Writer) (err error) 
 	defer cancel(nil)
 	go d.watch(ctx, v, cancel) // ends with the connection
 	return conn.Serve(ctx, r, w, func(ctx context.Context, r io.Reader, w io.Writer) error {
-		engine, err := d.pool.Connect(ctx, v.User)
-		if err != nil {
-			return errors.Join(err, explain(r, w, err))
+		err := d.hub(v.User).Serve(ctx, r, w, hub.Client{Name: d.author(v), Scopes: scopes(v.Identity)})
+		if errors.Is(err, hub.ErrStart) {
+			err = errors.Join(err, explain(r, w, err))
 		}
-		return pass(ctx, r, w, engine)
+		return err
 	})
 }
 
@@ -121,22 +125,39 @@ func (d *desk) watch(ctx context.Context, v *visitor, end context.CancelCauseFun
 	}
 }
 
-// pass copies between a client and an engine, until one of them ends the connection or ctx ends. It closes the engine's.
-func pass(ctx context.Context, r io.Reader, w io.Writer, engine io.ReadWriteCloser) error {
-	stop := context.AfterFunc(ctx, func() { _ = engine.Close() })
-	defer stop()
-	go func() { // ends with r, which the caller closes
-		_, _ = io.Copy(engine, r)
-		if half, ok := engine.(interface{ CloseWrite() error }); ok {
-			_ = half.CloseWrite() // the engine ends what is under way, and then the connection
-		}
-	}()
-	_, err := io.Copy(w, engine)
-	if cause := context.Cause(ctx); cause != nil {
-		err = cause
+// hub returns the hub of a user.
+func (d *desk) hub(user string) *hub.Hub {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.hubs[user] == nil {
+		d.hubs[user] = hub.New(hub.Options{Dial: func(ctx context.Context) (io.ReadWriteCloser, error) { return d.pool.Connect(ctx, user) }})
 	}
-	if err = errors.Join(err, engine.Close()); err != nil {
-		return fmt.Errorf("the connection has ended: %w", err)
+	return d.hubs[user]
+}
+
+// author names the sender of a prompt to the other clients of a session.
+func (d *desk) author(v *visitor) string {
+	if v.User == engines.Operator {
+		return "owner"
 	}
-	return nil
+	return v.User
+}
+
+func scopes(id *access.Identity) []string {
+	all := make([]string, len(id.Scopes))
+	for i, s := range id.Scopes {
+		all[i] = string(s)
+	}
+	return all
+}
+
+// close ends all connections and engines.
+func (d *desk) close(ctx context.Context) error {
+	err := d.endpoint.Close(ctx)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, h := range d.hubs {
+		err = errors.Join(err, h.Close(ctx))
+	}
+	return errors.Join(err, d.pool.Close(ctx))
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"github.com/gajae-code/gjc/acp/hub"
 	"github.com/gajae-code/gjc/acp/transport"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/serve/access"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/serve/engines"
@@ -141,7 +142,7 @@ func (f *serveFlags) run(ctx context.Context, e *Env) (err error) {
 	defer func() { err = errors.Join(err, audit.Close()) }()
 	counters := meter.NewCounters()
 	counters.Watch("gjc_engines", func() float64 { return float64(pool.Running()) })
-	d := &desk{who: who, pool: pool, log: e.Log, meter: meter.New(meter.Options{
+	d := &desk{who: who, pool: pool, log: e.Log, hubs: make(map[string]*hub.Hub), meter: meter.New(meter.Options{
 		Audit: audit, Counters: counters, Clock: time.Now, Ledger: meter.OpenLedger(filepath.Join(dir, "costs.json"), time.Now),
 	})}
 	d.endpoint = transport.NewServer(transport.Options{Serve: d.serve})
@@ -165,7 +166,7 @@ func (f *serveFlags) run(ctx context.Context, e *Env) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 	defer cancel()
-	return errors.Join(err, d.endpoint.Close(ctx), pool.Close(ctx))
+	return errors.Join(err, d.close(ctx))
 }
 
 // open opens the listener. Without TLS it is one of this machine alone.

@@ -94,7 +94,7 @@ func (p *Pool) Running() int {
 	return len(p.users)
 }
 
-// Connect connects a client to the engine of a user, which it starts if necessary. The caller closes the connection. The error wraps
+// Connect connects a client to the engine of a user, which it starts if necessary. The caller reads the connection to its end and closes it. The error wraps
 // [ErrAnotherUser] if there is no boundary and another user has an engine.
 func (p *Pool) Connect(ctx context.Context, user string) (io.ReadWriteCloser, error) {
 	e, err := p.enter(user)
@@ -121,18 +121,39 @@ func (p *Pool) Connect(ctx context.Context, user string) (io.ReadWriteCloser, er
 		p.leave(user, e)
 		return nil, errors.Join(fmt.Errorf("%T is not a Unix socket", conn), conn.Close())
 	}
-	return &connection{UnixConn: unix, leave: sync.OnceFunc(func() { p.leave(user, e) })}, nil
+	return &connection{UnixConn: unix, ended: make(chan struct{}), leave: sync.OnceFunc(func() { p.leave(user, e) })}, nil
 }
 
 // connection is one to an engine.
 type connection struct {
 	*net.UnixConn
 	leave func()
+	once  sync.Once
+	ended chan struct{} // closed when the engine has ended the connection
 }
 
-// Close implements [io.Closer].
+// endTime bounds the end of an engine's connection: its turns are cancelled and its sessions stored.
+const endTime = 5 * time.Second
+
+// Read implements [io.Reader]. One goroutine reads until the end, also during Close.
+func (c *connection) Read(p []byte) (int, error) {
+	n, err := c.UnixConn.Read(p)
+	if err != nil {
+		c.once.Do(func() { close(c.ended) })
+	}
+	return n, err
+}
+
+// Close implements [io.Closer]. The engine has released the connection's sessions when it returns.
 func (c *connection) Close() error {
-	c.leave()
+	defer c.leave()
+	_ = c.UnixConn.CloseWrite() // the engine may have ended already
+	limit := time.NewTimer(endTime)
+	defer limit.Stop()
+	select {
+	case <-c.ended:
+	case <-limit.C:
+	}
 	return c.UnixConn.Close()
 }
 

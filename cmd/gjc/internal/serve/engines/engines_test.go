@@ -110,6 +110,12 @@ func pool(t *testing.T, edit func(*engines.Options, *engines.FindOptions)) (p *e
 	return p, dir
 }
 
+// hangUp closes a connection as its reader does.
+func hangUp(conn io.ReadWriteCloser) {
+	go func() { _, _ = io.Copy(io.Discard, conn) }() // ends with the connection
+	_ = conn.Close()
+}
+
 // none leaves users together.
 func none(_ *engines.Options, f *engines.FindOptions) { f.File = "" }
 
@@ -120,7 +126,7 @@ func shell(t *testing.T, p *engines.Pool, user, command string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = conn.Close() }()
+	defer hangUp(conn)
 	return run(t, conn, command)
 }
 
@@ -157,9 +163,7 @@ func TestPool(t *testing.T) {
 	}
 
 	// After the last connection the engine ends, and another user may come.
-	if err := first.Close(); err != nil {
-		t.Error(err)
-	}
+	hangUp(first)
 	until(t, func() bool { return p.Running() == 0 })
 	if other := shell(t, p, "bob", "echo $PPID"); other == pid {
 		t.Error("the engine of ann serves bob")
@@ -176,7 +180,7 @@ func TestPool(t *testing.T) {
 	if rest, _ := io.ReadAll(conn); len(rest) > 0 {
 		t.Errorf("the killed engine says %q", rest)
 	}
-	_ = conn.Close()
+	hangUp(conn)
 	until(t, func() bool { return p.Running() == 0 })
 	if got := shell(t, p, "bob", "echo again"); got != "again" {
 		t.Error(got)
@@ -221,7 +225,7 @@ func apart(t *testing.T, p *engines.Pool, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = conn.Close() }()
+	defer hangUp(conn)
 	if got := run(t, conn, "echo ready; (exec sleep 654.321 >/dev/null 2>&1 &)"); got != "ready" {
 		t.Error(got)
 	}
