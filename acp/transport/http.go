@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -60,6 +62,7 @@ func ofSession(method string) bool {
 type connection struct {
 	server *Server
 	id     string
+	owner  string
 	in     *io.PipeWriter  // what the client has posted, in lines
 	ctx    context.Context //nolint:containedctx // ends with the connection
 	end    context.CancelCauseFunc
@@ -95,10 +98,10 @@ var (
 // maxID bounds the IDs that are kept, in bytes.
 const maxID = 1024
 
-func (s *Server) newConnection(r *http.Request, id string) (*connection, *io.PipeReader) {
-	in, w := io.Pipe()
+func (s *Server) newConnection(id, owner string) (*connection, *io.PipeReader) {
+	r, w := io.Pipe()
 	c := &connection{
-		server: s, id: id, in: w, streams: make(map[string]*stream), answers: make(map[string]string), asked: make(map[string]string), room: make(chan struct{}),
+		server: s, id: id, owner: owner, in: w, streams: make(map[string]*stream), answers: make(map[string]string), asked: make(map[string]string), room: make(chan struct{}),
 	}
 	c.ctx, c.end = context.WithCancelCause(lifetime{s.ctx, r.Context()})
 	c.idle = time.AfterFunc(s.opts.Idle, func() { c.end(errIdle) })
@@ -223,9 +226,14 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusUnsupportedMediaType, "the content type must be application/json")
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.opts.MaxMessage))
+	body, err := s.body(w, r)
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		fail(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the message has more than %d bytes", s.opts.MaxMessage))
+		return
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		w.Header().Set("Connection", "close")
+		fail(w, http.StatusRequestTimeout, fmt.Sprintf("the message has not come within %s", s.opts.Stall))
 		return
 	}
 	if err != nil {
@@ -252,10 +260,31 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 	case id == "":
 		fail(w, http.StatusBadRequest, "missing "+headerConnection)
 	default:
-		if c := s.find(id); c == nil {
+		if c := s.find(r); c == nil {
 			fail(w, http.StatusNotFound, "unknown "+headerConnection)
 		} else {
 			c.take(w, r, body, &m)
+		}
+	}
+}
+
+// paceSize is the size of the parts of a body that a client has the time of a stall for.
+const paceSize = 1 << 20
+
+// body reads the body of a request, of a client that may be slow on purpose.
+func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	var body bytes.Buffer
+	limited, control := http.MaxBytesReader(w, r.Body, s.opts.MaxMessage), http.NewResponseController(w)
+	defer func() { _ = control.SetReadDeadline(time.Time{}) }() // as below
+	for {
+		if err := control.SetReadDeadline(time.Now().Add(s.opts.Stall)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return nil, err
+		}
+		switch _, err := io.CopyN(&body, limited, paceSize); {
+		case errors.Is(err, io.EOF):
+			return body.Bytes(), nil
+		case err != nil:
+			return nil, err
 		}
 	}
 }
@@ -268,11 +297,14 @@ func answer(w http.ResponseWriter, status int, message []byte) {
 	_, _ = w.Write(message) // the client is gone otherwise
 }
 
-// find returns the connection with an ID; nil if there is none.
-func (s *Server) find(id string) *connection {
+// find returns the connection that a request names; nil if its owner has none with this ID.
+func (s *Server) find(r *http.Request) *connection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.open[id]
+	if c := s.open[r.Header.Get(headerConnection)]; c != nil && c.owner == s.opts.Owner(r) {
+		return c
+	}
+	return nil
 }
 
 // begin begins a connection with its first request, whose answer is that of the HTTP request.
@@ -282,7 +314,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request, body []byte, m *m
 		fail(w, http.StatusServiceUnavailable, tooMany)
 		return
 	}
-	c, in := s.newConnection(r, id)
+	c, in := s.newConnection(id, s.opts.Owner(r))
 	first := make(chan []byte, 1)
 	c.first, c.firstID = first, string(m.id)
 	s.mu.Lock()
@@ -361,7 +393,7 @@ func (s *Server) remove(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, "missing "+headerConnection)
 		return
 	}
-	c := s.find(id)
+	c := s.find(r)
 	if c == nil {
 		fail(w, http.StatusNotFound, "unknown "+headerConnection)
 		return
@@ -373,7 +405,7 @@ func (s *Server) remove(w http.ResponseWriter, r *http.Request) {
 // get sends a stream of events until the client, or the connection, ends it.
 func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 	id := r.Header.Get(headerConnection)
-	c := s.find(id)
+	c := s.find(r)
 	switch {
 	case !strings.Contains(strings.ToLower(r.Header.Get("Accept")), "text/event-stream"):
 		fail(w, http.StatusNotAcceptable, "this is a stream of events; accept text/event-stream")

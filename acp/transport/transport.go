@@ -3,6 +3,8 @@
 //
 // The connection is the same as over stdio. The package only turns messages into lines and back, and decides by which stream of HTTP a
 // message reaches the client. It knows neither users nor TLS; what is in front of it does.
+//
+// A connection over WebSocket survives its socket if the client is a [Conn]: docs/serve.md describes the extension.
 package transport
 
 import (
@@ -41,8 +43,14 @@ type Options struct {
 	// for a client that reads nothing, before it ends the connection; if zero, a minute.
 	MaxBuffered int64
 	Stall       time.Duration
-	// Idle bounds the time that a connection of Streamable HTTP stays open without a stream or a request; if zero, five minutes.
+	// Idle bounds the time that a connection of Streamable HTTP stays open without a stream or a request, and the time until a WebSocket's
+	// first request, "initialize"; if zero, five minutes.
 	Idle time.Duration
+	// Resume bounds the time that a client of [Dial] has to come back after its socket broke; if zero, two minutes; if negative, it cannot.
+	Resume time.Duration
+	// Owner returns the name of the one who makes a request, which the layer in front has authenticated. A connection is known only to the
+	// owner of its first request. If nil, all requests have one owner.
+	Owner func(*http.Request) string
 	// KeepAlive is the time between two signs of life to an idle client; if zero, 20 seconds.
 	KeepAlive time.Duration
 }
@@ -55,10 +63,11 @@ type Server struct {
 	end  context.CancelCauseFunc
 	all  sync.WaitGroup // connections
 
-	mu     sync.Mutex // guards the fields below
-	open   map[string]*connection
-	count  int
-	closed bool
+	mu      sync.Mutex             // guards the fields below
+	open    map[string]*connection // by Streamable HTTP
+	remotes map[string]*remote     // by WebSocket
+	count   int
+	closed  bool
 }
 
 // errClosed is the cause that ends connections when the server closes.
@@ -74,6 +83,10 @@ func (opts Options) filled() Options {
 	set(&opts.Stall, time.Minute)
 	set(&opts.Idle, 5*time.Minute)
 	set(&opts.KeepAlive, 20*time.Second)
+	set(&opts.Resume, 2*time.Minute)
+	if opts.Owner == nil {
+		opts.Owner = func(*http.Request) string { return "" }
+	}
 	if opts.MaxMessage == 0 {
 		opts.MaxMessage = 64 << 20
 	}
@@ -89,7 +102,7 @@ func (opts Options) filled() Options {
 // NewServer returns a server. The caller closes it.
 func NewServer(opts Options) *Server {
 	opts = opts.filled()
-	s := &Server{opts: opts, id: rand.Text(), open: make(map[string]*connection)}
+	s := &Server{opts: opts, id: rand.Text(), open: make(map[string]*connection), remotes: make(map[string]*remote)}
 	s.ctx, s.end = context.WithCancelCause(context.Background())
 	return s
 }
@@ -128,6 +141,16 @@ func (s *Server) enter() (id string, leave func(), ok bool) {
 		s.mu.Unlock()
 		s.all.Done()
 	}, true
+}
+
+// hold lets [Server.Close] wait for the caller, which calls s.all.Done. It returns false if the server is closing.
+func (s *Server) hold() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.all.Add(1)
+	}
+	return !s.closed
 }
 
 // ServeHTTP implements [http.Handler].

@@ -2,11 +2,14 @@ package transport
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/subtle"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -17,151 +20,187 @@ func isUpgrade(r *http.Request) bool {
 	return r.Method == http.MethodGet && strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
-// upgrade serves a connection over WebSocket until it ends.
+// remote is a connection over WebSocket at the server.
+type remote struct {
+	*link
+	id, owner string
+	// key is the secret with which the client may come back; empty if it cannot.
+	key      string
+	patience time.Duration // with a client that has lost its socket
+
+	mu   sync.Mutex // guards gone, and keeps its end from crossing a return
+	gone *time.Timer
+}
+
+// Read implements [io.Reader]. It returns [io.EOF] after any end; the context has the cause.
+func (c *remote) Read(p []byte) (int, error) {
+	n, err := c.link.Read(p)
+	if err != nil {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// errLost is the cause that ends a connection whose client has not come back.
+var errLost = errors.New("the client has not come back")
+
+// errMute is the cause that ends a connection that has not begun.
+var errMute = websocket.CloseError{Code: websocket.StatusPolicyViolation, Reason: "initialize has not come in time"}
+
+// upgrade serves a request for a WebSocket: a new connection, or a new socket of one that is there.
 func (s *Server) upgrade(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get(headerConnection) != "" && r.Header.Get(headerResume) != "" {
+		s.comeBack(w, r)
+		return
+	}
 	id, leave, ok := s.enter()
 	if !ok {
 		fail(w, http.StatusServiceUnavailable, tooMany)
 		return
 	}
 	defer leave()
-	w.Header().Set(headerConnection, id)
+	c := &remote{id: id, owner: s.opts.Owner(r), patience: s.opts.Resume}
+	if r.Header.Get(headerResume) == resumeNew && s.opts.Resume > 0 {
+		c.key = rand.Text()
+		w.Header().Set(headerResume, c.key)
+	}
+	c.link = newLink(s.ctx, c.key == "", s.opts.MaxBuffered, s.opts.Stall)
+	c.full = errBacklog
+	mute := time.AfterFunc(s.opts.Idle, func() { c.end(errMute) })
+	defer mute.Stop()
+	c.seen = untilInitialize(mute)
+	s.mu.Lock()
+	s.remotes[id] = c
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.remotes, id)
+		s.mu.Unlock()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.stay()
+	}()
+	socket, ws, ok := s.accept(w, r, c, 0)
+	if !ok {
+		c.end(errGone)
+		return
+	}
+	var first sync.WaitGroup
+	first.Go(func() { c.carry(socket, ws, s.opts.KeepAlive) }) // ends with the socket
+	s.serve(c)
+	first.Wait()
+}
+
+// untilInitialize returns a function that stops a timer when it is called with the request "initialize".
+func untilInitialize(mute *time.Timer) func(message []byte) {
+	var begun atomic.Bool
+	return func(message []byte) {
+		if begun.Load() {
+			return
+		}
+		if m, ok := parse(message); ok && m.method == "initialize" {
+			begun.Store(true)
+			mute.Stop()
+		}
+	}
+}
+
+// serve serves a connection until it ends.
+func (s *Server) serve(c *remote) {
+	err := s.opts.Serve(c.ctx, c, c.writer())
+	if err == nil {
+		ctx, cancel := context.WithTimeout(c.ctx, s.opts.Stall)
+		defer cancel()
+		c.closeWrite()
+		c.flush(ctx)
+		err = errDone
+	}
+	c.end(err)
+}
+
+// accept completes the upgrade of a socket that goes on after the messages that the client has received.
+func (s *Server) accept(w http.ResponseWriter, r *http.Request, c *remote, received uint64) (socket int, ws *websocket.Conn, ok bool) {
+	c.mu.Lock()
+	socket, has, err := c.attach(received)
+	if err == nil {
+		c.stay()
+	}
+	c.mu.Unlock()
+	if errors.Is(err, errCount) {
+		fail(w, http.StatusConflict, err.Error())
+		return 0, nil, false
+	}
+	if err != nil {
+		fail(w, http.StatusNotFound, "unknown "+headerConnection)
+		return 0, nil, false
+	}
+	w.Header().Set(headerConnection, c.id)
+	if c.key != "" {
+		w.Header().Set(headerReceived, formatReceived(has))
+	}
 	s.setAffinity(w, r)
 	// It refuses a page of another origin.
-	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{CompressionMode: websocket.CompressionDisabled})
-	if err != nil {
-		return // it has answered
+	ws, err = websocket.Accept(wholeWriter{w}, r, &websocket.AcceptOptions{CompressionMode: websocket.CompressionDisabled})
+	if err != nil { // it has answered
+		c.lose(socket)
+		return 0, nil, false
 	}
 	ws.SetReadLimit(s.opts.MaxMessage)
-	c := newSocket(lifetime{s.ctx, r.Context()}, ws, s.opts.Stall)
-	defer c.close(websocket.StatusNormalClosure, "")
-	go c.keepAlive(s.opts.KeepAlive, s.opts.Stall)
-	if err := s.opts.Serve(c.ctx, c, c.writer()); err != nil {
-		c.close(websocket.StatusInternalError, "the connection has failed")
+	return socket, ws, true
+}
+
+// comeBack gives a connection another socket.
+func (s *Server) comeBack(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	c := s.remotes[r.Header.Get(headerConnection)]
+	s.mu.Unlock()
+	if c == nil || c.key == "" || subtle.ConstantTimeCompare([]byte(c.key), []byte(r.Header.Get(headerResume))) != 1 || c.owner != s.opts.Owner(r) {
+		fail(w, http.StatusNotFound, "unknown "+headerConnection)
+		return
 	}
-}
-
-// socket is a WebSocket as a pair of streams of lines.
-type socket struct {
-	ws    *websocket.Conn
-	ctx   context.Context //nolint:containedctx // ends with the socket
-	end   context.CancelCauseFunc
-	stall time.Duration
-	rest  []byte // of the message that is being read; Read's own
-}
-
-func newSocket(ctx context.Context, ws *websocket.Conn, stall time.Duration) *socket {
-	c := &socket{ws: ws, stall: stall}
-	c.ctx, c.end = context.WithCancelCause(ctx)
-	return c
-}
-
-// Read implements [io.Reader]. It returns whole messages as lines.
-func (c *socket) Read(p []byte) (int, error) {
-	for len(c.rest) == 0 {
-		kind, message, err := c.ws.Read(c.ctx)
-		switch {
-		case err != nil && (isClosed(err) || errors.Is(context.Cause(c.ctx), io.EOF)):
-			return 0, io.EOF
-		case err != nil:
-			return 0, err
-		case kind != websocket.MessageText:
-			c.close(websocket.StatusUnsupportedData, "ACP has text messages only")
-			return 0, errors.New("the client has sent a binary message")
-		}
-		c.rest = oneLine(message)
-	}
-	n := copy(p, c.rest)
-	c.rest = c.rest[n:]
-	return n, nil
-}
-
-// isClosed reports whether the peer has closed the socket as it should, or is gone.
-func isClosed(err error) bool {
-	switch websocket.CloseStatus(err) {
-	case websocket.StatusNormalClosure, websocket.StatusGoingAway, websocket.StatusNoStatusRcvd:
-		return true
-	default:
-		return errors.Is(err, io.EOF)
-	}
-}
-
-// writer returns the other direction: each line becomes a message.
-func (c *socket) writer() io.Writer {
-	return &lineWriter{send: func(line []byte) error {
-		ctx, cancel := context.WithTimeoutCause(c.ctx, c.stall, fmt.Errorf("the peer has read nothing for %s", c.stall))
-		defer cancel()
-		if err := c.ws.Write(ctx, websocket.MessageText, line); err != nil {
-			return errors.Join(err, context.Cause(ctx))
-		}
-		return nil
-	}}
-}
-
-// keepAlive ends a socket whose peer does not answer.
-func (c *socket) keepAlive(every, patience time.Duration) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-c.ctx.Done():
-			return
-		}
-		ctx, cancel := context.WithTimeout(c.ctx, patience)
-		err := c.ws.Ping(ctx)
-		cancel()
-		if err != nil {
-			c.end(fmt.Errorf("the peer does not answer: %w", err))
-			return
-		}
-	}
-}
-
-// close ends the socket. The first call counts.
-func (c *socket) close(status websocket.StatusCode, why string) {
-	_ = c.ws.Close(status, why) // it is over in any case
-	c.end(io.EOF)
-}
-
-// DialOptions configure [Dial].
-type DialOptions struct {
-	// Client makes the request of the upgrade. If nil, [http.DefaultClient].
-	Client *http.Client
-	Header http.Header
-	// MaxMessage, Stall and KeepAlive are those of [Options].
-	MaxMessage       int64
-	Stall, KeepAlive time.Duration
-}
-
-// Conn is a client's connection over WebSocket. Read returns lines, and Write takes lines.
-type Conn struct {
-	io.Writer
-	*socket
-	// ID is the connection's ID, by which the server's log names it.
-	ID string
-}
-
-// Dial connects to the endpoint at an address "ws://…" or "wss://…". The error of a server that refuses has its words. The caller closes the
-// connection.
-func Dial(ctx context.Context, url string, o DialOptions) (*Conn, error) {
-	ws, resp, err := websocket.Dial(ctx, url, &websocket.DialOptions{HTTPClient: o.Client, HTTPHeader: o.Header, CompressionMode: websocket.CompressionDisabled}) //nolint:bodyclose // the package closes it
+	received, err := parseReceived(r.Header)
 	if err != nil {
-		if resp != nil && resp.StatusCode != http.StatusSwitchingProtocols && resp.Body != nil {
-			said, _ := io.ReadAll(io.LimitReader(resp.Body, 1024)) // what there is
-			return nil, fmt.Errorf("%s answers %s: %s", url, resp.Status, strings.TrimSpace(string(said)))
-		}
-		return nil, fmt.Errorf("connecting to %s: %w", url, err)
+		fail(w, http.StatusBadRequest, err.Error())
+		return
 	}
-	defaults := Options{MaxMessage: o.MaxMessage, Stall: o.Stall, KeepAlive: o.KeepAlive}.filled()
-	ws.SetReadLimit(defaults.MaxMessage)
-	c := newSocket(context.WithoutCancel(ctx), ws, defaults.Stall)
-	go c.keepAlive(defaults.KeepAlive, defaults.Stall)
-	return &Conn{c.writer(), c, resp.Header.Get(headerConnection)}, nil
+	if !s.hold() {
+		fail(w, http.StatusServiceUnavailable, errClosed.Error())
+		return
+	}
+	defer s.all.Done()
+	if socket, ws, ok := s.accept(w, r, c, received); ok {
+		c.carry(socket, ws, s.opts.KeepAlive)
+	}
 }
 
-// Close says farewell to the server and ends the connection.
-func (c *Conn) Close() error {
-	c.close(websocket.StatusNormalClosure, "")
-	return nil
+// carry carries messages over a socket of the connection's until it breaks.
+func (c *remote) carry(socket int, ws *websocket.Conn, keepAlive time.Duration) {
+	if err := c.run(socket, ws, keepAlive); c.key == "" {
+		c.end(err)
+	}
+	c.lose(socket)
+}
+
+// lose gives up a socket. If there is no other, the client has a while to come back.
+func (c *remote) lose(socket int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.detach(socket) || c.ctx.Err() != nil {
+		return
+	}
+	c.stay()
+	c.gone = time.AfterFunc(c.patience, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.detach(socket) {
+			c.end(errLost)
+		}
+	})
+}
+
+// stay stops the time in which the client has to come back. The caller holds c.mu.
+func (c *remote) stay() {
+	if c.gone != nil {
+		c.gone.Stop()
+	}
 }
