@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,8 +23,8 @@ import (
 type message struct {
 	id     jsonx.Raw
 	method string
-	// session is the one that the parameters name; empty for none.
-	session string
+	// session is the one that the parameters name, opened the one that the result does; empty for none.
+	session, opened string
 }
 
 // parse reads the parts of a message. Parts of other types than expected are as if they were not there: the connection answers them.
@@ -32,18 +33,15 @@ func parse(data []byte) (m message, ok bool) {
 		ID     jsonx.Raw `json:"id,omitzero"`
 		Method any       `json:"method,omitzero"`
 		Params jsonx.Raw `json:"params,omitzero"`
+		Result jsonx.Raw `json:"result,omitzero"`
 	}
 	if jsonx.Unmarshal(data, &parts) != nil {
 		return m, false
 	}
 	m.id = parts.ID
 	m.method, _ = parts.Method.(string)
-	var params struct {
-		SessionID any `json:"sessionId,omitzero"`
-	}
-	if jsonx.Unmarshal(parts.Params, &params) == nil {
-		m.session, _ = params.SessionID.(string)
-	}
+	m.session, _ = jsonx.Text(jsonx.Lookup(parts.Params, "sessionId"))
+	m.opened, _ = jsonx.Text(jsonx.Lookup(parts.Result, "sessionId"))
 	return m, true
 }
 
@@ -71,6 +69,8 @@ type connection struct {
 	streams map[string]*stream // by session; that of the connection is ""
 	// answers are the streams on which the client waits for the answers to its requests, by their IDs.
 	answers map[string]string
+	// named are the sessions that the client knows: it has named them, or got their IDs in answers.
+	named map[string]bool
 	// asked are the sessions of the requests that the client has to answer, by their IDs.
 	asked map[string]string
 	// first receives the answer to the request with the ID firstID.
@@ -80,6 +80,7 @@ type connection struct {
 	room     chan struct{} // closed when something was read
 	users    int           // streams and requests that are open
 	idle     *time.Timer
+	since    time.Time // there are no users
 }
 
 // stream holds the messages for one stream of events.
@@ -101,7 +102,7 @@ const maxID = 1024
 func (s *Server) newConnection(id, owner string) (*connection, *io.PipeReader) {
 	r, w := io.Pipe()
 	c := &connection{
-		server: s, id: id, owner: owner, in: w, streams: make(map[string]*stream), answers: make(map[string]string), asked: make(map[string]string), room: make(chan struct{}),
+		server: s, id: id, owner: owner, in: w, streams: make(map[string]*stream), answers: make(map[string]string), asked: make(map[string]string), named: make(map[string]bool), room: make(chan struct{}),
 	}
 	c.ctx, c.end = context.WithCancelCause(lifetime{s.ctx, r.Context()})
 	c.idle = time.AfterFunc(s.opts.Idle, func() { c.end(errIdle) })
@@ -132,9 +133,20 @@ func (c *connection) use() func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.users--; c.users == 0 && c.ctx.Err() == nil {
+			c.since = time.Now()
 			c.idle.Reset(c.server.opts.Idle)
 		}
 	}
+}
+
+// giveUp implements waitingRoom.
+func (c *connection) giveUp(cause error) { c.end(cause) }
+
+// away implements waitingRoom.
+func (c *connection) away() (since time.Time, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.since, c.users == 0
 }
 
 // maxStreams bounds the streams of a connection that are open or have messages.
@@ -177,6 +189,10 @@ func (c *connection) deliver(line []byte) error {
 		}
 		session = c.answers[key]
 		delete(c.answers, key)
+		c.name(m.opened)
+	case !c.named[session]:
+		// The client cannot open the stream of a session that it does not know, such as a helper's.
+		session = ""
 	case m.hasID():
 		c.asked[string(m.id)] = session
 	}
@@ -193,6 +209,17 @@ func (c *connection) deliver(line []byte) error {
 	default:
 	}
 	return nil
+}
+
+// name records that the client knows a session. The caller holds c.mu.
+func (c *connection) name(session string) {
+	if session == "" {
+		return
+	}
+	if len(c.named) >= maxStreams {
+		clear(c.named) // what it does not name again comes by the connection's stream
+	}
+	c.named[session] = true
 }
 
 // wait waits until there is room for a message of a size. If the client reads nothing meanwhile, it ends the connection.
@@ -309,19 +336,21 @@ func (s *Server) find(r *http.Request) *connection {
 
 // begin begins a connection with its first request, whose answer is that of the HTTP request.
 func (s *Server) begin(w http.ResponseWriter, r *http.Request, body []byte, m *message) {
-	id, leave, ok := s.enter()
-	if !ok {
+	p := s.enter()
+	if p == nil {
 		fail(w, http.StatusServiceUnavailable, tooMany)
 		return
 	}
+	id := p.id
 	c, in := s.newConnection(id, s.opts.Owner(r))
 	first := make(chan []byte, 1)
 	c.first, c.firstID = first, string(m.id)
+	defer c.use()()
 	s.mu.Lock()
 	s.open[id] = c
+	p.client = c
 	s.mu.Unlock()
-	go c.run(in, leave)
-	defer c.use()()
+	go c.run(in, p.leave)
 	if _, err := c.in.Write(oneLine(body)); err != nil {
 		c.end(errGone)
 		fail(w, http.StatusInternalServerError, "the connection has ended")
@@ -370,6 +399,7 @@ func (c *connection) route(m *message, header string) string {
 		return ""
 	}
 	session := m.session
+	c.name(cmp.Or(header, session))
 	switch {
 	case header == "" && (session != "" || ofSession(m.method)):
 		return "missing " + headerSession
@@ -423,6 +453,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 // send sends the messages of one stream. A message leaves the stream when it is written, so that the next client gets what this one has not.
 func (c *connection) send(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
+	c.name(r.Header.Get(headerSession))
 	st := c.stream(r.Header.Get(headerSession))
 	if st == nil {
 		c.mu.Unlock()

@@ -147,6 +147,30 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
+// Messages of a session that the client does not know, such as a helper's, come by the connection's stream, until it names the session.
+func TestHTTP_UnknownSession(t *testing.T) {
+	w := start(t, transport.Options{})
+	id := w.initialize()
+	all := w.stream(id, "")
+	w.accept(id, "", `{"jsonrpc":"2.0","method":"flood","params":{"size":1}}`)
+	for range 100 {
+		if got := all.next(); !strings.Contains(got, `"sessionId":"s1"`) {
+			t.Fatal(got)
+		}
+	}
+	w.accept(id, "", `{"jsonrpc":"2.0","id":1,"method":"session/new"}`)
+	all.next()
+	w.accept(id, "", `{"jsonrpc":"2.0","method":"flood","params":{"size":1}}`)
+	w.accept(id, "", `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+	if got := all.next(); !strings.Contains(got, "ping") {
+		t.Errorf("the connection's stream has %s", got)
+	}
+	s1 := w.stream(id, "s1")
+	for range 100 {
+		s1.next()
+	}
+}
+
 func TestHTTP_BadRequests(t *testing.T) {
 	w := start(t, transport.Options{MaxMessage: 4000})
 	id := w.initialize()
@@ -213,6 +237,7 @@ func TestHTTP_Gone(t *testing.T) {
 	t.Run("read slowly", func(t *testing.T) {
 		w := start(t, transport.Options{MaxBuffered: 10_000})
 		id := w.initialize()
+		w.accept(id, "", `{"jsonrpc":"2.0","id":1,"method":"session/new"}`)
 		w.accept(id, "", `{"jsonrpc":"2.0","method":"flood","params":{"size":1000}}`)
 		s1 := w.stream(id, "s1")
 		for range 100 {

@@ -37,7 +37,7 @@ type Options struct {
 	Serve func(ctx context.Context, r io.Reader, w io.Writer) error
 	// MaxMessage bounds a message of the client's, in bytes; if zero, 64 MiB.
 	MaxMessage int64
-	// MaxConnections bounds the connections at a time; if zero, 256.
+	// MaxConnections bounds the connections at a time; if zero, 256. If there are too many, one ends whose client is away.
 	MaxConnections int
 	// MaxBuffered bounds the bytes that wait for a client of Streamable HTTP; if zero, 64 MiB. Stall bounds the time that the server waits
 	// for a client that reads nothing, before it ends the connection; if zero, a minute.
@@ -66,7 +66,8 @@ type Server struct {
 	mu      sync.Mutex             // guards the fields below
 	open    map[string]*connection // by Streamable HTTP
 	remotes map[string]*remote     // by WebSocket
-	count   int
+	places  map[*place]bool
+	count   int // of the places that are not free
 	closed  bool
 }
 
@@ -102,7 +103,7 @@ func (opts Options) filled() Options {
 // NewServer returns a server. The caller closes it.
 func NewServer(opts Options) *Server {
 	opts = opts.filled()
-	s := &Server{opts: opts, id: rand.Text(), open: make(map[string]*connection), remotes: make(map[string]*remote)}
+	s := &Server{opts: opts, id: rand.Text(), open: make(map[string]*connection), remotes: make(map[string]*remote), places: make(map[*place]bool)}
 	s.ctx, s.end = context.WithCancelCause(context.Background())
 	return s
 }
@@ -126,21 +127,68 @@ func (s *Server) Close(ctx context.Context) error {
 	}
 }
 
-// enter counts a new connection. The caller calls leave when it has ended. ok is false if there are too many, or if the server is closing.
-func (s *Server) enter() (id string, leave func(), ok bool) {
+// place is that of a connection among those that the server allows.
+type place struct {
+	server *Server
+	id     string
+	free   bool        // guarded by server.mu
+	client waitingRoom // guarded by server.mu; nil while the connection has not begun
+}
+
+// waitingRoom is a connection whose client may be away.
+type waitingRoom interface {
+	// away reports whether, and since when, the client is away.
+	away() (since time.Time, ok bool)
+	giveUp(cause error)
+}
+
+// enter takes a place for a new connection, which leaves it when it has ended. It returns nil if there is none, or if the server is closing. A
+// connection whose client has been away for longest makes room.
+func (s *Server) enter() *place {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.count >= s.opts.MaxConnections {
-		return "", nil, false
+	if s.closed {
+		return nil
+	}
+	if s.count >= s.opts.MaxConnections {
+		var oldest *place
+		var since time.Time
+		for p := range s.places {
+			if p.client == nil || p.free {
+				continue
+			}
+			if at, away := p.client.away(); away && (oldest == nil || at.Before(since)) {
+				oldest, since = p, at
+			}
+		}
+		if oldest == nil {
+			return nil
+		}
+		oldest.client.giveUp(errLost)
+		oldest.release()
 	}
 	s.count++
 	s.all.Add(1)
-	return rand.Text(), func() {
-		s.mu.Lock()
-		s.count--
-		s.mu.Unlock()
-		s.all.Done()
-	}, true
+	p := &place{server: s, id: rand.Text()}
+	s.places[p] = true
+	return p
+}
+
+// leave gives the place of a connection that has ended to others.
+func (p *place) leave() {
+	p.server.mu.Lock()
+	p.release()
+	delete(p.server.places, p)
+	p.server.mu.Unlock()
+	p.server.all.Done()
+}
+
+// release gives the place to others, at the first call. The caller holds server.mu.
+func (p *place) release() {
+	if !p.free {
+		p.free = true
+		p.server.count--
+	}
 }
 
 // hold lets [Server.Close] wait for the caller, which calls s.all.Done. It returns false if the server is closing.

@@ -267,6 +267,24 @@ func TestMaxConnections(t *testing.T) {
 	}
 }
 
+// A connection that waits for its client makes room for others: a client that was killed does not keep them out.
+func TestMaxConnections_Away(t *testing.T) {
+	w := start(t, transport.Options{MaxConnections: 1})
+	for range 3 {
+		c, resp, err := websocket.Dial(t.Context(), w.url, &websocket.DialOptions{HTTPHeader: http.Header{"Gjc-Resume": {"new"}}})
+		for deadline := time.Now().Add(time.Minute); err != nil; c, resp, err = websocket.Dial(t.Context(), w.url, &websocket.DialOptions{HTTPHeader: http.Header{"Gjc-Resume": {"new"}}}) {
+			if resp == nil || time.Now().After(deadline) { // the end of the last one is noticed
+				t.Fatal(err)
+			}
+		}
+		_ = c.CloseNow()
+	}
+	w.wait(2)
+	w.initialize() // over HTTP, without a stream
+	w.initialize()
+	w.wait(2)
+}
+
 // A client that reads nothing loses its connection, though it does not end it.
 func TestWebSocket_Stalled(t *testing.T) {
 	w := start(t, transport.Options{Stall: 50 * time.Millisecond})

@@ -23,13 +23,15 @@ func isUpgrade(r *http.Request) bool {
 // remote is a connection over WebSocket at the server.
 type remote struct {
 	*link
-	id, owner string
+	place *place
+	owner string
 	// key is the secret with which the client may come back; empty if it cannot.
 	key      string
 	patience time.Duration // with a client that has lost its socket
 
-	mu   sync.Mutex // guards gone, and keeps its end from crossing a return
-	gone *time.Timer
+	mu    sync.Mutex // guards the fields below, and keeps the end of gone from crossing a return
+	gone  *time.Timer
+	since time.Time // the client has been away
 }
 
 // Read implements [io.Reader]. It returns [io.EOF] after any end; the context has the cause.
@@ -53,13 +55,13 @@ func (s *Server) upgrade(w http.ResponseWriter, r *http.Request) {
 		s.comeBack(w, r)
 		return
 	}
-	id, leave, ok := s.enter()
-	if !ok {
+	p := s.enter()
+	if p == nil {
 		fail(w, http.StatusServiceUnavailable, tooMany)
 		return
 	}
-	defer leave()
-	c := &remote{id: id, owner: s.opts.Owner(r), patience: s.opts.Resume}
+	defer p.leave()
+	c := &remote{place: p, owner: s.opts.Owner(r), patience: s.opts.Resume}
 	if r.Header.Get(headerResume) == resumeNew && s.opts.Resume > 0 {
 		c.key = rand.Text()
 		w.Header().Set(headerResume, c.key)
@@ -70,11 +72,12 @@ func (s *Server) upgrade(w http.ResponseWriter, r *http.Request) {
 	defer mute.Stop()
 	c.seen = untilInitialize(mute)
 	s.mu.Lock()
-	s.remotes[id] = c
+	s.remotes[p.id] = c
+	p.client = c
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
-		delete(s.remotes, id)
+		delete(s.remotes, p.id)
 		s.mu.Unlock()
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -134,7 +137,7 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request, c *remote, recei
 		fail(w, http.StatusNotFound, "unknown "+headerConnection)
 		return 0, nil, false
 	}
-	w.Header().Set(headerConnection, c.id)
+	w.Header().Set(headerConnection, c.place.id)
 	if c.key != "" {
 		w.Header().Set(headerReceived, formatReceived(has))
 	}
@@ -189,6 +192,7 @@ func (c *remote) lose(socket int) {
 		return
 	}
 	c.stay()
+	c.since = time.Now()
 	c.gone = time.AfterFunc(c.patience, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -202,5 +206,16 @@ func (c *remote) lose(socket int) {
 func (c *remote) stay() {
 	if c.gone != nil {
 		c.gone.Stop()
+		c.gone = nil
 	}
+}
+
+// giveUp implements waitingRoom.
+func (c *remote) giveUp(cause error) { c.end(cause) }
+
+// away implements waitingRoom.
+func (c *remote) away() (since time.Time, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.since, c.gone != nil
 }

@@ -79,15 +79,26 @@ type sdkSummary struct {
 	}
 }
 
-// The official TypeScript SDK drives the program through a whole session.
+// The official TypeScript SDK drives the program through a whole session, over stdin and stdout and by its clients for the network.
 func TestInterop_TypeScriptSDK(t *testing.T) {
 	t.Parallel()
+	for _, transport := range transports {
+		t.Run(transport, func(t *testing.T) {
+			t.Parallel()
+			driveSession(t, transport)
+		})
+	}
+}
+
+func driveSession(t *testing.T, transport string) {
+	t.Helper()
 	dir := testenv.NeedsInterop(t)
 	home, work := tempDir(t), tempDir(t)
 	writeFile(t, filepath.Join(work, "a.txt"), "one\n")
 	introduced(t, home, work)
 	log := filepath.Join(home, "rpc.log")
-	out, err := node(t, environment(home), home, filepath.Join(dir, "sdk-client.mjs"), work, self(t), "acp", "--rpc-log", log)
+	agent, env := agentOver(t, transport, home, "--rpc-log", log)
+	out, err := node(t, env, home, append([]string{filepath.Join(dir, "sdk-client.mjs"), work}, agent...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +111,11 @@ func TestInterop_TypeScriptSDK(t *testing.T) {
 	if check.seen("session/prompt") != 6 {
 		t.Errorf("the message log has %d answered prompts, want 6", check.seen("session/prompt"))
 	}
+	checkSession(t, work, &got)
+}
 
+func checkSession(t *testing.T, work string, got *sdkSummary) {
+	t.Helper()
 	equal := func(what string, got, want any) {
 		t.Helper()
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -52,40 +52,47 @@ type sdkOutput struct{ Title, Kind, Status, Output string }
 // own.
 func TestInterop_TypeScriptSDK_Surface(t *testing.T) {
 	t.Parallel()
-	dir := testenv.NeedsInterop(t)
 	for _, flavour := range []string{"stable", "unstable"} {
-		t.Run(flavour, func(t *testing.T) {
-			t.Parallel()
-			home, work, further := tempDir(t), tempDir(t), tempDir(t)
-			keys := filepath.Join(home, ".gjc", "agent", "auth.json")
-			writeFile(t, keys, `{"anthropic":{"type":"api_key","key":"sk-ant-interop"}}`)
-			writeFile(t, filepath.Join(further, "far.txt"), "far\n")
-			log := filepath.Join(home, "rpc.log")
-			// The offline model is named explicitly: sessions that have it only by default change to the client's
-			// model.
-			args := []string{"acp", "--model", "offline/demo", "--rpc-log", log}
-			out, err := node(t, environment(home), home, append([]string{filepath.Join(dir, "sdk-surface.mjs"), flavour, work, further, self(t)}, args...)...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got sdkSurface
-			if err := json.Unmarshal([]byte(out), &got); err != nil {
-				t.Fatal(err)
-			}
-			newWireCheck(t).replay(log)
-			checkSurface(t, &got, further)
-			if got.Unstable != nil {
-				checkUnstable(t, &got)
-			}
-			if (got.Unstable != nil) != (flavour == "unstable") {
-				t.Errorf("%s: %+v", flavour, got.Unstable)
-			}
-			if data, err := os.ReadFile(keys); err != nil || string(data) != "{}\n" {
-				t.Errorf("after the logout the keys are %s, %v", data, err)
-			}
-			wantEmptyExcept(t, work)
-		})
+		for _, transport := range transports {
+			t.Run(flavour+" over "+transport, func(t *testing.T) {
+				t.Parallel()
+				driveSurface(t, flavour, transport)
+			})
+		}
 	}
+}
+
+func driveSurface(t *testing.T, flavour, transport string) {
+	t.Helper()
+	dir := testenv.NeedsInterop(t)
+	home, work, further := tempDir(t), tempDir(t), tempDir(t)
+	keys := filepath.Join(home, ".gjc", "agent", "auth.json")
+	writeFile(t, keys, `{"anthropic":{"type":"api_key","key":"sk-ant-interop"}}`)
+	writeFile(t, filepath.Join(further, "far.txt"), "far\n")
+	log := filepath.Join(home, "rpc.log")
+	// The offline model is named explicitly: sessions that have it only by default change to the client's
+	// model.
+	agent, env := agentOver(t, transport, home, "--model", "offline/demo", "--rpc-log", log)
+	out, err := node(t, env, home, append([]string{filepath.Join(dir, "sdk-surface.mjs"), flavour, work, further}, agent...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got sdkSurface
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	newWireCheck(t).replay(log)
+	checkSurface(t, &got, further)
+	if got.Unstable != nil {
+		checkUnstable(t, &got)
+	}
+	if (got.Unstable != nil) != (flavour == "unstable") {
+		t.Errorf("%s: %+v", flavour, got.Unstable)
+	}
+	if data, err := os.ReadFile(keys); err != nil || string(data) != "{}\n" {
+		t.Errorf("after the logout the keys are %s, %v", data, err)
+	}
+	wantEmptyExcept(t, work)
 }
 
 func same(t *testing.T, what string, got, want any) {

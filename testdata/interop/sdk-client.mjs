@@ -2,16 +2,17 @@
 // JSON. The checks are the caller's.
 //
 //	node sdk-client.mjs WORKSPACE AGENT [ARGUMENT...]
+//
+// AGENT is a command, or the address of one that listens.
 
 import { spawn } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { Readable, Writable } from "node:stream";
-import { client, methods, ndJsonStream } from "@agentclientprotocol/sdk";
+import { client, methods } from "@agentclientprotocol/sdk";
+import { open } from "./stream.mjs";
 
 const [workspace, command, ...args] = process.argv.slice(2);
-const agent = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
-const exited = new Promise((resolve) => agent.on("exit", (code, signal) => resolve({ code, signal })));
+const agent = open(command, args);
 
 const summary = { calls: {}, updates: {}, permissions: [], stops: {}, errors: {} };
 const count = (table, key) => (table[key] = (table[key] ?? 0) + 1);
@@ -124,7 +125,7 @@ for (const [method, handle] of Object.entries(handlers)) {
   });
 }
 
-await app.connectWith(ndJsonStream(Writable.toWeb(agent.stdin), Readable.toWeb(agent.stdout)), async (to) => {
+await app.connectWith(agent.stream, async (to) => {
   const m = methods.agent;
   summary.initialize = await to.request(m.initialize, {
     protocolVersion: 1,
@@ -186,7 +187,6 @@ await app.connectWith(ndJsonStream(Writable.toWeb(agent.stdin), Readable.toWeb(a
 
   summary.unreleased = [...terminals.values()].filter((t) => !t.released).length;
 });
-agent.stdin.end();
-summary.exit = await exited;
+summary.exit = await agent.end();
 console.log(JSON.stringify(summary));
 process.exit(0);

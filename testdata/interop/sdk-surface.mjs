@@ -3,17 +3,17 @@
 // are the caller's.
 //
 //	node sdk-surface.mjs stable|unstable WORKSPACE FURTHER AGENT [ARGUMENT...]
+//
+// AGENT is a command, or the address of one that listens.
 
-import { spawn } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
-import { Readable, Writable } from "node:stream";
+import { open } from "./stream.mjs";
 
 const [flavour, workspace, further, command, ...args] = process.argv.slice(2);
 const unstable = flavour === "unstable";
 const sdk = await import(unstable ? "@agentclientprotocol/sdk/unstable" : "@agentclientprotocol/sdk");
-const { client, methods, ndJsonStream } = sdk;
-const agent = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
-const exited = new Promise((resolve) => agent.on("exit", (code, signal) => resolve({ code, signal })));
+const { client, methods } = sdk;
+const agent = open(command, args);
 
 const summary = { errors: {}, forms: [], tools: {}, permissions: 0 };
 
@@ -114,7 +114,7 @@ async function mcpServer({ method, params, notify, signal }) {
 let stalls;
 const stall = new Promise((resolve) => (stalls = resolve));
 
-await app.connectWith(ndJsonStream(Writable.toWeb(agent.stdin), Readable.toWeb(agent.stdout)), async (to) => {
+await app.connectWith(agent.stream, async (to) => {
   const m = methods.agent;
   const code = async (name, method, params) => {
     try {
@@ -259,7 +259,6 @@ async function drive(to, m, sessionId, say, code) {
   await to.request(m.session.close, { sessionId: id });
 }
 
-agent.stdin.end();
-summary.exit = await exited;
+summary.exit = await agent.end();
 console.log(JSON.stringify(summary));
 process.exit(0);
