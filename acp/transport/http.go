@@ -68,7 +68,7 @@ type connection struct {
 	mu      sync.Mutex         // guards the fields below
 	streams map[string]*stream // by session; that of the connection is ""
 	// answers are the streams on which the client waits for the answers to its requests, by their IDs.
-	answers map[string]string
+	answers map[string]way
 	// named are the sessions that the client knows: it has named them, or got their IDs in answers.
 	named map[string]bool
 	// asked are the sessions of the requests that the client has to answer, by their IDs.
@@ -83,11 +83,25 @@ type connection struct {
 	since    time.Time // there are no users
 }
 
+// way is that of an answer to the client.
+type way struct {
+	stream string
+	// after is the session whose messages come before; empty for none. The two streams have no order, so this is a matter of luck to a client,
+	// but of little.
+	after string
+}
+
 // stream holds the messages for one stream of events.
 type stream struct {
-	queue [][]byte
+	queue []queued
 	more  chan struct{} // holds a token after something was added
 	taken bool          // a client receives it
+}
+
+// queued is a message of a stream, or one that waits for those before it, and goes to the connection's stream then.
+type queued struct {
+	line  []byte
+	moves bool
 }
 
 // errIdle and errGone are causes that end a connection.
@@ -102,7 +116,7 @@ const maxID = 1024
 func (s *Server) newConnection(id, owner string) (*connection, *io.PipeReader) {
 	r, w := io.Pipe()
 	c := &connection{
-		server: s, id: id, owner: owner, in: w, streams: make(map[string]*stream), answers: make(map[string]string), asked: make(map[string]string), named: make(map[string]bool), room: make(chan struct{}),
+		server: s, id: id, owner: owner, in: w, streams: make(map[string]*stream), answers: make(map[string]way), asked: make(map[string]string), named: make(map[string]bool), room: make(chan struct{}),
 	}
 	c.ctx, c.end = context.WithCancelCause(lifetime{s.ctx, r.Context()})
 	c.idle = time.AfterFunc(s.opts.Idle, func() { c.end(errIdle) })
@@ -178,7 +192,7 @@ func (c *connection) deliver(line []byte) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	session := m.session
+	session, after := m.session, ""
 	switch {
 	case m.method == "" && m.hasID():
 		key := string(m.id)
@@ -187,7 +201,7 @@ func (c *connection) deliver(line []byte) error {
 			c.first = nil
 			return nil
 		}
-		session = c.answers[key]
+		session, after = c.answers[key].stream, c.answers[key].after
 		delete(c.answers, key)
 		c.name(m.opened)
 	case !c.named[session]:
@@ -196,13 +210,23 @@ func (c *connection) deliver(line []byte) error {
 	case m.hasID():
 		c.asked[string(m.id)] = session
 	}
+	if st := c.streams[after]; after != "" && st != nil && st.taken && len(st.queue) > 0 {
+		st.queue = append(st.queue, queued{line, true})
+		c.buffered += int64(len(line))
+		return nil
+	}
+	return c.queue(session, line)
+}
+
+// queue puts a message into a stream. The caller holds c.mu.
+func (c *connection) queue(session string, line []byte) error {
 	st := c.stream(session)
 	if st == nil {
 		err := fmt.Errorf("the client reads none of %d sessions", maxStreams)
 		c.end(err)
 		return err
 	}
-	st.queue = append(st.queue, line)
+	st.queue = append(st.queue, queued{line: line})
 	c.buffered += int64(len(line))
 	select {
 	case st.more <- struct{}{}:
@@ -407,11 +431,11 @@ func (c *connection) route(m *message, header string) string {
 		return headerSession + " is not that of the message"
 	}
 	if m.hasID() {
-		on := header
+		answer := way{stream: header}
 		if m.method == "session/load" { // the session's stream need not be open yet
-			on = ""
+			answer = way{after: header}
 		}
-		c.answers[string(m.id)] = on
+		c.answers[string(m.id)] = answer
 	}
 	return ""
 }
@@ -472,6 +496,17 @@ func (c *connection) send(w http.ResponseWriter, r *http.Request) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		st.taken = false
+		kept := st.queue[:0]
+		for _, q := range st.queue {
+			if q.moves { // what it waits for waits for the next receiver
+				c.buffered -= int64(len(q.line))
+				_ = c.queue("", q.line) // the connection has ended otherwise
+				continue
+			}
+			kept = append(kept, q)
+		}
+		clear(st.queue[len(kept):])
+		st.queue = kept
 	}()
 	out := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -515,21 +550,33 @@ func (c *connection) send(w http.ResponseWriter, r *http.Request) {
 func (c *connection) next(st *stream) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for len(st.queue) > 0 && st.queue[0].moves {
+		line := st.queue[0].line
+		c.pop(st)
+		if c.queue("", line) != nil {
+			return nil
+		}
+	}
 	if len(st.queue) == 0 {
 		return nil
 	}
-	return st.queue[0]
+	return st.queue[0].line
 }
 
 // sent removes the first message of a stream, and makes room for others.
 func (c *connection) sent(st *stream) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.buffered -= int64(len(st.queue[0]))
-	st.queue[0] = nil
+	c.pop(st)
+	close(c.room)
+	c.room = make(chan struct{})
+}
+
+// pop removes the first message of a stream. The caller holds c.mu.
+func (c *connection) pop(st *stream) {
+	c.buffered -= int64(len(st.queue[0].line))
+	st.queue[0] = queued{}
 	if st.queue = st.queue[1:]; len(st.queue) == 0 {
 		st.queue = nil
 	}
-	close(c.room)
-	c.room = make(chan struct{})
 }
