@@ -37,7 +37,7 @@ func FuzzLink(f *testing.F) {
 		l := newLink(context.Background(), false, 1<<20, time.Minute)
 		defer l.end(errDone)
 		socket, written, confirmed := 0, uint64(0), uint64(0)
-		for i := 0; i < len(steps); i++ {
+		for i := range steps {
 			arg := uint64(0)
 			if i+1 < len(steps) {
 				arg = uint64(steps[i+1])

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/cookiejar"
@@ -137,9 +138,7 @@ func (o DialOptions) filled() DialOptions {
 func (c *Conn) dial(ctx context.Context, header http.Header) (*websocket.Conn, http.Header, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, min(dialTime, c.opts.Stall), errors.New("the server does not answer"))
 	defer cancel()
-	for name, values := range c.opts.Header {
-		header[name] = values
-	}
+	maps.Copy(header, c.opts.Header)
 	ws, resp, err := websocket.Dial(ctx, c.url, &websocket.DialOptions{HTTPClient: c.opts.client, HTTPHeader: header, CompressionMode: websocket.CompressionDisabled}) //nolint:bodyclose // the package closes it
 	switch {
 	case err == nil:
