@@ -337,6 +337,7 @@ func TestRun_Ends(t *testing.T) {
 				begin := time.Now()
 				if when == "no connection" {
 					first.lose(errCut)
+					synctest.Wait() // the run looks for another
 				}
 				w.leave()
 				if err := <-w.done; err != nil {
