@@ -73,10 +73,10 @@ var (
 // maxID bounds the IDs that are kept, in bytes.
 const maxID = 1024
 
-func (s *Server) newConnection(id, owner string) (*connection, *io.PipeReader) {
-	r, w := io.Pipe()
+func (s *Server) newConnection(r *http.Request, id string) (*connection, *io.PipeReader) {
+	in, w := io.Pipe()
 	c := &connection{
-		server: s, id: id, owner: owner, in: w, streams: make(map[string]*stream), answers: make(map[string]way), asked: make(map[string]string), named: make(map[string]bool), room: make(chan struct{}),
+		server: s, id: id, owner: s.opts.Owner(r), in: w, streams: make(map[string]*stream), answers: make(map[string]way), asked: make(map[string]string), named: make(map[string]bool), room: make(chan struct{}),
 	}
 	c.ctx, c.end = context.WithCancelCause(lifetime{s.ctx, r.Context()})
 	c.idle = time.AfterFunc(s.opts.Idle, func() { c.end(errIdle) })
@@ -326,7 +326,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request, body []byte, m *m
 		return
 	}
 	id := p.id
-	c, in := s.newConnection(id, s.opts.Owner(r))
+	c, in := s.newConnection(r, id)
 	first := make(chan []byte, 1)
 	c.first, c.firstID = first, string(m.id)
 	defer c.use()()

@@ -66,7 +66,7 @@ func (s *Server) upgrade(w http.ResponseWriter, r *http.Request) {
 		c.key = rand.Text()
 		w.Header().Set(headerResume, c.key)
 	}
-	c.link = newLink(s.ctx, c.key == "", s.opts.MaxBuffered, s.opts.Stall)
+	c.link = newLink(lifetime{s.ctx, r.Context()}, c.key == "", s.opts.MaxBuffered, s.opts.Stall)
 	c.full = errBacklog
 	mute := time.AfterFunc(s.opts.Idle, func() { c.end(errMute) })
 	defer mute.Stop()

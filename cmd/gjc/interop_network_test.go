@@ -30,23 +30,23 @@ func agentOver(t *testing.T, transport, home string, args ...string) (agent, env
 	if transport == "stdio" {
 		return append([]string{self(t), "acp"}, args...), environment(home)
 	}
-	address := startServe(t, home, args...)
+	address := listening(t, home, args...)
 	return []string{transport + strings.TrimPrefix(address, "http")}, environment(home, "GJC_TOKEN="+networkToken)
 }
 
-// startServe starts "gjc serve" on a port of its own, and returns its address.
-func startServe(t *testing.T, home string, args ...string) (address string) {
+// listening starts "gjc serve" on a port of its own, and returns its address.
+func listening(t *testing.T, home string, args ...string) (address string) {
 	t.Helper()
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte(networkToken+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	line := startServer(t, environment(home), self(t), append([]string{"serve", "--listen", "127.0.0.1:0", "--token-file", token}, args...)...).first
-	var listening struct{ Listening string }
-	if err := json.Unmarshal([]byte(line), &listening); err != nil {
+	var said struct{ Listening string }
+	if err := json.Unmarshal([]byte(line), &said); err != nil {
 		t.Fatalf("%q: %v", line, err)
 	}
-	return listening.Listening
+	return said.Listening
 }
 
 // serverProcess is a server that ends with its test.
@@ -251,7 +251,7 @@ func TestConnect_Restart(t *testing.T) {
 	t.Parallel()
 	home, work := tempDir(t), tempDir(t)
 	host := func(address string) string { return strings.TrimPrefix(strings.TrimSuffix(address, "/acp"), "http://") }
-	first := host(startServe(t, home, "--model", "offline/demo"))
+	first := host(listening(t, home, "--model", "offline/demo"))
 	p := newRelay(t, first)
 	c := startConnect(t, "http://"+p.listener.Addr().String())
 	c.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}`)
@@ -276,7 +276,7 @@ func TestConnect_Restart(t *testing.T) {
 	c.send(`{"jsonrpc":"2.0","id":4,"method":"session/prompt","params":{"sessionId":%q,"prompt":[{"type":"text","text":"!say again\n!wait"}]}}`, session.SessionID)
 	for !strings.Contains(c.next().line, "again") {
 	}
-	p.cut(host(startServe(t, tempDir(t), "--model", "offline/demo")))
+	p.cut(host(listening(t, tempDir(t), "--model", "offline/demo")))
 	if got := c.until("4"); got.Error == nil || !strings.Contains(got.Error.Message, "will not come") {
 		t.Errorf("%s", got.line)
 	}
@@ -307,4 +307,12 @@ func (c *connected) until(id string) message {
 			return m
 		}
 	}
+}
+
+// rpcLog returns the arguments that log the messages, which are only for one client.
+func rpcLog(transport, path string) []string {
+	if transport != "stdio" {
+		return nil
+	}
+	return []string{"--rpc-log", path}
 }
