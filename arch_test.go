@@ -52,6 +52,9 @@ var layers = map[string][]string{
 	"providers/offline":              {"internal/jsonx", "internal/text", "providers"},
 	"providers/providertest":         {"internal/jsonx", "internal/testenv", "providers"},
 	"sessions":                       {"internal/jsonx", "internal/text", "providers"},
+	"sessions/sessionstest":          {"internal/jsonx", "providers", "sessions"},
+	"sessions/postgres":              {"sessions"},
+	"sessions/postgres/postgrestest": {"internal/testenv"},
 	"internal/sandbox":               {"internal/jsonx", "internal/proc"},
 	"internal/egress":                {"internal/netaddr"},
 	"internal/netaddr":               {},
@@ -253,10 +256,10 @@ var forbidden = []struct {
 	except []string
 	why    string
 }{
-	{"os/exec", []string{"internal/proc", "internal/sandbox", "cmd/gjc", "cmd/gjc/internal/demo", "cmd/checksize", "acp/acptest", "internal/testenv", "acp/generate", "dap/daptest"}, "children belong to internal/proc"},
+	{"os/exec", []string{"internal/proc", "internal/sandbox", "cmd/gjc", "cmd/gjc/internal/demo", "cmd/checksize", "acp/acptest", "internal/testenv", "acp/generate", "dap/daptest", "sessions/postgres/postgrestest"}, "children belong to internal/proc"},
 	{"text/template", nil, "it switches off the linker's dead-code elimination"},
 	{"html/template", nil, "it switches off the linker's dead-code elimination"},
-	{"testing", []string{"internal/testenv", "providers/providertest", "agent/tools/toolstest", "dap/daptest"}, "the product does not link the test framework"},
+	{"testing", []string{"internal/testenv", "providers/providertest", "agent/tools/toolstest", "dap/daptest", "sessions/sessionstest", "sessions/postgres/postgrestest"}, "the product does not link the test framework"},
 	{"log", nil, "logs are zerolog"},
 	{"log/slog", nil, "logs are zerolog"},
 	{"encoding/json", []string{"acp", "acp/generate", "providers/anthropic", "extension"}, "JSON goes through internal/jsonx; the SDK's types want the other, and the package for users has only types that users know"},

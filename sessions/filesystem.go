@@ -6,14 +6,14 @@ import (
 	"os"
 )
 
-// FileSystem has the file operations of a [Store], so that tests can make each of them fail. Names are absolute. Errors
-// match [fs.ErrNotExist] and [fs.ErrExist] like those of package os. It is safe for concurrent use.
+// FileSystem has the file operations of a [Store]: those of [Disk], or of a database that several servers share. Names are absolute.
+// Errors match [fs.ErrNotExist] and [fs.ErrExist] like those of package os. It is safe for concurrent use.
 type FileSystem interface {
 	// OpenFile opens a file with the flags of package os. The caller closes it.
 	OpenFile(name string, flag int, perm fs.FileMode) (File, error)
 	// ReadFile returns the whole content of a file.
 	ReadFile(name string) ([]byte, error)
-	// ReadDir lists a directory, in no particular order.
+	// ReadDir lists a directory, in no particular order. The Info of an entry is that of Lstat, at the time of one of the calls.
 	ReadDir(name string) ([]fs.DirEntry, error)
 	// Stat follows symbolic links.
 	Stat(name string) (fs.FileInfo, error)
@@ -48,6 +48,18 @@ type File interface {
 	Sync() error
 	// Close closes the file. It does not sync it.
 	Close() error
+}
+
+// FileID identifies a file of a [FileSystem] that is not the operating system's. It is the Sys of the [fs.FileInfo] of such a file, and
+// distinguishes the file from another one with its name.
+type FileID int64
+
+// sameFile reports whether a and b describe the same file. It is false if the file system does not identify its files.
+func sameFile(a, b fs.FileInfo) bool {
+	if id, ok := a.Sys().(FileID); ok {
+		return b.Sys() == id
+	}
+	return os.SameFile(a, b)
 }
 
 // Disk returns the file system of the operating system.

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -281,7 +282,7 @@ func (l *dirLook) look(s *Store, now int64) {
 			f.locked, f.archived = locked, archived
 			l.changes++
 		}
-		l.files = append(l.files, fileLook{dir: d, file: f})
+		l.files = append(l.files, fileLook{dir: d, file: f, entry: e})
 	}
 }
 
@@ -309,16 +310,25 @@ func (d *indexDir) file(name string) *indexFile {
 type fileLook struct {
 	dir     *indexDir
 	file    *indexFile
+	entry   fs.DirEntry // of the directory, if it was read
 	changed bool
 	record  record // if changed
 	read    int64  // bytes
 	again   bool   // reading failed; check again next time
 }
 
+// info returns the file's information. A database returns it with the directory; on Windows a directory's can be out of date.
+func (l *fileLook) info(s *Store) (fs.FileInfo, error) {
+	if l.entry != nil && runtime.GOOS != "windows" {
+		return l.entry.Info()
+	}
+	return s.fs.Lstat(l.file.path())
+}
+
 func (l *fileLook) look(s *Store, sc *scanner) {
 	known := &l.file.record
 	if known.size >= 0 {
-		info, err := s.fs.Lstat(l.file.path())
+		info, err := l.info(s)
 		if err == nil && info.Size() == known.size && info.ModTime().UnixNano() == known.mtime {
 			return
 		}

@@ -45,7 +45,24 @@ func (w *watchedFS) Lstat(name string) (fs.FileInfo, error) {
 
 func (w *watchedFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	w.reads.Add(1)
-	return w.FileSystem.ReadDir(name)
+	entries, err := w.FileSystem.ReadDir(name)
+	for i := range entries {
+		entries[i] = watchedEntry{entries[i], w}
+	}
+	return entries, err
+}
+
+// watchedEntry counts as a look at the file.
+type watchedEntry struct {
+	fs.DirEntry
+	fs *watchedFS
+}
+
+func (e watchedEntry) Info() (fs.FileInfo, error) {
+	if strings.HasSuffix(e.Name(), ".jsonl") {
+		e.fs.looks.Add(1)
+	}
+	return e.DirEntry.Info()
 }
 
 // counts returns the number of operations since the last call.

@@ -431,6 +431,9 @@ func (p *memoryProcess) Rename(from, to string) error {
 	if _, err := p.find("rename", parentOf(to)); err != nil {
 		return err
 	}
+	if strings.HasPrefix(to, from+"/") {
+		return pathError("rename", to, fs.ErrInvalid)
+	}
 	if old := p.disk.names[to]; old != nil && old.dir != n.dir {
 		return pathError("rename", to, fs.ErrExist)
 	}

@@ -31,6 +31,12 @@ var (
 	ErrUserTitle = errors.New("the user has named the session; ignoring an automatic title")
 	// ErrBadCursor reports a cursor that does not come from [Store.List].
 	ErrBadCursor = errors.New("unknown list cursor; start again without one")
+	// ErrTakenOver reports a write by a process whose lock has expired. A [FileSystem] of several servers returns it.
+	ErrTakenOver = errors.New("another server has taken the session over")
+	// ErrUnavailable reports that a [FileSystem] cannot be reached, or refuses to work. It is not known whether a write was done.
+	ErrUnavailable = errors.New("the session store is not available")
+	// ErrTooLarge reports a file that would exceed a limit of the [FileSystem].
+	ErrTooLarge = errors.New("the file is too large for the session store")
 )
 
 // A CorruptError reports a file that is not a session file, or that is damaged elsewhere than at its end. The package
@@ -88,6 +94,12 @@ func WriteAdvice(err error) string {
 	switch {
 	case errors.Is(err, errForeign):
 		return "another program has changed its file; reopen the session"
+	case is(ErrTakenOver):
+		return ErrTakenOver.Error() + "; reopen the session"
+	case is(ErrTooLarge):
+		return "the session is too large for its store; start a new one, or fork this one after a compaction"
+	case is(ErrUnavailable):
+		return "the session store is not available; wait until its database works" + again
 	case slices.ContainsFunc(diskFull, is):
 		return "the disk is full; make room" + again
 	case is(syscall.EMFILE), is(syscall.ENFILE):

@@ -1,0 +1,101 @@
+package postgres
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// checkAfter is the time after which an idle connection is checked before it is used again.
+const checkAfter = time.Second
+
+// pool owns the connections. pgxpool would take three megabytes of the binary, with its types and database/sql.
+type pool struct {
+	config *pgconn.Config
+	slots  chan struct{}
+	broken sync.WaitGroup // connections that are being closed
+
+	mu   sync.Mutex // guards idle
+	idle []*conn    // the last used is the last
+}
+
+func newPool(config *pgconn.Config, size int) *pool {
+	return &pool{config: config, slots: make(chan struct{}, size)}
+}
+
+// take returns a connection, which the caller gives back with put.
+func (p *pool) take(ctx context.Context) (*conn, error) {
+	select {
+	case p.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	for {
+		c := p.last()
+		if c == nil {
+			break
+		}
+		if time.Since(c.used) < checkAfter || c.pg.Ping(ctx) == nil {
+			return c, nil
+		}
+		p.drop(c)
+	}
+	pg, err := pgconn.ConnectConfig(ctx, p.config)
+	if err != nil {
+		<-p.slots
+		return nil, &queryError{err: err, safe: true}
+	}
+	return &conn{pg: pg, statements: make(map[string]*pgconn.StatementDescription)}, nil
+}
+
+func (p *pool) last() *conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := len(p.idle)
+	if n == 0 {
+		return nil
+	}
+	c := p.idle[n-1]
+	p.idle = p.idle[:n-1]
+	return c
+}
+
+// put takes a connection back.
+func (p *pool) put(c *conn) {
+	if c.pg.IsClosed() || c.stale || c.pg.TxStatus() != 'I' {
+		p.drop(c)
+		// The others have probably broken too.
+		for other := p.last(); other != nil; other = p.last() {
+			p.drop(other)
+		}
+	} else {
+		c.used = time.Now()
+		p.mu.Lock()
+		p.idle = append(p.idle, c)
+		p.mu.Unlock()
+	}
+	<-p.slots
+}
+
+// drop closes a connection without waiting for the server.
+func (p *pool) drop(c *conn) {
+	p.broken.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), checkAfter)
+		defer cancel()
+		_ = c.pg.Close(ctx) // it is of no more use
+		<-c.pg.CleanupDone()
+	})
+}
+
+// close waits for the connections in use and closes all.
+func (p *pool) close() {
+	for range cap(p.slots) {
+		p.slots <- struct{}{}
+	}
+	for c := p.last(); c != nil; c = p.last() {
+		p.drop(c)
+	}
+	p.broken.Wait()
+}
