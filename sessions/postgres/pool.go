@@ -89,7 +89,7 @@ func (p *pool) drop(c *conn) {
 	})
 }
 
-// close waits for the connections in use and closes all.
+// close waits for the connections in use and closes all. The pool has no connections afterwards.
 func (p *pool) close() {
 	for range cap(p.slots) {
 		p.slots <- struct{}{}

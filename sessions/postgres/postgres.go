@@ -50,6 +50,7 @@ type DB struct {
 	server string // identifies this DB among the renewers of leases
 	host   string
 
+	closing   sync.Once
 	migrating sync.Mutex // held while the schema is checked
 	migrated  bool       // guarded by migrating
 
@@ -87,11 +88,13 @@ func Open(ctx context.Context, address string, opts Options) (*DB, error) {
 // errClosed is the cause of operations that Close has ended.
 var errClosed = errors.New("the session store is closed")
 
-// Close ends the operations that are under way and closes the connections. Leases that are still held expire.
+// Close ends the operations that are under way and closes the connections. Leases that are still held expire. It is idempotent.
 func (db *DB) Close() {
-	db.end(errClosed)
-	db.leases.wait()
-	db.pool.close()
+	db.closing.Do(func() {
+		db.end(errClosed)
+		db.leases.wait()
+		db.pool.close()
+	})
 }
 
 // Ping reports whether the database can be used. It creates or upgrades the tables.

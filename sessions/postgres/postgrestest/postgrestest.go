@@ -189,8 +189,9 @@ func (c *Cluster) command(name string, args ...string) *exec.Cmd {
 
 // guardScript runs the server until it reads a line, or until its input ends with the test binary. It then removes the server's files.
 const guardScript = `"$@" & server=$!
+echo $server >server.pid
 read -r word
-kill -QUIT $server 2>/dev/null
+(while kill -QUIT $server 2>/dev/null; do sleep 0.2; done) & # a shell has a new process ignore it at first
 wait $server
 [ "$word" = keep ] || rm -rf "$PWD"`
 
@@ -211,6 +212,7 @@ func (c *Cluster) start() error {
 			"-c", "listen_addresses=", "-c", sync, "-c", "max_connections=100", "-c", "shared_buffers=64MB"}
 		guard := c.command("/bin/sh", args...)
 		guard.Stdout, guard.Stderr = log, log
+		_ = os.Remove(c.pidFile()) // of the last server
 		if c.input, err = guard.StdinPipe(); err != nil {
 			return err
 		}
@@ -246,15 +248,19 @@ func (c *Cluster) ready(deadline time.Time) error {
 	}
 }
 
-// pid returns the process ID in the server's file.
+// pid returns the process ID of the server that the guard has started.
 func (c *Cluster) pid() (int, error) {
-	text, err := os.ReadFile(filepath.Join(c.dir, "data", "postmaster.pid"))
+	text, err := os.ReadFile(c.pidFile())
 	if err != nil {
 		return 0, err
 	}
-	line, _, _ := bytes.Cut(text, []byte{'\n'})
-	return strconv.Atoi(string(line))
+	return strconv.Atoi(string(bytes.TrimSpace(text)))
 }
+
+func (c *Cluster) pidFile() string { return filepath.Join(c.dir, "server.pid") }
+
+// stopPatience is the time after which a server that does not stop is killed, for example because it is still starting.
+const stopPatience = 5 * time.Second
 
 // end ends the guard and with it the server.
 func (c *Cluster) end() {
@@ -263,6 +269,12 @@ func (c *Cluster) end() {
 	}
 	_, _ = io.WriteString(c.input, "keep\n") // the guard may have ended
 	_ = c.input.Close()
+	timer := time.AfterFunc(stopPatience, func() {
+		if pid, err := c.pid(); err == nil {
+			_ = kill(pid) // it may have ended
+		}
+	})
 	_ = c.guard.Wait() // its status is that of the shell
+	timer.Stop()
 	c.guard = nil
 }
