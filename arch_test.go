@@ -155,6 +155,7 @@ var layers = map[string][]string{
 	"cmd/gjc/internal/manpage":       {},
 	"cmd/gjc/internal/grants":        {"internal/jsonx", "mcp/oauth"},
 	"cmd/gjc/internal/redact":        {"internal/jsonx"},
+	"cmd/gjc/internal/storage":       {"sessions", "sessions/postgres"},
 	"cmd/gjc/internal/search":        {"providers", "sessions"},
 	"cmd/gjc/internal/setup":         {"internal/configfile", "internal/jsonx", "internal/text"},
 	"cmd/gjc/internal/stats":         {"providers", "sessions"},

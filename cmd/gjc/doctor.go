@@ -167,6 +167,9 @@ func examine(ctx context.Context, h *host, opts *options, online bool) []finding
 	examineLanguages(ctx, h, opts, dir, add)
 	examineAdapters(ctx, h, opts, dir, add)
 	examineCopies(h, opts, dir, add)
+	if h.shared != nil {
+		add("ok", "store", "the sessions are in %s", h.shared.Name)
+	}
 	page, err := h.store(dir).List(ctx, sessions.ListOptions{Limit: 1})
 	switch {
 	case err != nil:

@@ -16,6 +16,7 @@ import (
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/server"
 	"github.com/gajae-code/gjc/bridges"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/storage"
 	"github.com/gajae-code/gjc/dap"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/sandbox"
@@ -39,6 +40,8 @@ type host struct {
 	sandbox func() (*sandbox.Sandbox, error)
 	// children owns the programs that the configuration starts; nil if they have no guard.
 	children *proc.Group
+	// shared is the store of the command line or of GJC_STORE; nil for the one in the agent directory.
+	shared *storage.Place
 	// requestTimeout is [bridges.Options.RequestTimeout]; tests shorten it.
 	requestTimeout time.Duration
 }
@@ -137,7 +140,35 @@ func (h *host) registry(agentDir string, opts *options, notice func(string)) *re
 // store returns the store of sessions. It does no I/O.
 func (h *host) store(agentDir string) *sessions.Store {
 	home, _ := h.home() // without one, directory names are longer
-	return sessions.NewStore(filepath.Join(agentDir, "sessions"), &sessions.StoreOptions{Home: home, TempDir: os.TempDir()})
+	o := &sessions.StoreOptions{Home: home, TempDir: os.TempDir()}
+	if h.shared == nil {
+		return sessions.NewStore(filepath.Join(agentDir, "sessions"), o)
+	}
+	o.FS, o.BlobDir = h.shared.FS, h.shared.Blobs
+	return sessions.NewStore(h.shared.Sessions, o)
+}
+
+// storeAddress is the variable with the address of the store. In it a password is not in the list of processes.
+const storeAddress = "GJC_STORE"
+
+// openShared opens the store of the command line, or else of the environment. It does no I/O. The caller calls end when the command has ended.
+func (h *host) openShared(ctx context.Context, opts *options) (end func(), err error) {
+	address, source := opts.store, "--store"
+	if address == "" {
+		address, source = h.getenv(storeAddress), storeAddress
+	}
+	if address == "" {
+		return func() {}, nil
+	}
+	if !storage.IsAddress(address) {
+		return nil, fmt.Errorf("%w: %s is an address such as postgres://user@host/database; for a directory, pass --agent-dir", errUsage, source)
+	}
+	place, end, err := storage.Open(ctx, address)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", errUsage, source, err)
+	}
+	h.shared = &place
+	return end, nil
 }
 
 // local returns what sessions use if the editor lacks a capability.

@@ -21,6 +21,7 @@ type options struct {
 	profile  string
 	apiKey   string
 	agentDir string
+	store    string
 	logFile  string
 	logLevel string
 	rpcLog   string
@@ -37,7 +38,17 @@ func execute(ctx context.Context, h *host) int {
 	}
 	var opts options
 	var wrong error
+	endStore := func() {}
+	defer func() { endStore() }()
 	root := newRoot(h, &opts)
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		end, err := h.openShared(cmd.Context(), &opts)
+		if err == nil {
+			endStore = end
+			err = checkConfigs(&opts)
+		}
+		return err
+	}
 	helpOf(root, &wrong)
 	root.SetArgs(h.args)
 	root.SetIn(h.stdin)
@@ -73,13 +84,12 @@ var errReported = errors.New("failed")
 func newRoot(h *host, opts *options) *cobra.Command {
 	showVersion := false
 	root := &cobra.Command{
-		Use:               "gjc",
-		Short:             "gjc is a coding agent for your editor",
-		Long:              "gjc is a coding agent for your editor. The editor starts \"gjc acp\" and speaks the Agent Client Protocol with it.",
-		SilenceUsage:      true,
-		SilenceErrors:     true,
-		Args:              usageArgs(cobra.NoArgs),
-		PersistentPreRunE: func(*cobra.Command, []string) error { return checkConfigs(opts) },
+		Use:           "gjc",
+		Short:         "gjc is a coding agent for your editor",
+		Long:          "gjc is a coding agent for your editor. The editor starts \"gjc acp\" and speaks the Agent Client Protocol with it.",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if showVersion {
 				return printVersion(h)
@@ -105,6 +115,7 @@ func newRoot(h *host, opts *options) *cobra.Command {
 	f.StringVar(&opts.profile, "mpreset", "", "model profile, instead of modelProfile.default in config.yml")
 	f.StringVar(&opts.apiKey, "api-key", "", "API key, preferred to all other sources")
 	f.StringVar(&opts.agentDir, "agent-dir", "", "directory of gjc's own files")
+	f.StringVar(&opts.store, "store", "", "PostgreSQL database for the sessions, as postgres://user@host/database; or set GJC_STORE")
 	f.StringVar(&opts.logFile, "log-file", "", "write the log to this file instead of stderr")
 	f.StringVar(&opts.logLevel, "log-level", "warn", "trace, debug, info, warn, error or off")
 	f.StringVar(&opts.rpcLog, "rpc-log", "", "write every protocol message to this file")

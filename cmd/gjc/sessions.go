@@ -31,7 +31,7 @@ func newSessions(h *host, opts *options) *cobra.Command {
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSessionsList(h, opts), newSessionsShow(h, opts), newSessionsSearch(h, opts), newSessionsExport(h, opts), newSessionsResume(h, opts), newSessionsFork(h, opts), newSessionsRewind(h, opts), newSessionsMove(h, opts), newSessionsDelete(h, opts), newSessionsPrune(h, opts), newSessionsStats(h, opts), newSessionsGC(h, opts))
+	cmd.AddCommand(newSessionsList(h, opts), newSessionsShow(h, opts), newSessionsSearch(h, opts), newSessionsExport(h, opts), newSessionsResume(h, opts), newSessionsFork(h, opts), newSessionsRewind(h, opts), newSessionsMove(h, opts), newSessionsDelete(h, opts), newSessionsPrune(h, opts), newSessionsStats(h, opts), newSessionsGC(h, opts), newSessionsMigrate(h, opts))
 	return cmd
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/agent/transcript"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/storage"
 	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/providers"
@@ -270,4 +271,70 @@ func writeExport(path string, force bool, write func(io.Writer) error) (err erro
 		return fmt.Errorf("exporting the session: %w", err)
 	}
 	return nil
+}
+
+func newSessionsMigrate(h *host, opts *options) *cobra.Command {
+	var from, to string
+	cmd := &cobra.Command{
+		Use:   "migrate --to PLACE",
+		Short: "Copy all sessions to a database, or back to a directory",
+		Long: "migrate copies all sessions with their images, outputs, helpers and marks. A place is an address such as postgres://user@host/database, or the path of an agent directory. " +
+			"It overwrites nothing: a session that the target already has stays as it is, and one with another content there is reported. Sessions that are open are skipped. After an interruption, run it again.",
+		Example: "  gjc sessions migrate --to postgres://gjc@db.example.com/gjc\n  gjc sessions migrate --from postgres://gjc@db.example.com/gjc --to ~/.gjc/agent",
+		Args:    usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if to == "" {
+				return fmt.Errorf("%w: --to is missing", errUsage)
+			}
+			return migrateSessions(cmd.Context(), h, opts, from, to)
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "", "the place to copy from; if it is not given, the one that the other commands use")
+	cmd.Flags().StringVar(&to, "to", "", "the place to copy to")
+	return cmd
+}
+
+func migrateSessions(ctx context.Context, h *host, opts *options, from, to string) error {
+	var source storage.Place
+	switch {
+	case from == "" && h.shared != nil:
+		source = *h.shared
+	default:
+		if from == "" {
+			dir, err := h.agentDir(opts.agentDir)
+			if err != nil {
+				return err
+			}
+			from = dir
+		}
+		place, end, err := storage.Open(ctx, from)
+		if err != nil {
+			return fmt.Errorf("%w: --from: %w", errUsage, err)
+		}
+		defer end()
+		source = place
+	}
+	target, end, err := storage.Open(ctx, to)
+	if err != nil {
+		return fmt.Errorf("%w: --to: %w", errUsage, err)
+	}
+	defer end()
+	if source.Name == target.Name {
+		return fmt.Errorf("%w: --from and --to are both %s", errUsage, source.Name)
+	}
+	report, err := storage.Copy(ctx, source, target)
+	fmt.Fprintf(h.stdout, "Copied %s and %s (%s) from %s to %s.\n", text.Count(report.Copied, "session"), text.Count(report.Images, "image"), byteCount(report.Bytes), source.Name, target.Name)
+	if report.Same > 0 {
+		fmt.Fprintf(h.stdout, "%s had been copied before.\n", text.Count(report.Same, "session"))
+	}
+	for _, name := range report.InUse {
+		fmt.Fprintf(h.stdout, "skipped, because it is open: %s\n", trust.Printable(name))
+	}
+	for _, name := range report.Different {
+		fmt.Fprintf(h.stdout, "skipped, because the target has another content: %s\n", trust.Printable(name))
+	}
+	if err == nil && len(report.InUse)+len(report.Different) > 0 {
+		err = fmt.Errorf("%s not copied; close the open ones and run it again, or delete the other ones there", text.Count(len(report.InUse)+len(report.Different), "session"))
+	}
+	return err
 }

@@ -52,6 +52,7 @@ func newSessionsSearch(h *host, opts *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			o.InMemory = h.shared != nil
 			result, err := search.Search(cmd.Context(), store, query, o)
 			if err != nil {
 				return err

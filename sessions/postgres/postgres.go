@@ -105,8 +105,10 @@ func (db *DB) Ping() error {
 	})
 }
 
-// FileSystem returns the files of one owner, such as a user. An owner cannot see the files of another. Its names are absolute.
+// FileSystem returns the files of one owner, such as a user; that of the address if owner is empty. An owner cannot see the files of
+// another. Names are absolute.
 func (db *DB) FileSystem(owner string) sessions.FileSystem {
+	owner = cmp.Or(owner, db.config.User)
 	return &fileSystem{db: db, owner: owner, leases: make(map[string]*lease)}
 }
 

@@ -142,7 +142,9 @@ func (c *Cluster) address(database string) string {
 // programs returns the directory of PostgreSQL's programs, of the latest version, or "".
 func programs() string {
 	if path, err := exec.LookPath("initdb"); err == nil {
-		return filepath.Dir(path)
+		if path, err = filepath.EvalSymlinks(path); err == nil {
+			return filepath.Dir(path) // the other programs need not have links
+		}
 	}
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // the pattern is valid
 	if len(found) == 0 {

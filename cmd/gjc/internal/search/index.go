@@ -44,8 +44,11 @@ END;
 const busyTime = 30 * time.Second
 
 // open opens the index of the sessions in a directory, or makes an empty one. If the directory cannot be written to, the index is in
-// memory and is lost at the end.
+// memory and is lost at the end. An empty directory stands for memory.
 func open(ctx context.Context, dir string) (*index, error) {
+	if dir == "" {
+		return openFile(ctx, "")
+	}
 	path := filepath.Join(dir, sessions.SearchIndex)
 	x, err := openFile(ctx, path)
 	if damaged(err) {

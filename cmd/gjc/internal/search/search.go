@@ -26,6 +26,8 @@ type Options struct {
 	Cwd string
 	// Limit bounds the number of hits.
 	Limit int
+	// InMemory keeps no index: the sessions are not on this machine.
+	InMemory bool
 }
 
 // Hit is a session that has all words.
@@ -73,7 +75,7 @@ func Search(ctx context.Context, store *sessions.Store, query string, o Options)
 		return nil, err
 	}
 	result, err := search(ctx, store, all, words, o)
-	if damaged(err) {
+	if damaged(err) && !o.InMemory {
 		if err := remove(filepath.Join(store.Dir(), sessions.SearchIndex)); err != nil {
 			return nil, err
 		}
@@ -84,7 +86,11 @@ func Search(ctx context.Context, store *sessions.Store, query string, o Options)
 
 // search brings the index up to date and searches it.
 func search(ctx context.Context, store *sessions.Store, all []sessions.Info, words []string, o Options) (*Result, error) {
-	x, err := open(ctx, store.Dir())
+	dir := store.Dir()
+	if o.InMemory {
+		dir = ""
+	}
+	x, err := open(ctx, dir)
 	if err != nil {
 		return nil, err
 	}

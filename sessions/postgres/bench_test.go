@@ -1,0 +1,90 @@
+package postgres_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/gajae-code/gjc/sessions"
+	"github.com/gajae-code/gjc/sessions/postgres"
+	"github.com/gajae-code/gjc/sessions/postgres/postgrestest"
+)
+
+// BenchmarkAppend measures entries of 500 bytes, written by eight sessions at a time.
+func BenchmarkAppend(b *testing.B) {
+	for name, durable := range map[string]bool{"Synced": true, "Unsynced": false} {
+		b.Run(name, func(b *testing.B) { benchmarkAppend(b, durable) })
+	}
+}
+
+func benchmarkAppend(b *testing.B, durable bool) {
+	own := &postgrestest.Cluster{Durable: durable}
+	b.Cleanup(func() { _ = own.Stop() })
+	const writers = 8
+	s := store(b, own.Database(b), postgres.Options{Conns: writers})
+	logs := make([]*sessions.Log, writers)
+	for i := range logs {
+		logs[i] = create(b, s)
+		add(b, logs[i], "first")
+	}
+	text := strings.Repeat("entry ", 80)
+	b.ResetTimer()
+	var wg sync.WaitGroup
+	for i, l := range logs {
+		wg.Go(func() {
+			for range (b.N + i) / writers {
+				add(b, l, text)
+			}
+		})
+	}
+	wg.Wait()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "entries/s")
+}
+
+// BenchmarkList measures the first list of a process, without an index, and the reading of the directory alone.
+func BenchmarkList(b *testing.B) {
+	const count = 2000
+	address := cluster.Database(b)
+	fsys := open(b, address, postgres.Options{}).FileSystem("me")
+	n := 0
+	s := sessions.NewStore("/sessions", &sessions.StoreOptions{FS: fsys, NewID: func() string { n++; return fmt.Sprint("s", n) }})
+	dir := ""
+	for range count {
+		l, err := s.Create(b.Context(), sessions.Header{Cwd: "/w/demo"})
+		if err != nil {
+			b.Fatal(err)
+		}
+		add(b, l, "prompt")
+		dir = strings.TrimSuffix(l.Path(), "/"+l.Path()[strings.LastIndexByte(l.Path(), '/')+1:])
+		if err := l.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.Run("ReadDir", func(b *testing.B) {
+		for b.Loop() {
+			if entries, err := fsys.ReadDir(dir); err != nil || len(entries) != count {
+				b.Fatal(len(entries), err)
+			}
+		}
+	})
+	b.Run("First", func(b *testing.B) {
+		for b.Loop() {
+			if err := fsys.RemoveAll("/sessions/index"); err != nil {
+				b.Fatal(err)
+			}
+			fresh := sessions.NewStore("/sessions", &sessions.StoreOptions{FS: fsys})
+			if _, total, err := fresh.ListAll(b.Context(), 50); err != nil || total != count {
+				b.Fatal(total, err)
+			}
+		}
+	})
+	b.Run("Indexed", func(b *testing.B) {
+		for b.Loop() {
+			fresh := sessions.NewStore("/sessions", &sessions.StoreOptions{FS: fsys})
+			if _, total, err := fresh.ListAll(b.Context(), 50); err != nil || total != count {
+				b.Fatal(total, err)
+			}
+		}
+	})
+}
