@@ -19,6 +19,7 @@ import (
 	"net/url"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -55,6 +56,7 @@ type DB struct {
 	migrated  bool       // guarded by migrating
 
 	leases leases
+	down   atomic.Bool // an operation has waited for the whole patience, and none has succeeded since
 }
 
 // Open returns the database at an address such as "postgres://user@host/name". It connects when the database is first used, and then

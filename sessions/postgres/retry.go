@@ -73,11 +73,17 @@ func (e *downError) Is(target error) bool { return target == sessions.ErrUnavail
 const (
 	firstWait = 10 * time.Millisecond
 	maxWait   = time.Second
+	// downPatience is the patience after an operation did not succeed within its own, so that one failure does not wait several times.
+	downPatience = time.Second
 )
 
 // do runs op on a connection. It retries while the database is down, full or busy, for at most the given time. again reports whether an
 // earlier attempt may have been executed.
 func (db *DB) do(patience time.Duration, op func(ctx context.Context, c *conn, again bool) error) error {
+	whole := patience == db.opts.Patience
+	if db.down.Load() {
+		patience = min(patience, downPatience)
+	}
 	ctx, cancel := context.WithTimeout(db.life, patience)
 	defer cancel()
 	start, again := time.Now(), false
@@ -85,6 +91,7 @@ func (db *DB) do(patience time.Duration, op func(ctx context.Context, c *conn, a
 		err := db.attempt(ctx, patience/2, again, op)
 		failed, ok := errors.AsType[*queryError](err)
 		if !ok {
+			db.down.Store(false) // the server has answered
 			return err
 		}
 		if db.life.Err() != nil {
@@ -101,6 +108,9 @@ func (db *DB) do(patience time.Duration, op func(ctx context.Context, c *conn, a
 			timer.Stop()
 			if cause := context.Cause(db.life); cause != nil {
 				return &downError{cause, time.Since(start), again}
+			}
+			if whole {
+				db.down.Store(true)
 			}
 			return &downError{failed.err, time.Since(start), again}
 		}
