@@ -152,7 +152,7 @@ func (h *host) store(agentDir string) *sessions.Store {
 const storeAddress = "GJC_STORE"
 
 // openShared opens the store of the command line, or else of the environment. It does no I/O. The caller calls end when the command has ended.
-func (h *host) openShared(ctx context.Context, opts *options) (end func(), err error) {
+func openShared(ctx context.Context, h *host, opts *options) (end func(), err error) {
 	address, source := opts.store, "--store"
 	if address == "" {
 		address, source = h.getenv(storeAddress), storeAddress

@@ -42,7 +42,7 @@ func execute(ctx context.Context, h *host) int {
 	defer func() { endStore() }()
 	root := newRoot(h, &opts)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		end, err := h.openShared(cmd.Context(), &opts)
+		end, err := openShared(cmd.Context(), h, &opts)
 		if err == nil {
 			endStore = end
 			err = checkConfigs(&opts)

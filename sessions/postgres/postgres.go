@@ -43,7 +43,7 @@ type Options struct {
 
 // DB is a database with sessions. It is safe for concurrent use. Close it.
 type DB struct {
-	life   context.Context // ends with Close
+	life   context.Context //nolint:containedctx // ends with Close; the operations of a file system have no context
 	end    context.CancelCauseFunc
 	config *pgconn.Config
 	opts   Options

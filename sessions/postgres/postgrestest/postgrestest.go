@@ -182,7 +182,7 @@ func (c *Cluster) create() error {
 }
 
 func (c *Cluster) command(name string, args ...string) *exec.Cmd {
-	cmd := exec.Command(name, args...)
+	cmd := exec.CommandContext(context.Background(), name, args...) // it outlives the test that starts it
 	cmd.Dir = c.dir
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "LC_ALL=C", "TZ=UTC", "HOME=" + c.dir}
 	runAsOther(cmd)
@@ -210,8 +210,10 @@ func (c *Cluster) start() error {
 	}
 	deadline := time.Now().Add(startPatience)
 	for {
-		args := []string{"-c", guardScript, "guard", filepath.Join(c.bin, "postgres"), "-D", "data", "-k", c.dir,
-			"-c", "listen_addresses=", "-c", sync, "-c", "max_connections=100", "-c", "shared_buffers=64MB"}
+		args := []string{
+			"-c", guardScript, "guard", filepath.Join(c.bin, "postgres"), "-D", "data", "-k", c.dir,
+			"-c", "listen_addresses=", "-c", sync, "-c", "max_connections=100", "-c", "shared_buffers=64MB",
+		}
 		guard := c.command("/bin/sh", args...)
 		guard.Stdout, guard.Stderr = log, log
 		_ = os.Remove(c.pidFile()) // of the last server
