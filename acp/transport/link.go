@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/coder/websocket"
+
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // link is one end of a connection over WebSocket: a stream of lines in each direction. If the peer knows the extension, the link survives its
@@ -307,10 +309,16 @@ func (l *link) run(socket int, ws *websocket.Conn, keepAlive time.Duration) erro
 	return context.Cause(ctx)
 }
 
+// maxReason is the maximum length of the reason in a frame that closes a WebSocket, in bytes.
+const maxReason = 123
+
 // closing returns how a socket is closed for the cause that ends the link.
 func closing(cause error) (status websocket.StatusCode, why string) {
 	var closed websocket.CloseError
+	var denied *DeniedError
 	switch {
+	case errors.As(cause, &denied):
+		return websocket.StatusPolicyViolation, text.TruncateBytes(denied.Error(), maxReason)
 	case errors.As(cause, &closed):
 		return closed.Code, closed.Reason
 	case errors.Is(cause, errDone):

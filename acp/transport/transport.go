@@ -231,10 +231,18 @@ func (s *Server) setAffinity(w http.ResponseWriter, r *http.Request) {
 
 const tooMany = "too many connections; close one, or try again later"
 
+// DeniedError is an error of [Options.Serve] whose words are for the client: a WebSocket is closed with them.
+type DeniedError struct{ Err error }
+
+func (r *DeniedError) Error() string { return r.Err.Error() }
+
+// Unwrap returns the reason.
+func (r *DeniedError) Unwrap() error { return r.Err }
+
 // lifetime is the context of a connection: it ends with the server, and has the values of the request that began the connection.
 type lifetime struct {
-	context.Context
-	request context.Context
+	context.Context                 //nolint:containedctx // a context that is made of two
+	request         context.Context //nolint:containedctx // likewise
 }
 
 // Value implements [context.Context].

@@ -263,7 +263,7 @@ func testUsers(t *testing.T, args ...string) {
 	eve := s.connect("eve")
 	open(eve, "bob")
 	id = eve.request("session/new", object{"cwd": bob.work, "mcpServers": []string{}})
-	if answer, _ := eve.answer(id); answer.Error == nil || !strings.Contains(string(answer.Error.Message), "1 sessions; close one") {
+	if answer, _ := eve.answer(id); answer.Error == nil || !strings.Contains(answer.Error.Message, "1 sessions; close one") {
 		t.Errorf("a second session: %+v", answer)
 	}
 	// A connection ends soon after its token is revoked.
@@ -271,6 +271,10 @@ func testUsers(t *testing.T, args ...string) {
 	for _, p := range []*peer{bob, eve} {
 		select {
 		case <-p.ended:
+			<-p.drained
+			if text := p.stderrText.String(); !strings.Contains(text, "the token is revoked; ask for a new one") {
+				t.Errorf("the client of a revoked token says %q", text)
+			}
 		case <-time.After(time.Minute):
 			t.Error("the connection of a revoked token goes on")
 			p.stop()

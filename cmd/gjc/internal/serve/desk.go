@@ -40,6 +40,25 @@ func (d *desk) ready() error { return nil }
 // admit passes a request of a visitor to the endpoint.
 func (d *desk) admit(w http.ResponseWriter, r *http.Request) { d.endpoint.ServeHTTP(w, r) }
 
+// owner names the sender of a request, so that requests of others never join its connections.
+func owner(r *http.Request) string {
+	v, ok := r.Context().Value(identityKey{}).(*visitor)
+	if !ok {
+		return ""
+	}
+	return v.User + "\x00" + v.Token
+}
+
+// refusals gives those errors their words for the client that are about its token.
+func refusals(err error) error {
+	for _, known := range []error{access.ErrUnknown, access.ErrExpired, access.ErrRevoked, meter.ErrLimit} {
+		if errors.Is(err, known) {
+			return &transport.DeniedError{Err: err}
+		}
+	}
+	return err
+}
+
 // checkTime is the time between two checks whether the token of a connection is still valid.
 const checkTime = 10 * time.Second
 
@@ -49,25 +68,27 @@ func (d *desk) serve(ctx context.Context, r io.Reader, w io.Writer) (err error) 
 	if !ok {
 		return errors.New("a connection without an identity")
 	}
+	parent := ctx
 	defer func() {
-		if err != nil && ctx.Err() == nil {
+		if err != nil && parent.Err() == nil {
 			d.log.Warn().Str("user", v.User).Str("token", v.Token).Str("remote", v.remote).Err(err).Msg("a connection has failed")
 		}
 	}()
 	conn, err := d.meter.Connect(v.Identity, v.remote)
 	if err != nil {
-		return errors.Join(err, d.meter.Refused(v.Identity, v.remote, err))
+		return refusals(errors.Join(err, d.meter.Refused(v.Identity, v.remote, err)))
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go d.watch(ctx, v, cancel) // ends with the connection
-	return conn.Serve(ctx, r, w, func(ctx context.Context, r io.Reader, w io.Writer) error {
+	err = conn.Serve(ctx, r, w, func(ctx context.Context, r io.Reader, w io.Writer) error {
 		err := d.hub(v.User).Serve(ctx, r, w, hub.Client{Name: d.author(v), Scopes: scopes(v.Identity)})
 		if errors.Is(err, hub.ErrStart) {
 			err = errors.Join(err, explain(r, w, err))
 		}
 		return err
 	})
+	return refusals(errors.Join(err, context.Cause(ctx)))
 }
 
 // explain answers the first request of a client that has no engine.

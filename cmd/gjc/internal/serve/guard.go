@@ -91,7 +91,7 @@ func (g *guard) routes(metrics http.Handler) http.Handler {
 // identityKey is the key of the identity in the context of a request.
 type identityKey struct{}
 
-// visitor is who sends a request.
+// visitor describes the sender of a request, and how it came.
 type visitor struct {
 	*access.Identity
 	secret, remote string

@@ -145,7 +145,7 @@ func (f *serveFlags) run(ctx context.Context, e *Env) (err error) {
 	d := &desk{who: who, pool: pool, log: e.Log, hubs: make(map[string]*hub.Hub), meter: meter.New(meter.Options{
 		Audit: audit, Counters: counters, Clock: time.Now, Ledger: meter.OpenLedger(filepath.Join(dir, "costs.json"), time.Now),
 	})}
-	d.endpoint = transport.NewServer(transport.Options{Serve: d.serve})
+	d.endpoint = transport.NewServer(transport.Options{Serve: d.serve, Owner: owner})
 	g := &guard{desk: d, config: config, hosts: f.hosts}
 	server := &http.Server{Handler: g.routes(counters.Handler()), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes}
 	scheme := "http"

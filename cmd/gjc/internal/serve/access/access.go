@@ -25,25 +25,24 @@ const (
 	Admin Scope = "admin"
 )
 
-// Scopes returns all scopes.
-func Scopes() []Scope { return []Scope{Read, Prompt, Control, Admin} }
+func allScopes() []Scope { return []Scope{Read, Prompt, Control, Admin} }
 
 // Working returns the scopes of someone who works with the agent: all but [Admin].
 func Working() []Scope { return []Scope{Read, Prompt, Control} }
 
-// ParseScopes parses a list such as "read,prompt". The result is in the order of [Scopes].
+// ParseScopes parses a list such as "read,prompt". The result is in a fixed order.
 func ParseScopes(list string) ([]Scope, error) {
 	var found []Scope
 	for name := range strings.FieldsFuncSeq(list, func(r rune) bool { return r == ',' || r == ' ' }) {
-		if !slices.Contains(Scopes(), Scope(name)) {
-			return nil, fmt.Errorf("%q is not a scope; there are %s", name, join(Scopes()))
+		if !slices.Contains(allScopes(), Scope(name)) {
+			return nil, fmt.Errorf("%q is not a scope; there are %s", name, join(allScopes()))
 		}
 		found = append(found, Scope(name))
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("a token needs a scope; there are %s", join(Scopes()))
+		return nil, fmt.Errorf("a token needs a scope; there are %s", join(allScopes()))
 	}
-	return slices.DeleteFunc(Scopes(), func(s Scope) bool { return !slices.Contains(found, s) }), nil
+	return slices.DeleteFunc(allScopes(), func(s Scope) bool { return !slices.Contains(found, s) }), nil
 }
 
 func join(scopes []Scope) string {
@@ -66,7 +65,7 @@ type Limits struct {
 	Cost float64 `json:"costPerDay,omitzero"`
 }
 
-// Identity is who sends a request.
+// Identity describes the sender of a request.
 type Identity struct {
 	// User is the name of the user, by which engines and files are kept apart.
 	User string

@@ -182,7 +182,7 @@ func (k *Tokens) parse(data []byte) ([]Token, error) {
 	for i := range f.Tokens {
 		t := &f.Tokens[i]
 		err := CheckUser(t.User)
-		if bad := slices.IndexFunc(t.Scopes, func(s Scope) bool { return !slices.Contains(Scopes(), s) }); err == nil && bad >= 0 {
+		if bad := slices.IndexFunc(t.Scopes, func(s Scope) bool { return !slices.Contains(allScopes(), s) }); err == nil && bad >= 0 {
 			err = fmt.Errorf("%q is not a scope", t.Scopes[bad])
 		}
 		if err == nil && (t.ID == "" || len(t.Hash) != sha256.Size*2) {

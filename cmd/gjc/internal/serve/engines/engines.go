@@ -147,7 +147,7 @@ func (c *connection) Read(p []byte) (int, error) {
 // Close implements [io.Closer]. The engine has released the connection's sessions when it returns.
 func (c *connection) Close() error {
 	defer c.leave()
-	_ = c.UnixConn.CloseWrite() // the engine may have ended already
+	_ = c.CloseWrite() // the engine may have ended already
 	limit := time.NewTimer(endTime)
 	defer limit.Stop()
 	select {
@@ -199,7 +199,7 @@ func (p *Pool) leave(user string, e *engine) {
 	e.idle = time.AfterFunc(p.opts.Idle, func() { p.retire(user, e) })
 }
 
-// retire ends an engine that nobody has used for a while.
+// retire ends an engine that no client has used for a while.
 func (p *Pool) retire(user string, e *engine) {
 	p.mu.Lock()
 	if e.connections > 0 || p.users[user] != e || p.closed {

@@ -16,7 +16,7 @@ type Ledger struct {
 	clock func() time.Time
 
 	mu sync.Mutex // guards owed
-	// owed is what is not in the file yet.
+	// owed has the costs that are not in the file yet.
 	owed map[string]float64
 }
 
