@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -71,6 +72,7 @@ type Hub struct {
 	closed   bool
 	links    map[*link]struct{}
 	sessions map[string]*session // that are open, or being opened or closed
+	changed  chan struct{}       // closed, and replaced, when a prompt is answered or a session ends
 	packer   packer
 }
 
@@ -101,9 +103,64 @@ func New(opts Options) *Hub {
 			*n.to = n.def
 		}
 	}
-	h := &Hub{opts: opts, links: make(map[*link]struct{}), sessions: make(map[string]*session)}
+	h := &Hub{opts: opts, links: make(map[*link]struct{}), sessions: make(map[string]*session), changed: make(chan struct{})}
 	h.ctx, h.end = context.WithCancelCause(context.Background())
 	return h
+}
+
+// Turns returns the number of prompts that are not answered.
+func (h *Hub) Turns() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.turns()
+}
+
+// turns is [Hub.Turns]. The caller holds h.mu.
+func (h *Hub) turns() int {
+	n := 0
+	for _, s := range h.sessions {
+		n += len(s.prompts)
+	}
+	return n
+}
+
+// Idle waits until all prompts are answered, also those whose clients are gone, and the answers are written to the clients that are there. It
+// returns the cause of ctx if that ends before.
+func (h *Hub) Idle(ctx context.Context) error {
+	for {
+		h.mu.Lock()
+		n, changed, links := h.turns(), h.changed, slices.Collect(maps.Keys(h.links))
+		h.mu.Unlock()
+		if n == 0 {
+			for _, l := range links {
+				_ = l.out.wait(ctx, 0)
+			}
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Cancel cancels all turns, as their clients could.
+func (h *Hub) Cancel() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, s := range h.sessions {
+		if len(s.prompts) > 0 {
+			s.cancelled()
+			s.engine.out.put(request(nil, "session/cancel", encode(map[string]string{"sessionId": s.id})))
+		}
+	}
+}
+
+// notify wakes those who wait in [Hub.Idle]. The caller holds h.mu.
+func (h *Hub) notify() {
+	close(h.changed)
+	h.changed = make(chan struct{})
 }
 
 // Serve serves a client that writes to r and reads from w, one message a line, until the client disconnects, which is no error, or ctx

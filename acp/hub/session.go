@@ -204,6 +204,7 @@ func (s *session) end(why string) {
 	}
 	s.over, s.closing = true, true
 	delete(s.hub.sessions, s.id)
+	s.hub.notify()
 	s.dropWaiting(func(*prompt) bool { return true }, func() *message { return &message{err: failure(-32002, "session_closed", why)} })
 	if s.timer != nil {
 		s.timer.Stop()
@@ -368,6 +369,9 @@ func (s *session) dropWaiting(match func(*prompt) bool, answer func() *message) 
 		}
 	}
 	s.prompts = rest
+	if len(dropped) > 0 {
+		s.hub.notify()
+	}
 	for _, p := range dropped {
 		delete(s.engine.calls, callKey(p.call.id))
 		p.call.reply(answer())
@@ -381,6 +385,7 @@ func (s *session) prompted(c *call, m *message) *message {
 			continue
 		}
 		s.prompts = append(s.prompts[:i:i], s.prompts[i+1:]...)
+		s.hub.notify()
 		if c.link != nil && p.seq != 0 {
 			if mem := s.member(c.link); mem != nil && mem.declared {
 				m = m.with(seqKey, encode(p.seq))

@@ -116,6 +116,25 @@ func (c *connection) use() func() {
 // giveUp implements waitingRoom.
 func (c *connection) giveUp(cause error) { c.end(cause) }
 
+// flush implements [waitingRoom].
+func (c *connection) flush(ctx context.Context) {
+	for {
+		c.mu.Lock()
+		left, room := c.buffered, c.room
+		c.mu.Unlock()
+		if left == 0 {
+			return
+		}
+		select {
+		case <-room:
+		case <-ctx.Done():
+			return
+		case <-c.ctx.Done():
+			return
+		}
+	}
+}
+
 // away implements waitingRoom.
 func (c *connection) away() (since time.Time, ok bool) {
 	c.mu.Lock()

@@ -140,6 +140,25 @@ type waitingRoom interface {
 	// away reports whether, and since when, the client is away.
 	away() (since time.Time, ok bool)
 	giveUp(cause error)
+	// flush waits until the client has what was written, or ctx or the connection ends.
+	flush(ctx context.Context)
+}
+
+// Flush waits until the clients that are there have received what was written, or ctx ends.
+func (s *Server) Flush(ctx context.Context) {
+	s.mu.Lock()
+	var clients []waitingRoom
+	for p := range s.places {
+		if p.client != nil && !p.free {
+			clients = append(clients, p.client)
+		}
+	}
+	s.mu.Unlock()
+	for _, c := range clients {
+		if _, away := c.away(); !away {
+			c.flush(ctx)
+		}
+	}
 }
 
 // enter takes a place for a new connection, which leaves it when it has ended. It returns nil if there is none, or if the server is closing. A

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -25,6 +26,17 @@ type served struct {
 	dir  string // --serve-dir
 	home string
 	cmd  *exec.Cmd
+	// ending is set after a signal: a second one would end it at once.
+	ending bool
+}
+
+// signal sends a signal that ends the server.
+func (s *served) signal(sig os.Signal) {
+	s.t.Helper()
+	s.ending = true
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.t.Error(err)
+	}
 }
 
 // startServe makes tokens for users, by the names of their files, and starts "gjc serve". It ends with the test.
@@ -46,7 +58,7 @@ func startServe(t *testing.T, tokens map[string]string, args ...string) *served 
 	}
 	s.cmd = &exec.Cmd{
 		Path: self(t), Args: append([]string{"gjc", "serve", "--listen", "127.0.0.1:0", "--serve-dir", s.dir}, args...),
-		Env: environment(s.home, "ANTHROPIC_API_KEY=the operator's key"), Dir: s.home,
+		Env: environment(s.home, "OPERATORS_KEY=the operator's key"), Dir: s.home,
 	}
 	stdout, err := s.cmd.StdoutPipe()
 	if err != nil {
@@ -58,7 +70,9 @@ func startServe(t *testing.T, tokens map[string]string, args ...string) *served 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = s.cmd.Process.Signal(os.Interrupt)
+		if !s.ending {
+			s.signal(os.Interrupt)
+		}
 		if err := s.cmd.Wait(); err != nil {
 			t.Errorf("gjc serve: %v", err)
 		}
@@ -281,4 +295,84 @@ func testUsers(t *testing.T, args ...string) {
 		}
 	}
 	ann.stop()
+}
+
+// ownToken makes a file for --token-file.
+func ownToken(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(tempDir(t), "own.token")
+	if err := os.WriteFile(file, []byte("0123456789abcdef0123\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// TestServe_Drain checks that after SIGTERM running turns end, and none begins.
+func TestServe_Drain(t *testing.T) {
+	t.Parallel()
+	token := ownToken(t)
+	s := startServe(t, nil, "--token-file", token)
+	p := startPeer(t, peerOptions{command: []string{"connect", s.url, "--token-file", token}})
+	p.initialize(object{})
+	id := p.session("auto")
+	turn := p.prompt(id, "!bash until test -e go; do sleep 0.02; done; echo released")
+	p.until("the command", func(m message) bool { return strings.Contains(m.line, `"in_progress"`) })
+	s.signal(syscall.SIGTERM)
+	for status := 0; status != 503; {
+		status, _ = s.get("", "/readyz", nil)
+	}
+	if answer, _ := p.answer(p.request("session/new", object{"cwd": p.work, "mcpServers": []any{}})); answer.Error == nil || !strings.Contains(answer.line, `"kind":"shutdown"`) {
+		t.Errorf("a new session: %s", answer.line)
+	}
+	if answer, _ := p.answer(p.prompt(id, "!say no")); answer.Error == nil || !strings.Contains(answer.Error.Message, "connect again in a moment") {
+		t.Errorf("a new turn: %s", answer.line)
+	}
+	if err := os.WriteFile(filepath.Join(p.work, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	answer, before := p.answer(turn)
+	if !strings.Contains(answer.line, "end_turn") || !strings.Contains(strings.Join(lines(before), ""), "released") {
+		t.Errorf("the turn ends with %s", answer.line)
+	}
+	p.stop() // the command ends in time, though its server is gone
+}
+
+// TestServe_DrainIsBounded checks that a turn that does not end in time is cancelled, and answered.
+func TestServe_DrainIsBounded(t *testing.T) {
+	t.Parallel()
+	token := ownToken(t)
+	s := startServe(t, nil, "--token-file", token, "--drain", "100ms")
+	p := startPeer(t, peerOptions{command: []string{"connect", s.url, "--token-file", token, "--retry", "1s"}})
+	p.initialize(object{})
+	id := p.session("auto")
+	turn := p.prompt(id, "!bash sleep 600")
+	p.until("the command", func(m message) bool { return strings.Contains(m.line, `"in_progress"`) })
+	s.signal(syscall.SIGTERM)
+	if answer, _ := p.answer(turn); !strings.Contains(answer.line, `"cancelled"`) {
+		t.Errorf("the turn ends with %s", answer.line)
+	}
+	<-p.ended
+}
+
+// TestServe_Reload checks that after SIGHUP the audit log is a new file.
+func TestServe_Reload(t *testing.T) {
+	t.Parallel()
+	s := startServe(t, map[string]string{"ann": "--user ann"})
+	s.get("", "/metrics", nil)
+	audit := filepath.Join(s.dir, "audit.jsonl")
+	if err := os.Rename(audit, audit+".1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := os.Stat(audit); err != nil; _, err = os.Stat(audit) {
+		time.Sleep(5 * time.Millisecond)
+	}
+	s.get("", "/metrics", nil)
+	for _, name := range []string{audit, audit + ".1"} {
+		if data, err := os.ReadFile(name); err != nil || strings.Count(string(data), "\n") != 1 {
+			t.Errorf("%s has %q, %v", name, data, err)
+		}
+	}
 }

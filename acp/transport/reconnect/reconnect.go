@@ -32,7 +32,8 @@ type Options struct {
 	Name string
 	// Report, if not nil, receives what happens, one line at a time, for the editor's log.
 	Report func(line string)
-	// Farewell bounds the time that the agent has to end after the editor has; if zero, ten seconds.
+	// Farewell bounds the time that the agent has to end after the editor has; if zero, 1.5 seconds, since editors expect the end of a
+	// command within two.
 	Farewell time.Duration
 }
 
@@ -49,7 +50,7 @@ const helloTime = time.Minute
 // that reads the editor's messages ends with the editor.
 func Run(ctx context.Context, editor io.Reader, out io.Writer, o Options) error {
 	if o.Farewell == 0 {
-		o.Farewell = 10 * time.Second
+		o.Farewell = 1500 * time.Millisecond
 	}
 	if o.Report == nil {
 		o.Report = func(string) {}

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,11 +36,38 @@ type desk struct {
 	endpoint *transport.Server
 }
 
-// ready returns why the server takes no new client; nil if it does.
-func (d *desk) ready() error { return nil }
-
 // admit passes a request of a visitor to the endpoint.
 func (d *desk) admit(w http.ResponseWriter, r *http.Request) { d.endpoint.ServeHTTP(w, r) }
+
+// cancelTime bounds the end of turns that are cancelled.
+const cancelTime = 2 * time.Second
+
+// drain lets nothing new begin, and waits until the turns that run have ended, also those whose clients are gone, or ctx ends.
+func (d *desk) drain(ctx context.Context) {
+	d.meter.Drain()
+	d.mu.Lock()
+	hubs := slices.Collect(maps.Values(d.hubs))
+	d.mu.Unlock()
+	turns := 0
+	for _, h := range hubs {
+		turns += h.Turns()
+	}
+	if turns > 0 {
+		d.log.Warn().Int("turns", turns).Msg("waiting for turns to end; a second signal ends them")
+	}
+	for _, h := range hubs {
+		if err := h.Idle(ctx); err != nil {
+			d.log.Warn().Err(err).Int("turns", h.Turns()).Msg("cancelling turns")
+			h.Cancel()
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
+	defer cancel()
+	for _, h := range hubs {
+		_ = h.Idle(ctx) // what is left ends with the connections
+	}
+	d.endpoint.Flush(ctx)
+}
 
 // owner names the sender of a request, so that requests of others never join its connections.
 func owner(r *http.Request) string {

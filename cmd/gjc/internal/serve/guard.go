@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -67,9 +66,9 @@ func (a *authenticators) verify(ctx context.Context, secret string) (*access.Ide
 
 // guard lets requests through that have a valid token, and that come from no page of another site.
 type guard struct {
-	desk   *desk
-	config *tls.Config // nil for plain text on the loopback interface
-	hosts  []string    // further names of the server
+	desk  *desk
+	pair  *keyPair // nil for plain text on the loopback interface
+	hosts []string // further names of the server
 }
 
 // routes returns the handler of all requests.
@@ -79,7 +78,7 @@ func (g *guard) routes(metrics http.Handler) http.Handler {
 	mux.Handle("GET /metrics", g.only(access.Admin, metrics))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if err := g.desk.ready(); err != nil {
+		if err := g.desk.meter.Draining(); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
@@ -165,11 +164,7 @@ func (g *guard) own(host string) bool {
 	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
 		return true
 	}
-	if g.config == nil {
-		return false
-	}
-	leaf := g.config.Certificates[0].Leaf
-	return leaf != nil && leaf.VerifyHostname(host) == nil
+	return g.pair != nil && g.pair.names(host)
 }
 
 // hostOf returns the name of a Host header.

@@ -5,6 +5,8 @@ package serve
 import (
 	"errors"
 	"io/fs"
+	"os"
+	"syscall"
 )
 
 // private returns an error for a file that others can read.
@@ -14,3 +16,6 @@ func private(info fs.FileInfo) error {
 	}
 	return nil
 }
+
+// reloadSignals are the signals for the server to read its files again.
+func reloadSignals() []os.Signal { return []os.Signal{syscall.SIGHUP} }

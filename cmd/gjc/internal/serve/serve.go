@@ -54,6 +54,7 @@ type serveFlags struct {
 	issuer            access.IssuerOptions
 	uids              string
 	hosts, share      []string
+	drain             time.Duration
 }
 
 // NewServe returns the command "gjc serve".
@@ -83,6 +84,7 @@ func NewServe(env func() *Env, args func(cobra.PositionalArgs) cobra.PositionalA
 	flags.StringVar(&f.uids, "uids", "", "as root: range of user IDs, such as 200000-200999, for users without an account on this machine")
 	flags.StringArrayVar(&f.hosts, "host", nil, "further name under which clients reach the server; can be repeated")
 	flags.StringArrayVar(&f.share, "share", nil, "directory that users in bubblewrap see and change, or only see with :ro at its end; can be repeated")
+	flags.DurationVar(&f.drain, "drain", 30*time.Second, "after a signal, how long running turns may take to end")
 	cmd.PersistentFlags().StringVar(&f.dir, "serve-dir", "", "directory of the tokens, the audit log and the users' files (default: serve in the agent directory)")
 	_ = cmd.MarkFlagRequired("listen") // the flag exists
 	cmd.AddCommand(newToken(env, f, args))
@@ -106,7 +108,7 @@ func (f *serveFlags) directory(e *Env) (string, error) {
 	return filepath.Join(agent, "serve"), err
 }
 
-// run serves until ctx ends.
+// run serves until ctx ends, and then until the turns that run have ended.
 func (f *serveFlags) run(ctx context.Context, e *Env) (err error) {
 	dir, err := f.directory(e)
 	if err != nil {
@@ -116,15 +118,23 @@ func (f *serveFlags) run(ctx context.Context, e *Env) (err error) {
 	if err != nil {
 		return err
 	}
-	config, err := f.tls()
+	pair, err := openKeyPair(f.cert, f.key)
 	if err != nil {
 		return err
 	}
-	listener, err := f.open(ctx, config)
+	listener, err := f.open(ctx, pair)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = listener.Close() }() // the server has closed it
+	if f.auditLog == "" {
+		f.auditLog = filepath.Join(dir, "audit.jsonl")
+	}
+	audit, err := openLog(f.auditLog)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, audit.Close()) }()
 	children := e.Children()
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
@@ -135,53 +145,68 @@ func (f *serveFlags) run(ctx context.Context, e *Env) (err error) {
 	if err != nil {
 		return err
 	}
-	audit, err := f.openAudit(dir)
-	if err != nil {
-		return errors.Join(err, pool.Close(ctx))
-	}
-	defer func() { err = errors.Join(err, audit.Close()) }()
 	counters := meter.NewCounters()
 	counters.Watch("gjc_engines", func() float64 { return float64(pool.Running()) })
 	d := &desk{who: who, pool: pool, log: e.Log, hubs: make(map[string]*hub.Hub), meter: meter.New(meter.Options{
 		Audit: audit, Counters: counters, Clock: time.Now, Ledger: meter.OpenLedger(filepath.Join(dir, "costs.json"), time.Now),
 	})}
 	d.endpoint = transport.NewServer(transport.Options{Serve: d.serve, Owner: owner})
-	g := &guard{desk: d, config: config, hosts: f.hosts}
-	server := &http.Server{Handler: g.routes(counters.Handler()), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes}
-	scheme := "http"
-	if config != nil {
-		scheme = "https"
+	g := &guard{desk: d, pair: pair, hosts: f.hosts}
+	scheme, reload := "http", []func() error{audit.reload}
+	if pair != nil {
+		scheme, reload = "https", append(reload, pair.reload)
 	}
-	line, err := jsonx.Marshal(map[string]string{"listening": (&url.URL{Scheme: scheme, Host: listener.Addr().String(), Path: transport.Path}).String()})
+	defer reloading(&e.Log, reload...)()
+	err = announce(e.Stdout, scheme, listener.Addr())
 	if err == nil {
-		_, err = fmt.Fprintf(e.Stdout, "%s\n", line)
-	}
-	if err != nil {
-		return errors.Join(err, pool.Close(ctx))
-	}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
-	defer stop()
-	if err = server.Serve(listener); errors.Is(err, http.ErrServerClosed) {
-		err = nil
+		server := &http.Server{Handler: g.routes(counters.Handler()), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes}
+		err = f.until(ctx, d, server, listener)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 	defer cancel()
 	return errors.Join(err, d.close(ctx))
 }
 
+// announce writes the first line of the output.
+func announce(w io.Writer, scheme string, addr net.Addr) error {
+	line, err := jsonx.Marshal(map[string]string{"listening": (&url.URL{Scheme: scheme, Host: addr.String(), Path: transport.Path}).String()})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s\n", line)
+	return err
+}
+
+// until serves HTTP until ctx ends, and then while turns run, for a bounded time.
+func (f *serveFlags) until(ctx context.Context, d *desk, server *http.Server, listener net.Listener) error {
+	serving, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	stop := context.AfterFunc(ctx, func() { // ends with the drain
+		ctx, cancel := context.WithTimeoutCause(serving, f.drain, fmt.Errorf("they did not end within %s", f.drain))
+		defer cancel()
+		d.drain(ctx)
+		_ = server.Close()
+	})
+	defer stop()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
 // open opens the listener. Without TLS it is one of this machine alone.
-func (f *serveFlags) open(ctx context.Context, config *tls.Config) (net.Listener, error) {
+func (f *serveFlags) open(ctx context.Context, pair *keyPair) (net.Listener, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
 	if err != nil {
 		return nil, fmt.Errorf("--listen: %w", err)
 	}
 	addr, ok := listener.Addr().(*net.TCPAddr)
-	if !ok || config == nil && !addr.IP.IsLoopback() {
+	if !ok || pair == nil && !addr.IP.IsLoopback() {
 		_ = listener.Close()
 		return nil, fmt.Errorf("--listen: %s is reachable from other machines, and without TLS everyone in between could read the token; use --tls-cert and --tls-key, or an address such as 127.0.0.1:%d", listener.Addr(), addr.Port)
 	}
-	if config != nil {
-		listener = tls.NewListener(listener, config)
+	if pair != nil {
+		listener = tls.NewListener(listener, pair.config())
 	}
 	return listener, nil
 }
@@ -271,35 +296,4 @@ func parseShare(values []string) ([]engines.Share, error) {
 		all = append(all, s)
 	}
 	return all, nil
-}
-
-// openAudit opens the audit log to append to it.
-func (f *serveFlags) openAudit(dir string) (*os.File, error) {
-	path := f.auditLog
-	if path == "" {
-		path = filepath.Join(dir, "audit.jsonl")
-		if err := os.MkdirAll(dir, 0o711); err != nil { //nolint:gosec // users of the operating system pass through it
-			return nil, err
-		}
-	}
-	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("--audit-log: %w", err)
-	}
-	return file, nil
-}
-
-// tls returns the configuration of TLS; nil for none.
-func (f *serveFlags) tls() (*tls.Config, error) {
-	if f.cert == "" && f.key == "" {
-		return nil, nil //nolint:nilnil // there is none
-	}
-	if f.cert == "" || f.key == "" {
-		return nil, errors.New("--tls-cert and --tls-key belong together")
-	}
-	pair, err := tls.LoadX509KeyPair(f.cert, f.key)
-	if err != nil {
-		return nil, fmt.Errorf("--tls-cert: %w", err)
-	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}, nil
 }

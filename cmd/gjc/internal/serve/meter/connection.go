@@ -204,10 +204,15 @@ func (c *Connection) check(ctx context.Context, m *message, ok bool) (refused, e
 	return nil, nil
 }
 
-// allowed returns an error that wraps [ErrLimit] if a request is one too many.
+// allowed returns an error that wraps [ErrLimit] if a request is one too many, or [ErrDraining] if it comes too late.
 func (c *Connection) allowed(ctx context.Context, m *message) error {
 	if limit := c.account.requests; limit != nil && !limit.Allow() {
 		return errTooFast(c.id.Limits.Requests)
+	}
+	if opens(m.method) || m.method == methodPrompt {
+		if err := c.meter.Draining(); err != nil {
+			return err
+		}
 	}
 	switch {
 	case opens(m.method):
@@ -354,7 +359,11 @@ func (o *outgoing) Write(p []byte) (int, error) {
 
 // refuse answers a request in the engine's place.
 func (o *outgoing) refuse(m *message, reason error) error {
-	line, err := jsonx.Marshal(refusal{"2.0", m.id, refusalError{codeInternal, reason.Error(), refusalData{"limit", true}}})
+	kind := "limit"
+	if errors.Is(reason, ErrDraining) {
+		kind = "shutdown"
+	}
+	line, err := jsonx.Marshal(refusal{"2.0", m.id, refusalError{codeInternal, reason.Error(), refusalData{kind, true}}})
 	if err != nil {
 		return err
 	}

@@ -35,8 +35,9 @@ type Meter struct {
 	opts  Options
 	audit audit
 
-	mu     sync.Mutex // guards tokens
-	tokens map[string]*account
+	mu       sync.Mutex // guards the fields below
+	tokens   map[string]*account
+	draining bool
 }
 
 // account has what the connections of one token share.
@@ -54,6 +55,26 @@ func New(opts Options) *Meter {
 
 // ErrLimit is wrapped by the errors about a limit of a token that is reached.
 var ErrLimit = errors.New("a limit of your token is reached")
+
+// ErrDraining is wrapped by the errors about work that is not begun any more.
+var ErrDraining = errors.New("the server is shutting down; connect again in a moment")
+
+// Drain lets no session and no turn begin from now on.
+func (m *Meter) Drain() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.draining = true
+}
+
+// Draining returns [ErrDraining] after [Meter.Drain].
+func (m *Meter) Draining() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.draining {
+		return ErrDraining
+	}
+	return nil
+}
 
 // Connect counts a new connection from a remote address. The caller calls [Connection.Serve] or [Connection.Close]. The error wraps [ErrLimit]
 // if the token has as many connections as it may have.

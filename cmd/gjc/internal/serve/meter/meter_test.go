@@ -272,6 +272,29 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+func TestDrain(t *testing.T) {
+	m := newMetered(t, filepath.Join(t.TempDir(), "costs.json"))
+	c := m.connect(t, &access.Identity{User: "ann", Token: "t1"}, engine())
+	if err := m.Draining(); err != nil {
+		t.Error(err)
+	}
+	m.Drain()
+	if err := m.Draining(); !errors.Is(err, meter.ErrDraining) {
+		t.Error(err)
+	}
+	for method, want := range map[string]string{
+		"session/new": `"kind":"shutdown"`, "session/load": "connect again in a moment", "session/prompt": "the server is shutting down", "session/close": `"result":{}`,
+	} {
+		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{"sessionId":"s1"}}`, method))
+		if got := c.receive(); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", method, got)
+		}
+	}
+	if err := c.close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestLimits_Cost(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "costs.json")
 	id := &access.Identity{User: "ann", Token: "t1", Limits: access.Limits{Cost: 0.9}}
