@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,7 +71,7 @@ func serve(ctx context.Context, h *host, opts *options) error {
 func serving(h *host, opts *options) *remote.Env {
 	log, _, err := newLogger(h.stderr, opts)
 	return &remote.Env{
-		Stdin: h.stdin, Stdout: h.stdout, Stderr: h.stderr, Getenv: h.getenv, Environ: h.env, Log: log,
+		Stdin: h.stdin, Stdout: h.stdout, Stderr: h.stderr, Getenv: h.getenv, Environ: h.env, Log: log, Store: cmp.Or(opts.store, h.getenv(storeAddress)),
 		AgentDir: func() (string, error) { return h.agentDir(opts.agentDir) },
 		Engine: func() ([]string, error) {
 			switch {

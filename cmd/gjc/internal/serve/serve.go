@@ -38,6 +38,8 @@ type Env struct {
 	Getenv         func(string) string
 	Environ        []string
 	Log            zerolog.Logger
+	// Store is the address of the database with the sessions of the operator; empty for none.
+	Store string
 	// AgentDir returns the directory of gjc's own files.
 	AgentDir func() (string, error)
 	// Engine returns the arguments of the command that serves the clients of one user, as [engines.Listen] does.
@@ -272,10 +274,19 @@ func (f *serveFlags) engines(ctx context.Context, e *Env, dir string, children *
 	if boundary.None() {
 		fmt.Fprintf(e.Stderr, "gjc serve: only one user is served, because several could not be kept apart: %s\n", why)
 	}
+	env := e.Environ
+	if e.Store != "" {
+		fmt.Fprintln(e.Stderr, "gjc serve: only the clients of --token-file use the database of --store; the sessions of other users are in their own directories")
+		env = append(env[:len(env):len(env)], storeVariable+"="+e.Store)
+	}
 	return engines.New(engines.Options{
-		Program: program, Args: args, Dir: dir, Env: e.Environ, Boundary: boundary, Children: children, Stderr: e.Stderr,
+		Program: program, Args: args, Dir: dir, Env: env, Boundary: boundary, Children: children, Stderr: e.Stderr,
 	})
 }
+
+// storeVariable is the variable with the address of the store. Its password is in no list of processes there, and no user's engine but the
+// operator's gets it.
+const storeVariable = "GJC_STORE"
 
 // parseShare parses the values of --share.
 func parseShare(values []string) ([]engines.Share, error) {
