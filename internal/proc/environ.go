@@ -12,15 +12,15 @@ import (
 //go:embed providerkeys.txt
 var providerKeys string
 
-// IsSecretVariable reports whether [Environ] removes a variable: the known provider keys, and GJC_ variables that end in API_KEY, _TOKEN
-// or _SECRET.
+// IsSecretVariable reports whether [Environ] removes a variable: the known provider keys, GJC_ variables that end in API_KEY, _TOKEN or
+// _SECRET, and GJC_STORE.
 func IsSecretVariable(name string) bool {
 	name = strings.ToUpper(name)
 	if name != "" && strings.Contains("\n"+providerKeys, "\n"+name+"\n") {
 		return true
 	}
 	return strings.HasPrefix(name, "GJC_") && (strings.HasSuffix(name, "API_KEY") ||
-		strings.HasSuffix(name, "_TOKEN") || strings.HasSuffix(name, "_SECRET"))
+		strings.HasSuffix(name, "_TOKEN") || strings.HasSuffix(name, "_SECRET") || name == "GJC_STORE") // it may have a password
 }
 
 // Environ returns the environment of a child: base, which is the program's own, without secret variables (see [IsSecretVariable]) and the
