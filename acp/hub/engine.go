@@ -305,6 +305,9 @@ func (c *call) reply(m *message) {
 		return
 	}
 	delete(c.link.calls, callKey(c.own))
+	if c.link.ctx.Err() != nil {
+		c.link.hub.notify()
+	}
 	if m.line != nil && bytes.Equal(c.own, c.id) {
 		c.link.out.put(m.line)
 		return

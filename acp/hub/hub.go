@@ -193,6 +193,9 @@ func (h *Hub) Serve(ctx context.Context, r io.Reader, w io.Writer, c Client) err
 	})
 	go l.read(frame.Lines.NewReader(r, h.opts.MaxMessage)) // ends with r
 	<-l.ctx.Done()
+	if errors.Is(context.Cause(l.ctx), io.EOF) {
+		h.answerAll(l)
+	}
 	h.leave(l)
 	l.out.close()
 	done := make(chan struct{})
@@ -208,6 +211,33 @@ func (h *Hub) Serve(ctx context.Context, r io.Reader, w io.Writer, c Client) err
 		return err
 	}
 	return nil
+}
+
+// answerGrace bounds how long a client whose input has ended waits for the answers to its requests.
+const answerGrace = time.Second
+
+// answerAll waits until a client has the answers to what it has asked before its end. Turns go on without it.
+func (h *Hub) answerAll(l *link) {
+	ctx, cancel := context.WithTimeout(h.ctx, answerGrace)
+	defer cancel()
+	for {
+		h.mu.Lock()
+		left, changed := 0, h.changed
+		for _, c := range l.calls {
+			if c.method != "session/prompt" {
+				left++
+			}
+		}
+		h.mu.Unlock()
+		if left == 0 {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // writeGrace bounds how long the last messages for a client may take.

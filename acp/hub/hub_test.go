@@ -723,3 +723,28 @@ func TestIdle(t *testing.T) {
 		}
 	}
 }
+
+// What a client has asked before the end of its input is answered.
+func TestEnd_AnswersFirst(t *testing.T) {
+	w := start(t, hub.Options{})
+	for range 50 {
+		r, in := io.Pipe()
+		out, to := io.Pipe()
+		done := make(chan error, 1)
+		go func() {
+			done <- w.hub.Serve(t.Context(), r, to, hub.Client{Scopes: []string{"read", "prompt", "control"}})
+			_ = to.Close()
+		}()
+		go func() {
+			_, _ = io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`+"\n"+`{"jsonrpc":"2.0","id":2,"method":"session/list","params":{}}`+"\n")
+			_ = in.Close()
+		}()
+		got, err := io.ReadAll(out)
+		if err != nil || !strings.Contains(string(got), `"id":2`) {
+			t.Fatalf("the answers are %s, %v", got, err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -21,6 +21,7 @@ import (
 	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/mcpfiles"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/serve/engines"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/storage"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/system"
 	"github.com/gajae-code/gjc/internal/bug"
 	"github.com/gajae-code/gjc/internal/proc"
@@ -70,8 +71,12 @@ func serve(ctx context.Context, h *host, opts *options) error {
 // serving returns the environment of "gjc serve" and "gjc connect".
 func serving(h *host, opts *options) *remote.Env {
 	log, _, err := newLogger(h.stderr, opts)
+	store := cmp.Or(opts.store, h.getenv(storeAddress))
 	return &remote.Env{
-		Stdin: h.stdin, Stdout: h.stdout, Stderr: h.stderr, Getenv: h.getenv, Environ: h.env, Log: log, Store: cmp.Or(opts.store, h.getenv(storeAddress)),
+		Stdin: h.stdin, Stdout: h.stdout, Stderr: h.stderr, Getenv: h.getenv, Environ: h.env, Log: log, Store: store,
+		UserStore: func(ctx context.Context, user string) (string, error) {
+			return storage.UserAddress(ctx, store, user)
+		},
 		AgentDir: func() (string, error) { return h.agentDir(opts.agentDir) },
 		Engine: func() ([]string, error) {
 			switch {

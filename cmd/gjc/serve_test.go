@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/internal/testenv"
+	"github.com/gajae-code/gjc/sessions/postgres/postgrestest"
 )
 
 // served is a running "gjc serve".
@@ -375,4 +377,56 @@ func TestServe_Reload(t *testing.T) {
 			t.Errorf("%s has %q, %v", name, data, err)
 		}
 	}
+}
+
+// TestServe_Store checks that users who share a database have only their own sessions there.
+func TestServe_Store(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("root gives each user one of the operating system, who cannot reach the database's socket")
+	}
+	testenv.NeedsTool(t, "bwrap")
+	cluster := new(postgrestest.Cluster)
+	t.Cleanup(func() {
+		if err := cluster.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	address := cluster.Database(t)
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := startServe(t, map[string]string{"ann": "--user ann", "bob": "--user bob"}, "--store", address, "--share", u.Query().Get("host"))
+	talk := func(user string) (session string) {
+		t.Helper()
+		p := s.connect(user)
+		defer p.stop()
+		p.initialize(object{})
+		p.work = filepath.Join(s.dir, "users", user)
+		session = p.session("auto")
+		p.say(session, user+"-words")
+		var list struct{ Sessions []struct{ SessionID string } }
+		if err := json.Unmarshal(p.call("session/list", object{}), &list); err != nil || len(list.Sessions) != 1 || list.Sessions[0].SessionID != session {
+			t.Errorf("%s has the sessions %+v, %v", user, list, err)
+		}
+		if answer, _ := p.answer(p.prompt(session, "!bash env | grep -c GJC_STORE")); !strings.Contains(answer.line, "end_turn") {
+			t.Errorf("%s: %s", user, answer.line)
+		}
+		return session
+	}
+	annID, bobID := talk("ann"), talk("bob")
+	for user, id := range map[string]string{"ann": annID, "bob": bobID} {
+		rows := postgrestest.Rows(t, address, "SELECT DISTINCT owner FROM gjc_files JOIN gjc_data ON file = id WHERE encode(data, 'escape') LIKE '%"+user+"-words%'")
+		if len(rows) != 1 || !strings.HasSuffix(rows[0], "_"+user) {
+			t.Errorf("the words of %s in session %s belong to %q", user, id, rows)
+		}
+	}
+	// A later connection has the session, whatever server serves it.
+	p := s.connect("ann")
+	p.initialize(object{})
+	if answer, before := p.answer(p.request("session/load", object{"sessionId": annID, "cwd": filepath.Join(s.dir, "users", "ann"), "mcpServers": []any{}})); answer.Error != nil || !strings.Contains(strings.Join(lines(before), ""), "ann-words") {
+		t.Errorf("loading it again: %s", answer.line)
+	}
+	p.stop()
 }

@@ -43,13 +43,14 @@ type Options struct {
 
 // DB is a database with sessions. It is safe for concurrent use. Close it.
 type DB struct {
-	life   context.Context //nolint:containedctx // ends with Close; the operations of a file system have no context
-	end    context.CancelCauseFunc
-	config *pgconn.Config
-	opts   Options
-	pool   *pool
-	server string // identifies this DB among the renewers of leases
-	host   string
+	life    context.Context //nolint:containedctx // ends with Close; the operations of a file system have no context
+	end     context.CancelCauseFunc
+	config  *pgconn.Config
+	address string
+	opts    Options
+	pool    *pool
+	server  string // identifies this DB among the renewers of leases
+	host    string
 
 	closing   sync.Once
 	migrating sync.Mutex // held while the schema is checked
@@ -80,7 +81,7 @@ func Open(ctx context.Context, address string, opts Options) (*DB, error) {
 	opts.MaxSession = cmp.Or(opts.MaxSession, 1<<30)
 	opts.MaxFile = cmp.Or(opts.MaxFile, 64<<20)
 	host, _ := os.Hostname() // only shown
-	db := &DB{config: config, opts: opts, server: token(), host: host}
+	db := &DB{config: config, address: address, opts: opts, server: token(), host: host}
 	db.life, db.end = context.WithCancelCause(ctx)
 	db.pool = newPool(config, opts.Conns)
 	db.leases.held = make(map[*lease]bool)

@@ -236,6 +236,11 @@ async function drive(to, m, sessionId, say, code) {
   u.removed = session(sessionId).removed;
   const parent = await say("!task !say child speaks");
   const children = session(sessionId).children;
+  // Over HTTP the updates of a child come by another stream than the answer, perhaps after it.
+  const until = async (there) => {
+    for (let i = 0; i < 1000 && !there(); i++) await new Promise((resolve) => setTimeout(resolve, 10));
+  };
+  await until(() => session(children[0]?.sessionId).text.endsWith("Done."));
   u.children = children.map((c) => c.state?.state ?? c.state?.type ?? "?");
   u.childSaid = session(children[0]?.sessionId).text;
   u.parentSaid = parent.text;

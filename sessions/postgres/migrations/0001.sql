@@ -39,3 +39,17 @@ CREATE TABLE gjc_leases (
   expires timestamptz NOT NULL,
   PRIMARY KEY (owner, dir, name)
 );
+
+-- The roles of users who are given a role of their own. Only the owner of the tables sees this one.
+CREATE TABLE gjc_users (
+  role     text COLLATE "C" PRIMARY KEY,
+  password text NOT NULL
+);
+
+-- A role other than the owner of the tables has only the files whose owner it is.
+ALTER TABLE gjc_files ENABLE ROW LEVEL SECURITY;
+CREATE POLICY gjc_own ON gjc_files USING (owner = current_user) WITH CHECK (owner = current_user);
+ALTER TABLE gjc_leases ENABLE ROW LEVEL SECURITY;
+CREATE POLICY gjc_own ON gjc_leases USING (owner = current_user) WITH CHECK (owner = current_user);
+ALTER TABLE gjc_data ENABLE ROW LEVEL SECURITY;
+CREATE POLICY gjc_own ON gjc_data USING (EXISTS (SELECT FROM gjc_files f WHERE f.id = file AND f.owner = current_user));

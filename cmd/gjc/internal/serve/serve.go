@@ -38,8 +38,10 @@ type Env struct {
 	Getenv         func(string) string
 	Environ        []string
 	Log            zerolog.Logger
-	// Store is the address of the database with the sessions of the operator; empty for none.
-	Store string
+	// Store is the address of the database with the sessions; empty for none. UserStore returns the one of a user, who reaches only their own
+	// sessions there.
+	Store     string
+	UserStore func(ctx context.Context, user string) (string, error)
 	// AgentDir returns the directory of gjc's own files.
 	AgentDir func() (string, error)
 	// Engine returns the arguments of the command that serves the clients of one user, as [engines.Listen] does.
@@ -274,18 +276,20 @@ func (f *serveFlags) engines(ctx context.Context, e *Env, dir string, children *
 	if boundary.None() {
 		fmt.Fprintf(e.Stderr, "gjc serve: only one user is served, because several could not be kept apart: %s\n", why)
 	}
-	env := e.Environ
+	env, secrets := e.Environ, (func(context.Context, string) ([]string, error))(nil)
 	if e.Store != "" {
-		fmt.Fprintln(e.Stderr, "gjc serve: only the clients of --token-file use the database of --store; the sessions of other users are in their own directories")
 		env = append(env[:len(env):len(env)], storeVariable+"="+e.Store)
+		secrets = func(ctx context.Context, user string) ([]string, error) {
+			address, err := e.UserStore(ctx, user)
+			return []string{storeVariable + "=" + address}, err
+		}
 	}
 	return engines.New(engines.Options{
-		Program: program, Args: args, Dir: dir, Env: env, Boundary: boundary, Children: children, Stderr: e.Stderr,
+		Program: program, Args: args, Dir: dir, Env: env, Secrets: secrets, Boundary: boundary, Children: children, Stderr: e.Stderr,
 	})
 }
 
-// storeVariable is the variable with the address of the store. Its password is in no list of processes there, and no user's engine but the
-// operator's gets it.
+// storeVariable is the variable with the address of the store. Its password is in no list of processes there.
 const storeVariable = "GJC_STORE"
 
 // parseShare parses the values of --share.

@@ -53,6 +53,17 @@ func database(db *postgres.DB, address string) Place {
 	return Place{FS: db.FileSystem(""), Sessions: root + "sessions", Blobs: root + "blobs", Name: postgres.Redact(address)}
 }
 
+// UserAddress returns the address at which a user has the sessions in a database that belong to the user, and no others; see
+// [postgres.DB.UserAddress]. It is a secret.
+func UserAddress(ctx context.Context, address, user string) (string, error) {
+	db, err := postgres.Open(ctx, address, postgres.Options{})
+	if err != nil {
+		return "", err
+	}
+	defer db.Close()
+	return db.UserAddress(user)
+}
+
 // Report is the result of [Copy].
 type Report struct {
 	// Copied and Same count the sessions that were copied, and those that the target had. Images counts the images that were copied.

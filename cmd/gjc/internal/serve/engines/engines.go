@@ -22,7 +22,7 @@ import (
 // that user of the operating system.
 const Operator = ""
 
-// Options configures [Pool]. All fields but Share, Stderr and Idle are required.
+// Options configures [Pool]. All fields but Secrets, Stderr and Idle are required.
 type Options struct {
 	// Program is gjc, Args the arguments that begin the engine's command line. The socket and the agent directory follow.
 	Program string
@@ -33,6 +33,8 @@ type Options struct {
 	Env []string
 	// Boundary keeps the users apart.
 	Boundary Boundary
+	// Secrets returns the variables that only the engine of one user gets. Optional.
+	Secrets func(ctx context.Context, user string) ([]string, error)
 	// Children owns the processes.
 	Children *proc.Group
 	// Stderr receives what the engines log. Optional.
@@ -233,13 +235,13 @@ func (p *Pool) start(e *engine, user string) error {
 	args := append(append([]string(nil), p.opts.Args...), "--socket", e.socket)
 	// Without its stdin an engine ends: it does not outlive the server.
 	o := &proc.Options{Path: p.opts.Program, Args: args, Env: p.opts.Env, Stdin: true, Stderr: p.opts.Stderr}
+	ctx, cancel := context.WithTimeoutCause(context.Background(), startTime, fmt.Errorf("the engine did not start within %s", startTime))
+	defer cancel()
 	if user != Operator {
-		if err := p.enclose(o, e, user); err != nil {
+		if err := p.enclose(ctx, o, e, user); err != nil {
 			return fmt.Errorf("starting the engine of %s: %w", user, err)
 		}
 	}
-	ctx, cancel := context.WithTimeoutCause(context.Background(), startTime, fmt.Errorf("the engine did not start within %s", startTime))
-	defer cancel()
 	started := &firstLine{done: make(chan struct{})}
 	o.Stdout = started
 	child, err := p.opts.Children.Start(ctx, o)
@@ -259,7 +261,7 @@ func (p *Pool) start(e *engine, user string) error {
 }
 
 // enclose prepares the process of a user who is not the operator.
-func (p *Pool) enclose(o *proc.Options, e *engine, user string) error {
+func (p *Pool) enclose(ctx context.Context, o *proc.Options, e *engine, user string) error {
 	for _, dir := range []string{p.opts.Dir, filepath.Join(p.opts.Dir, "users")} {
 		if err := os.MkdirAll(dir, 0o711); err != nil { //nolint:gosec // the users pass through, and cannot list it
 			return err
@@ -271,6 +273,13 @@ func (p *Pool) enclose(o *proc.Options, e *engine, user string) error {
 	o.Dir = e.home
 	o.Args = append(o.Args, "--agent-dir", filepath.Join(e.home, ".gjc", "agent"))
 	o.Env = userEnv(p.opts.Env, e.home, user)
+	if p.opts.Secrets != nil {
+		secrets, err := p.opts.Secrets(ctx, user)
+		if err != nil {
+			return err
+		}
+		o.Env = append(o.Env, secrets...)
+	}
 	return p.opts.Boundary.enclose(o, e.home, filepath.Dir(e.socket), user)
 }
 
