@@ -30,6 +30,9 @@ func TestGJC_Network(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the prompts' commands are those of a POSIX shell")
 	}
+	if testenv.Race {
+		t.Skip("the gjc that is tested is built without the race detector")
+	}
 	t.Parallel()
 	agent := filepath.Join(t.TempDir(), "gjc")
 	build := exec.CommandContext(t.Context(), testenv.NeedsTool(t, "go"), "build", "-o", agent, "./cmd/gjc")
