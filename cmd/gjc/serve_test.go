@@ -58,8 +58,19 @@ func startServe(t *testing.T, tokens map[string]string, args ...string) *served 
 			t.Fatal(err)
 		}
 	}
+	program := self(t)
+	if slices.Contains(args, "--uids") { // other users cannot run the test binary where it is
+		data, err := os.ReadFile(program)
+		if err == nil {
+			program = filepath.Join(s.dir, "gjc.test")
+			err = os.WriteFile(program, data, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	s.cmd = &exec.Cmd{
-		Path: self(t), Args: append([]string{"gjc", "serve", "--listen", "127.0.0.1:0", "--serve-dir", s.dir}, args...),
+		Path: program, Args: append([]string{"gjc", "serve", "--listen", "127.0.0.1:0", "--serve-dir", s.dir}, args...),
 		Env: environment(s.home, "OPERATORS_KEY=the operator's key"), Dir: s.home,
 	}
 	stdout, err := s.cmd.StdoutPipe()

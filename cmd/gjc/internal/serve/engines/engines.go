@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -245,6 +246,9 @@ func (p *Pool) start(e *engine, user string) error {
 	started := &firstLine{done: make(chan struct{})}
 	o.Stdout = started
 	child, err := p.opts.Children.Start(ctx, o)
+	if errors.Is(err, fs.ErrPermission) && user != Operator {
+		return fmt.Errorf("starting the engine of %s: %w; install gjc where all users can run it", user, err)
+	}
 	if err != nil {
 		return fmt.Errorf("starting the engine: %w", err)
 	}
