@@ -158,7 +158,7 @@ func TestFiles(t *testing.T) {
 	wantResult(t, c.load(id))
 	wantResult(t, b.prompt(id, "read z"))
 	b.awaitText(id, "content of cleo")
-	// A client that is asked and goes leaves no request behind.
+	// A client that disconnects before it answers leaves no request open.
 	c.mu.Lock()
 	c.requested = nil
 	c.mu.Unlock()

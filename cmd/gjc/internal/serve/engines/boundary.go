@@ -18,7 +18,7 @@ import (
 	"github.com/gajae-code/gjc/internal/proc"
 )
 
-// Boundary is how the engines of users are kept apart. The zero value keeps none apart.
+// Boundary keeps the engines of users apart. The zero value does not: it is for one user.
 type Boundary struct {
 	uids   *uids
 	bwrap  string
