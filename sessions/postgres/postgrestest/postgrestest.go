@@ -189,12 +189,13 @@ func (c *Cluster) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// guardScript runs the server until it reads a line, or until its input ends with the test binary. It then removes the server's files.
-const guardScript = `"$@" & server=$!
-echo $server >server.pid
+// guardScript runs the server until it reads a line, or until its input ends with the test binary. It then removes the server's files. The
+// server is waited for at once: until then its process ID would be that of a dead process.
+const guardScript = `("$@" & echo $! >server.pid; wait $!) & keeper=$!
 read -r word
+server=$(cat server.pid)
 (while kill -QUIT $server 2>/dev/null; do sleep 0.2; done) & # a shell has a new process ignore it at first
-wait $server
+wait $keeper
 [ "$word" = keep ] || rm -rf "$PWD"`
 
 // start starts the server and waits until it can be used.
