@@ -89,8 +89,8 @@ func (k *Tokens) List() ([]Token, error) {
 	return k.parse(data)
 }
 
-// Revoke ends the validity of tokens: of those whose ID or user is name. It returns the tokens that were valid until now, and an error that
-// wraps [ErrUnknown] if name fits no token.
+// Revoke ends the validity of tokens: of those whose ID or user is name. It returns the tokens that were not revoked before,
+// and an error if name fits no token.
 func (k *Tokens) Revoke(ctx context.Context, name string) (revoked []Token, err error) {
 	err = k.change(ctx, func(all []Token) ([]Token, error) {
 		found := false
