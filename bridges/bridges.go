@@ -92,6 +92,8 @@ type Options struct {
 	// RequestTimeout bounds each request for a file or a terminal. If zero, one minute. Questions to the
 	// user and the wait for a command are bounded only by their context.
 	RequestTimeout time.Duration
+	// Apart says that the client is on another machine, and the session works with its files: nothing here replaces what the client lacks.
+	Apart bool
 }
 
 // Set holds the bridges of one session.
@@ -130,11 +132,17 @@ func newSet(o *Options, inside *boundary) Set {
 		Close:    inside.close,
 		Approver: &clientApprover{client: o.Client, session: o.SessionID},
 	}
+	if o.Apart {
+		set.FS, set.Terminal, set.Programs = &remoteFS{client: limited, session: o.SessionID, workspace: o.Workspace}, &remoteTerminal{offered: o.Capabilities.Terminal, client: limited, session: o.SessionID}, noPrograms{}
+	}
 	elicitor := &clientElicitor{client: o.Client, session: o.SessionID}
 	if e := o.Capabilities.Elicitation; e != nil {
 		elicitor.forms, elicitor.urls = e.Form != nil, e.URL != nil
 	}
 	set.Elicitor = elicitor
+	if o.Apart {
+		return set
+	}
 	if fs := o.Capabilities.FS; fs.ReadTextFile || fs.WriteTextFile {
 		set.FS = &clientFS{
 			LocalFS: disk, client: limited, session: o.SessionID, workspace: o.Workspace,

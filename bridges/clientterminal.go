@@ -70,41 +70,47 @@ func (c *clientTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Ex
 		name, value, _ := strings.Cut(kv, "=")
 		req.Env = append(req.Env, acp.EnvVariable{Name: name, Value: value})
 	}
-	// The request is never cancelled: a terminal whose ID arrives too late must be released.
-	type created struct {
-		resp *acp.CreateTerminalResponse
-		err  error
+	e := c.execution(mark)
+	if err := e.start(ctx, req); err != nil {
+		s.inside.end()
+		if errors.Is(err, &acp.Error{Code: acp.ErrorCodeMethodNotFound}) {
+			return c.local.Start(ctx, cmd)
+		}
+		return nil, err
 	}
-	done := make(chan created, 1)
+	e.inside = s.inside
+	return e, nil
+}
+
+// start creates the terminal of an execution that has only the other fields.
+func (e *clientExecution) start(ctx context.Context, req *acp.CreateTerminalRequest) error {
+	// The request is never cancelled: a terminal whose ID arrives too late must be released.
+	done := make(chan error, 1)
 	go func() { // ends when the editor answers or the connection closes
-		resp, err := acp.MethodTerminalCreate.Call(context.WithoutCancel(ctx), c.client.Caller, req)
-		done <- created{resp, err}
+		resp, err := acp.MethodTerminalCreate.Call(context.WithoutCancel(ctx), e.client.Caller, req)
+		if err == nil {
+			e.id = resp.TerminalID
+		}
+		done <- err
 	}()
-	wait, cancel := context.WithTimeoutCause(ctx, c.client.limit, &unansweredError{c.client.limit})
+	wait, cancel := context.WithTimeoutCause(ctx, e.client.limit, &unansweredError{e.client.limit})
 	defer cancel()
 	select {
-	case r := <-done:
-		if r.err != nil {
-			s.inside.end()
-			if errors.Is(r.err, &acp.Error{Code: acp.ErrorCodeMethodNotFound}) {
-				return c.local.Start(ctx, cmd)
-			}
-			return nil, fmt.Errorf("the editor could not start a terminal: %w", r.err)
+	case err := <-done:
+		if err != nil {
+			return fmt.Errorf("the editor could not start a terminal: %w", err)
 		}
-		e := c.execution(r.resp.TerminalID, mark)
-		e.inside = s.inside
-		return e, nil
+		return nil
 	case <-wait.Done():
-		s.inside.end()
 		go func() { // ends when the editor answers or the connection closes
-			if r := <-done; r.err == nil {
-				_ = c.execution(r.resp.TerminalID, mark).Release(context.Background()) // the turn is over and reports no further errors
+			if err := <-done; err == nil {
+				_ = e.Release(context.Background()) // the turn is over and reports no further errors
 			}
 		}()
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
-		return nil, fmt.Errorf("the editor could not start a terminal: %s: %w", acp.MethodTerminalCreate.Name, context.Cause(wait))
+		return fmt.Errorf("the editor could not start a terminal: %s: %w", acp.MethodTerminalCreate.Name, context.Cause(wait))
 	}
 }
 
@@ -120,8 +126,9 @@ func (c *clientTerminal) Lingers(ctx context.Context) bool { return c.boundary.l
 // EndLingering implements [agent.EnclosingTerminal].
 func (c *clientTerminal) EndLingering(ctx context.Context) error { return c.boundary.endLingering(ctx) }
 
-func (c *clientTerminal) execution(id acp.TerminalID, mark string) *clientExecution {
-	return &clientExecution{client: c.client, session: c.session, id: id, mark: mark, children: c.children}
+// execution returns an execution that has not started.
+func (c *clientTerminal) execution(mark string) *clientExecution {
+	return &clientExecution{client: c.client, session: c.session, mark: mark, children: c.children}
 }
 
 // clientExecution is one terminal of the editor.

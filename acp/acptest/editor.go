@@ -38,6 +38,8 @@ type EditorOptions struct {
 	Requested func(method string, params any) error
 	// Env is the environment of terminals.
 	Env []string
+	// Root, if set, is the directory with the files of the editor's machine, which is not the agent's.
+	Root string
 	// Trace receives every line; sent reports whether the editor sent it.
 	Trace func(sent bool, line []byte)
 	// Liar, if set, falsifies the editor's answers.
@@ -225,13 +227,21 @@ func (e *Editor) ReadTextFile(_ context.Context, p *acp.ReadTextFileRequest) (*a
 	text, open := e.buffers[p.Path]
 	e.mu.Unlock()
 	if !open {
-		data, err := os.ReadFile(p.Path)
+		data, err := os.ReadFile(e.disk(p.Path))
 		if err != nil {
 			return nil, &acp.Error{Code: acp.ErrorCodeResourceNotFound, Message: err.Error()}
 		}
 		text = string(data)
 	}
 	return &acp.ReadTextFileResponse{Content: lines(text, p.Line, p.Limit)}, nil
+}
+
+// disk returns where a file of the editor's machine is.
+func (e *Editor) disk(path string) string {
+	if e.opts.Root == "" || path == "" {
+		return path
+	}
+	return filepath.Join(e.opts.Root, path)
 }
 
 func lines[N ~int | ~int64](text string, from, limit *N) string {
@@ -260,7 +270,7 @@ func (e *Editor) WriteTextFile(_ context.Context, p *acp.WriteTextFileRequest) (
 		e.buffers[p.Path] = p.Content
 	}
 	e.mu.Unlock()
-	if err := os.WriteFile(p.Path, []byte(p.Content), 0o666); err != nil {
+	if err := os.WriteFile(e.disk(p.Path), []byte(p.Content), 0o666); err != nil {
 		return nil, err
 	}
 	return nil, nil

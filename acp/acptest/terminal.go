@@ -42,7 +42,7 @@ func (e *Editor) CreateTerminal(ctx context.Context, p *acp.CreateTerminalReques
 	}
 	out := proc.NewTail(int(limit))
 	process, err := e.children.Start(ctx, &proc.Options{
-		Path: path, Args: p.Args, Dir: p.Cwd, Env: env, Stdout: out, MergeStderr: true,
+		Path: path, Args: p.Args, Dir: e.disk(p.Cwd), Env: env, Stdout: out, MergeStderr: true,
 	})
 	if err != nil {
 		return nil, err
