@@ -8,6 +8,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/server/air"
+	"github.com/gajae-code/gjc/acp/server/sides"
 	"github.com/gajae-code/gjc/acp/server/slash"
 	"github.com/gajae-code/gjc/acp/server/worktrees"
 	"github.com/gajae-code/gjc/agent"
@@ -23,6 +24,7 @@ import (
 	"github.com/gajae-code/gjc/agent/userfiles"
 	"github.com/gajae-code/gjc/agent/wake"
 	"github.com/gajae-code/gjc/dap"
+	"github.com/gajae-code/gjc/internal/boundary"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/internal/worktree"
@@ -58,15 +60,15 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 	if p := state.SystemPrompt; p.Text != "" {
 		opts.SystemPrompt = agent.SystemPrompt{Text: p.Text, Override: p.Mode == string(acp.SystemPromptModeOverride)}
 	}
-	c := &configuration{opts: &b.opts.Sessions, cwd: params.named.Cwd, worktree: params.worktree}
+	c := &configuration{opts: &b.opts.Sessions, cwd: params.configured(), worktree: params.worktree, apart: params.side.Side == sides.Client}
 	c.apply(&opts)
-	own, plugins := b.opts.Sessions.Tools(), b.opts.Sessions.plugins(params.roots())
+	own, plugins := params.side.Tools(b.opts.Sessions.Tools(), &params.can), b.opts.Sessions.plugins(params.roots())
 	o := &opened{named: params.named, tools: &toolbox{own: own, custom: newCustomTools(&b.opts.Sessions, params.roots(), own, plugins, s.out)}}
 	opts.TrustQuestions = o.tools.custom.questions
 	o.tools.Select(state.MCPTools)
 	bridges := b.bridges(s, params)
 	o.bridges = bridges
-	languages, err := b.openLanguages(s, params.roots(), &bridges, &opts.Policy, func() *agent.Session { return o.Session }, false)
+	languages, err := b.openLanguages(s, params, &bridges, &opts.Policy, func() *agent.Session { return o.Session })
 	c.languagesErr = err
 	o.languages = languages.workspace
 	bridges.Programs = sessionPrograms{bridges.Programs, params.Workspace, o.languages}
@@ -122,7 +124,7 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 	})
 	o.Session = agent.New(opts)
 	b.wake(s, o, c.turns)
-	return o, c.notices(), nil
+	return o, append(params.notices, c.notices()...), nil
 }
 
 // wake lets a session begin turns by itself, or notify its user, when something ends while it is idle.
@@ -154,13 +156,13 @@ func (b *builder) childBuilder(s *session, params *sessionParams, set *Bridges, 
 		return child
 	}
 	worktrees := b.opts.Machine.Worktrees
-	if worktrees == nil {
+	if worktrees == nil || params.side.Side == sides.Client {
 		return c
 	}
 	c.apart = &apart{
 		worktrees: func() (*worktree.Maker, error) { return worktrees(b.children) },
 		bridges: func(id acp.SessionID, ws agent.Workspace) Bridges {
-			capabilities := b.client.capabilities()
+			capabilities := params.can
 			capabilities.FS = acp.FileSystemCapabilities{} // the editor does not have the files open
 			return b.opts.Machine.Bridges(BridgeOptions{
 				Client: b.client.conn, Capabilities: capabilities, SessionID: id, Workspace: ws, Children: b.children, Mark: s.mark,
@@ -170,7 +172,7 @@ func (b *builder) childBuilder(s *session, params *sessionParams, set *Bridges, 
 			if !languages.subagents {
 				return nil
 			}
-			opened, _ := b.openLanguages(s, roots, set, policy, session, true) // the error was reported when the session began
+			opened, _ := b.languagesIn(s, roots, set, policy, session, true) // the error was reported when the session began
 			return opened.workspace
 		},
 	}
@@ -200,12 +202,13 @@ func (b *builder) sweepWorktrees(s *session) {
 }
 
 func (b *builder) bridges(s *session, params *sessionParams) Bridges {
-	capabilities := b.client.capabilities()
+	capabilities := params.can
 	if params.worktree != nil {
 		capabilities.FS = acp.FileSystemCapabilities{} // the editor has none of these files open, and may refuse those outside of its project
 	}
 	all := b.opts.Machine.Bridges(BridgeOptions{
 		Client: b.client.conn, Capabilities: capabilities, SessionID: s.id, Workspace: params.Workspace, Children: b.children, Mark: s.mark,
+		Apart: params.side.Side == sides.Client,
 	})
 	if s.out.air.Has(air.SessionIndex) {
 		all.Approver = askingApprover{all.Approver, s.out}
@@ -251,8 +254,16 @@ func (l openedLanguages) forSubagents() *lsp.Workspace {
 }
 
 // openLanguages returns the language servers of a session. It does not start them. The error is about their configuration.
-// The agent's session is there once one of them is needed. copied says that the directories are a copy of the user's.
-func (b *builder) openLanguages(s *session, roots []string, set *Bridges, policy *approval.Policy, session func() *agent.Session, copied bool) (openedLanguages, error) {
+// The agent's session is there once one of them is needed.
+func (b *builder) openLanguages(s *session, params *sessionParams, set *Bridges, policy *approval.Policy, session func() *agent.Session) (openedLanguages, error) {
+	if params.side.Side == sides.Client {
+		return openedLanguages{}, nil
+	}
+	return b.languagesIn(s, params.roots(), set, policy, session, false)
+}
+
+// languagesIn is openLanguages for the directories of a session, or, if copied is set, for a copy of the user's.
+func (b *builder) languagesIn(s *session, roots []string, set *Bridges, policy *approval.Policy, session func() *agent.Session, copied bool) (openedLanguages, error) {
 	if b.opts.Machine.Languages == nil {
 		return openedLanguages{}, nil
 	}
@@ -294,6 +305,8 @@ type configuration struct {
 	settingsErr, modelErr, secretsErr, policyErr, languagesErr, debuggerErr error
 	// worktree is that of the session; nil for none.
 	worktree *worktrees.Session
+	// apart reports whether the files are those of a client on another machine.
+	apart bool
 	// suggested is [approval.Policy.Suggested].
 	suggested string
 	skills    commands.SkillOptions
@@ -311,6 +324,9 @@ func (c *configuration) apply(opts *agent.Options) {
 		c.policyErr, c.suggested = opts.Policy.Broken, opts.Policy.Suggested
 		if opts.Policy.Keeper != nil && c.worktree != nil {
 			opts.Policy.Keeper = c.worktree.Keeper(opts.Policy.Keeper)
+		}
+		if c.apart {
+			opts.Policy.Boundary = boundary.Settings{Use: boundary.Off} // it could enclose commands of this machine only
 		}
 	}
 }
@@ -347,6 +363,9 @@ func (c *configuration) notices() []agent.Noticed {
 
 // recordStates records the state of the session's directories before the agent can change them.
 func (b *builder) recordStates(s *session, params *sessionParams, opts *agent.Options, id string) {
+	if params.side.Side == sides.Client {
+		return
+	}
 	r := b.recorder(&params.Workspace, id, func(set *rewind.Options) {
 		if set.Notice = s.out.notice; opts.Secrets != nil {
 			set.Hide = opts.Secrets.Hide
@@ -375,7 +394,7 @@ func (b *builder) recorder(ws *agent.Workspace, id string, edit ...func(*rewind.
 
 // openDebugger returns the debugger of a session; nil for none. It starts no process. The error is about the configuration.
 func (b *builder) openDebugger(s *session, params *sessionParams, set *Bridges) (*debug.Debugger, error) {
-	if b.opts.Machine.Debugging == nil {
+	if b.opts.Machine.Debugging == nil || params.side.Side == sides.Client {
 		return nil, nil
 	}
 	found, err := b.opts.Machine.Debugging(params.roots())

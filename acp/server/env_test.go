@@ -118,7 +118,7 @@ func machine(local bridges.Local) server.MachineOptions {
 	return server.MachineOptions{Environ: local.Environ, Bridges: func(o server.BridgeOptions) server.Bridges {
 		return serverBridges(bridges.New(bridges.Options{
 			Client: o.Client, Capabilities: o.Capabilities, SessionID: o.SessionID, Workspace: o.Workspace,
-			Children: o.Children, Local: local, Mark: o.Mark,
+			Children: o.Children, Local: local, Mark: o.Mark, Apart: o.Apart,
 		}))
 	}}
 }

@@ -51,6 +51,7 @@ func otherErrors() []errorKind {
 		{kind: "storage", means: "the session can no longer be saved"},
 		{kind: "nothing_to_fork", means: "the session has no messages yet"},
 		{kind: "fork_cancelled", means: "a hook or an extension cancels the fork"},
+		{kind: "no_workspace", means: "the session's directories are not where the server lets sessions work, and the client does not offer its own files"},
 		{kind: "cursor", means: "session/list received a cursor that it did not return"},
 		{kind: "mode", means: "the mode does not exist"},
 		{kind: "thinking", means: "the model has no such thinking level"},

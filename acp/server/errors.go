@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/server/sides"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -75,6 +76,7 @@ func wireError(err error) *acp.Error {
 		{agent.ErrServiceTier, acp.ErrorCodeInvalidParams, "service_tier"},
 		{agent.ErrEmptyTitle, acp.ErrorCodeInvalidParams, "title"},
 		{sessions.ErrNothingToFork, acp.ErrorCodeInvalidParams, "nothing_to_fork"},
+		{sides.ErrNowhere, acp.ErrorCodeInvalidParams, "no_workspace"},
 		{agent.ErrForkCancelled, acp.ErrorCodeInternalError, "fork_cancelled"},
 		{agent.ErrSessionClosed, acp.ErrorCodeResourceNotFound, "session_closed"},
 	} {

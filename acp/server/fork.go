@@ -19,10 +19,7 @@ const metaMessageID = "messageId"
 // ForkSession opens a new session with the history of another one, which may be open and is not changed. It replays nothing,
 // because the client already has the history.
 func (h *openHandlers) ForkSession(ctx context.Context, p *acp.ForkSessionRequest) (acp.Reply[acp.ForkSessionResponse], error) {
-	if err := h.client.initialized(); err != nil {
-		return nil, err
-	}
-	params, err := newSessionParams(p.Cwd, p.AdditionalDirectories, p.MCPServers, p.SystemPrompt)
+	params, err := h.params(p.Cwd, p.AdditionalDirectories, p.MCPServers, p.SystemPrompt)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +47,7 @@ func (h *openHandlers) ForkSession(ctx context.Context, p *acp.ForkSessionReques
 		}); err != nil {
 			return nil, err
 		}
-		resp := &acp.ForkSessionResponse{SessionID: s.id, Modes: modeState(snap.Mode), ConfigOptions: s.config.options(snap), Meta: worktreeMeta(params)}
+		resp := &acp.ForkSessionResponse{SessionID: s.id, Modes: modeState(snap.Mode), ConfigOptions: s.config.options(snap), Meta: sessionMeta(params)}
 		if at.prompt != nil {
 			setMeta(&resp.Meta, "prompt", at.prompt)
 		}
@@ -80,7 +77,7 @@ func (h *openHandlers) fork(ctx context.Context, id string, params *sessionParam
 	if err != nil {
 		return nil, nil, err
 	}
-	opts, warnings, err := h.restored(ctx, log, params.Cwd)
+	opts, warnings, err := h.restored(ctx, log, params.configured())
 	if err != nil {
 		_ = log.Close() // the fork is stored, and can be opened once a model is available for it
 		return nil, nil, err

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/server/sides"
 	"github.com/gajae-code/gjc/acp/server/worktrees"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
@@ -23,6 +24,9 @@ type sessionParams struct {
 	agent.Workspace
 	named    agent.Workspace
 	worktree *worktrees.Session // nil for none
+	side     sides.Choice
+	can      acp.ClientCapabilities // what of the client the session uses
+	notices  []agent.Noticed        // about the side
 	servers  []acp.MCPServer
 	prompt   *acp.SystemPrompt // nil for none
 	// order is the position, in wire order, of the request among those for an open session.
@@ -73,8 +77,42 @@ func (p *sessionParams) promptText() string {
 	return strings.Join(texts, "\n\n")
 }
 
-// roots returns the directories, the working directory first.
-func (p *sessionParams) roots() []string { return append([]string{p.Cwd}, p.Additional...) }
+// roots returns the directories on this machine, the working directory first. For a session with the client's files, that is an empty one.
+func (p *sessionParams) roots() []string {
+	if p.side.Disk != "" {
+		return []string{p.side.Disk}
+	}
+	return append([]string{p.Cwd}, p.Additional...)
+}
+
+// configured returns the directory whose configuration the session has.
+func (p *sessionParams) configured() string {
+	if p.side.Disk != "" {
+		return p.side.Disk
+	}
+	return p.named.Cwd
+}
+
+// params returns the checked parameters of a request that opens a session.
+func (h *openHandlers) params(cwd string, additional []string, servers []acp.MCPServer, prompt *acp.SystemPrompt) (*sessionParams, error) {
+	if err := h.client.initialized(); err != nil {
+		return nil, err
+	}
+	p, err := newSessionParams(cwd, additional, servers, prompt)
+	if err != nil {
+		return nil, err
+	}
+	can := h.client.capabilities()
+	p.side, err = h.builder.opts.Machine.Sides.Choose(append([]string{p.Cwd}, p.Additional...), &can)
+	if err != nil {
+		return nil, err
+	}
+	p.can = p.side.Capabilities(can)
+	var left []string
+	p.servers, left = p.side.Servers(p.servers)
+	p.notices = p.side.Notices(p.Cwd, &can, left)
+	return p, nil
+}
 
 // isUsable reports whether a path is absolute and free of zero bytes, which no file system allows.
 func isUsable(path string) bool { return filepath.IsAbs(path) && !strings.Contains(path, "\x00") }
@@ -93,10 +131,7 @@ type openHandlers struct {
 
 // NewSession creates a session.
 func (h *openHandlers) NewSession(ctx context.Context, p *acp.NewSessionRequest) (acp.Reply[acp.NewSessionResponse], error) {
-	if err := h.client.initialized(); err != nil {
-		return nil, err
-	}
-	params, err := newSessionParams(p.Cwd, p.AdditionalDirectories, p.MCPServers, p.SystemPrompt)
+	params, err := h.params(p.Cwd, p.AdditionalDirectories, p.MCPServers, p.SystemPrompt)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +140,7 @@ func (h *openHandlers) NewSession(ctx context.Context, p *acp.NewSessionRequest)
 		return nil, err
 	}
 	return func() (*acp.NewSessionResponse, error) {
-		info, level, err := h.models.first(ctx, params.Cwd)
+		info, level, err := h.models.first(ctx, params.configured())
 		if err != nil {
 			return nil, err
 		}
@@ -122,7 +157,7 @@ func (h *openHandlers) NewSession(ctx context.Context, p *acp.NewSessionRequest)
 			return nil, err
 		}
 		s.out.warn(warning)
-		return &acp.NewSessionResponse{SessionID: s.id, Modes: modeState(snap.Mode), ConfigOptions: s.config.options(snap), Meta: worktreeMeta(params)}, nil
+		return &acp.NewSessionResponse{SessionID: s.id, Modes: modeState(snap.Mode), ConfigOptions: s.config.options(snap), Meta: sessionMeta(params)}, nil
 	}, nil
 }
 
@@ -198,7 +233,7 @@ func (s *session) usageUpdates(snap *agent.Snapshot) []acp.SessionUpdate {
 
 // LoadSession opens a stored session and replays its whole conversation before it responds.
 func (h *openHandlers) LoadSession(ctx context.Context, p *acp.LoadSessionRequest) (acp.Reply[acp.LoadSessionResponse], error) {
-	params, err := newSessionParams(p.Cwd, p.AdditionalDirectories, p.MCPServers, p.SystemPrompt)
+	params, err := h.params(p.Cwd, p.AdditionalDirectories, p.MCPServers, p.SystemPrompt)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +242,7 @@ func (h *openHandlers) LoadSession(ctx context.Context, p *acp.LoadSessionReques
 
 // ResumeSession opens a stored session without a replay.
 func (h *openHandlers) ResumeSession(ctx context.Context, p *acp.ResumeSessionRequest) (acp.Reply[acp.ResumeSessionResponse], error) {
-	params, err := newSessionParams(p.Cwd, p.AdditionalDirectories, p.MCPServers, p.SystemPrompt)
+	params, err := h.params(p.Cwd, p.AdditionalDirectories, p.MCPServers, p.SystemPrompt)
 	if err != nil {
 		return nil, err
 	}
@@ -224,9 +259,6 @@ func (h *openHandlers) ResumeSession(ctx context.Context, p *acp.ResumeSessionRe
 // reopen adds a session to the registry, so that later requests find it. It returns a function that opens the session and, if
 // requested, replays its conversation. Later requests run after the response. A session that is already open is used as it is.
 func (h *openHandlers) reopen(ctx context.Context, id acp.SessionID, params *sessionParams, replay bool) (acp.Reply[acp.LoadSessionResponse], error) {
-	if err := h.client.initialized(); err != nil {
-		return nil, err
-	}
 	s, added, err := h.sessions.enter(id, params.Cwd)
 	if err != nil {
 		return nil, err
@@ -238,7 +270,7 @@ func (h *openHandlers) reopen(ctx context.Context, id acp.SessionID, params *ses
 			if err != nil {
 				return nil, err
 			}
-			return s.show(ctx, o, replay)
+			return s.show(ctx, o, params, replay)
 		}
 		o, connect, err := h.open(ctx, s, params)
 		if err != nil {
@@ -247,7 +279,7 @@ func (h *openHandlers) reopen(ctx context.Context, id acp.SessionID, params *ses
 			s.finish(nil, err)
 			return nil, err
 		}
-		resp, err := s.show(ctx, o, replay)
+		resp, err := s.show(ctx, o, params, replay)
 		if err != nil {
 			h.sessions.remove(s) // before the client can try again
 			acp.AfterResponse(ctx, func() {
@@ -265,7 +297,7 @@ func (h *openHandlers) reopen(ctx context.Context, id acp.SessionID, params *ses
 }
 
 // show replays the conversation if that is wanted, and returns the response with the state of the session.
-func (s *session) show(ctx context.Context, o *opened, replay bool) (*acp.LoadSessionResponse, error) {
+func (s *session) show(ctx context.Context, o *opened, params *sessionParams, replay bool) (*acp.LoadSessionResponse, error) {
 	if replay {
 		if err := s.replay(ctx, o); err != nil {
 			return nil, err
@@ -278,6 +310,9 @@ func (s *session) show(ctx context.Context, o *opened, replay bool) (*acp.LoadSe
 	resp := &acp.LoadSessionResponse{Modes: modeState(snap.Mode), ConfigOptions: s.config.options(&snap)}
 	if _, ok := agent.LookupValue[*worktrees.Session](o.Values()); ok {
 		setMeta(&resp.Meta, metaWorktree, o.Workspace().Cwd)
+	}
+	if params.side.Side != "" {
+		setMeta(&resp.Meta, metaFiles, params.side.Side)
 	}
 	return resp, nil
 }
@@ -321,7 +356,7 @@ func (h *openHandlers) open(ctx context.Context, s *session, params *sessionPara
 	if err != nil {
 		return nil, nil, err
 	}
-	opts, warnings, err := h.restored(ctx, log, params.Cwd)
+	opts, warnings, err := h.restored(ctx, log, params.configured())
 	if err != nil {
 		_ = log.Close() // nothing was written
 		return nil, nil, err

@@ -6,6 +6,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/server/sides"
 	"github.com/gajae-code/gjc/acp/server/slash"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
@@ -155,6 +156,8 @@ type MachineOptions struct {
 	MCPAccounts *oauth.Accounts
 	// MCPCache keeps the tools of MCP servers between sessions. Optional.
 	MCPCache mcp.Cache
+	// Sides decides whose files a session uses. If nil, client and agent are on one machine.
+	Sides *sides.Rules
 }
 
 // MCPConfig is the configuration of the MCP servers of one session. It is safe for concurrent use.
@@ -274,4 +277,6 @@ type BridgeOptions struct {
 	Children *proc.Group
 	// Mark identifies the processes of the session and its subagents. See [proc.Sweep].
 	Mark string
+	// Apart says that the client is on another machine and has the session's files: nothing of this machine replaces what it lacks.
+	Apart bool
 }

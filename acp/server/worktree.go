@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/server/sides"
 	"github.com/gajae-code/gjc/acp/server/worktrees"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/rewind"
@@ -29,10 +30,17 @@ func wantsWorktree(meta acp.Meta) (*bool, error) {
 	return &wanted, nil
 }
 
-// worktreeMeta returns the _meta of a response that opens a session.
-func worktreeMeta(params *sessionParams) (m acp.Meta) {
+// metaFiles is the member of _meta in a response that opens a session which says whose files it uses, if client and agent may be on different
+// machines.
+const metaFiles = "gjc/files"
+
+// sessionMeta returns the _meta of a response that opens a session.
+func sessionMeta(params *sessionParams) (m acp.Meta) {
 	if params.worktree != nil {
 		setMeta(&m, metaWorktree, params.Cwd)
+	}
+	if params.side.Side != "" {
+		setMeta(&m, metaFiles, params.side.Side)
 	}
 	return m
 }
@@ -44,7 +52,11 @@ func (h *openHandlers) giveWorktree(ctx context.Context, log *sessions.Log, para
 	if !h.givesWorktree(wanted) {
 		return nil, nil
 	}
-	params.worktree, err = h.worktrees.Make(ctx, log.ID(), &params.Workspace, prepare)
+	if params.side.Side == sides.Client {
+		err = errors.New("its files are those of the client")
+	} else {
+		params.worktree, err = h.worktrees.Make(ctx, log.ID(), &params.Workspace, prepare)
+	}
 	switch {
 	case err == nil:
 		return nil, nil
@@ -69,6 +81,9 @@ func (h *openHandlers) givesWorktree(wanted *bool) bool {
 // named, and the warnings say so.
 func (h *openHandlers) enterWorktree(ctx context.Context, id string, params *sessionParams) (warnings []string) {
 	var err error
+	if params.side.Side == sides.Client {
+		return nil
+	}
 	if params.worktree, err = h.worktrees.Enter(ctx, id, &params.Workspace); err != nil {
 		return []string{"This session works in " + params.Cwd + ", and not in its worktree: " + err.Error()}
 	}
@@ -87,7 +102,7 @@ func (p *sessionParams) leave(ctx context.Context) {
 // caller calls done when the worktree is made.
 func (h *openHandlers) filesAt(ctx context.Context, id string, at *forkPoint, params *sessionParams, wanted *bool) (prepare func(context.Context, *worktree.Worktree) error, done func(), err error) {
 	done = func() {}
-	if !h.givesWorktree(wanted) {
+	if !h.givesWorktree(wanted) || params.side.Side == sides.Client {
 		return nil, done, nil
 	}
 	ws, recorder, done, err := h.past(ctx, id)

@@ -185,7 +185,7 @@ func (h *host) bridges(local bridges.Local) func(server.BridgeOptions) server.Br
 	return func(o server.BridgeOptions) server.Bridges {
 		return serverBridges(bridges.New(bridges.Options{
 			Client: o.Client, Capabilities: o.Capabilities, SessionID: o.SessionID, Workspace: o.Workspace,
-			Children: o.Children, Local: local, Mark: o.Mark, RequestTimeout: h.requestTimeout,
+			Children: o.Children, Local: local, Mark: o.Mark, RequestTimeout: h.requestTimeout, Apart: o.Apart,
 		}))
 	}
 }
