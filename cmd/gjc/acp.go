@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/gajae-code/gjc/acp/server"
+	"github.com/gajae-code/gjc/acp/server/sides"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/mcpfiles"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/serve/engines"
@@ -122,7 +123,11 @@ const engineCommand = "engine"
 
 // newEngineCommand returns the command that "gjc serve" starts for each user.
 func newEngineCommand(h *host, opts *options) *cobra.Command {
-	var socket string
+	var (
+		socket     string
+		remote     bool
+		workspaces []string
+	)
 	cmd := &cobra.Command{
 		Use:    engineCommand,
 		Short:  "Serve the clients of one user of gjc serve",
@@ -141,6 +146,9 @@ func newEngineCommand(h *host, opts *options) *cobra.Command {
 				e, err := newEngine(ctx, &own, opts)
 				if err == nil {
 					defer e.close()
+					if remote {
+						e.options.Machine.Sides = &sides.Rules{Workspaces: workspaces, Dir: filepath.Join(e.options.Sessions.UserDir, "elsewhere")}
+					}
 					err = server.Serve(ctx, r, w, closer, e.options)
 				}
 				if err != nil && ctx.Err() == nil {
@@ -153,6 +161,8 @@ func newEngineCommand(h *host, opts *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&socket, "socket", "", "path of the Unix socket")
+	cmd.Flags().BoolVar(&remote, "remote", false, "clients are on other machines")
+	cmd.Flags().StringArrayVar(&workspaces, "workspace", nil, "directory in which their sessions may work; can be repeated")
 	_ = cmd.MarkFlagRequired("socket") // the flag exists
 	return cmd
 }

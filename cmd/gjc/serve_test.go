@@ -441,3 +441,29 @@ func TestServe_Store(t *testing.T) {
 	}
 	p.stop()
 }
+
+// TestServe_Workspace checks whose files a session gets.
+func TestServe_Workspace(t *testing.T) {
+	t.Parallel()
+	workspace, elsewhere, token := tempDir(t), tempDir(t), ownToken(t)
+	s := startServe(t, nil, "--token-file", token, "--workspace", workspace)
+	for _, c := range []struct {
+		name, cwd    string
+		capabilities object
+		want         string
+	}{
+		{"in the workspace", workspace, object{}, `"gjc/files":"server"`},
+		{"in the workspace, with files of its own", filepath.Join(workspace, "new"), object{"fs": object{"readTextFile": true, "writeTextFile": true}}, `"gjc/files":"server"`},
+		{"elsewhere, with files of its own", elsewhere, object{"fs": object{"readTextFile": true, "writeTextFile": true}}, `"gjc/files":"client"`},
+		{"elsewhere", elsewhere, object{}, `"kind":"no_workspace"`},
+		{"out of the workspace by its name", workspace + "/../" + filepath.Base(elsewhere), object{}, `"kind":"no_workspace"`},
+	} {
+		p := startPeer(t, peerOptions{command: []string{"connect", s.url, "--token-file", token}})
+		p.initialize(c.capabilities)
+		answer, _ := p.answer(p.request("session/new", object{"cwd": c.cwd, "mcpServers": []any{}}))
+		if !strings.Contains(answer.line, c.want) {
+			t.Errorf("%s: %s", c.name, answer.line)
+		}
+		p.stop()
+	}
+}

@@ -58,6 +58,7 @@ type serveFlags struct {
 	issuer            access.IssuerOptions
 	uids              string
 	hosts, share      []string
+	workspaces        []string
 	drain             time.Duration
 }
 
@@ -88,6 +89,7 @@ func NewServe(env func() *Env, args func(cobra.PositionalArgs) cobra.PositionalA
 	flags.StringVar(&f.uids, "uids", "", "as root: range of user IDs, such as 200000-200999, for users without an account on this machine")
 	flags.StringArrayVar(&f.hosts, "host", nil, "further name under which clients reach the server; can be repeated")
 	flags.StringArrayVar(&f.share, "share", nil, "directory that users in bubblewrap see and change, or only see with :ro at its end; can be repeated")
+	flags.StringArrayVar(&f.workspaces, "workspace", nil, "directory of this machine in which sessions may work; can be repeated. A session elsewhere uses the files of its client")
 	flags.DurationVar(&f.drain, "drain", 30*time.Second, "after a signal, how long running turns may take to end")
 	cmd.PersistentFlags().StringVar(&f.dir, "serve-dir", "", "directory of the tokens, the audit log and the users' files (default: serve in the agent directory)")
 	_ = cmd.MarkFlagRequired("listen") // the flag exists
@@ -257,6 +259,13 @@ func (f *serveFlags) engines(ctx context.Context, e *Env, dir string, children *
 	if err != nil {
 		return nil, err
 	}
+	places, err := f.places()
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range f.workspaces {
+		share = append(share, engines.Share{Path: dir, Writable: true})
+	}
 	hidden := []string{dir}
 	for _, path := range []string{f.tokenFile, f.key, f.auditLog} {
 		if path == "" {
@@ -285,8 +294,36 @@ func (f *serveFlags) engines(ctx context.Context, e *Env, dir string, children *
 		}
 	}
 	return engines.New(engines.Options{
-		Program: program, Args: args, Dir: dir, Env: env, Secrets: secrets, Boundary: boundary, Children: children, Stderr: e.Stderr,
+		Program: program, Args: args, Dir: dir, Env: env, Places: places, Secrets: secrets, Boundary: boundary, Children: children, Stderr: e.Stderr,
 	})
+}
+
+// places returns where the sessions of a user may work: in the workspaces, and in the user's own directory. The operator's clients are taken to
+// be on this machine as long as no option says otherwise.
+func (f *serveFlags) places() (func(home string) []string, error) {
+	for i, dir := range f.workspaces {
+		path, err := filepath.Abs(dir)
+		if err != nil {
+			return nil, err
+		}
+		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+			return nil, fmt.Errorf("--workspace: %s is not a directory", path)
+		}
+		f.workspaces[i] = path
+	}
+	return func(home string) []string {
+		if home == "" && len(f.workspaces) == 0 && f.cert == "" {
+			return nil
+		}
+		args := []string{"--remote"}
+		for _, dir := range f.workspaces {
+			args = append(args, "--workspace", dir)
+		}
+		if home != "" {
+			args = append(args, "--workspace", home)
+		}
+		return args
+	}, nil
 }
 
 // storeVariable is the variable with the address of the store. Its password is in no list of processes there.

@@ -23,7 +23,7 @@ import (
 // that user of the operating system.
 const Operator = ""
 
-// Options configures [Pool]. All fields but Secrets, Stderr and Idle are required.
+// Options configures [Pool]. All fields but Places, Secrets, Stderr and Idle are required.
 type Options struct {
 	// Program is gjc, Args the arguments that begin the engine's command line. The socket and the agent directory follow.
 	Program string
@@ -32,6 +32,8 @@ type Options struct {
 	Dir string
 	// Env is the environment of the server. The operator's engine gets it as it is, the others only what a program needs.
 	Env []string
+	// Places returns the arguments that say where sessions may work, for a user with a home directory, which is empty for the operator. Optional.
+	Places func(home string) []string
 	// Boundary keeps the users apart.
 	Boundary Boundary
 	// Secrets returns the variables that only the engine of one user gets. Optional.
@@ -234,6 +236,13 @@ func (p *Pool) start(e *engine, user string) error {
 		return err
 	}
 	args := append(append([]string(nil), p.opts.Args...), "--socket", e.socket)
+	if p.opts.Places != nil {
+		home := e.home
+		if user == Operator {
+			home = ""
+		}
+		args = append(args, p.opts.Places(home)...)
+	}
 	// Without its stdin an engine ends: it does not outlive the server.
 	o := &proc.Options{Path: p.opts.Program, Args: args, Env: p.opts.Env, Stdin: true, Stderr: p.opts.Stderr}
 	ctx, cancel := context.WithTimeoutCause(context.Background(), startTime, fmt.Errorf("the engine did not start within %s", startTime))
