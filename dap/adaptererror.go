@@ -69,5 +69,5 @@ func (a *adapter) startError(err error) error {
 
 func (a *adapter) logDropped(err error) {
 	d := a.debuggee
-	d.debugger.opts.Log.Debug().Str("session", d.id).Err(err).Msg("dap: dropped a message")
+	d.debugger.opts.Log.Debug().Str("debug_session", d.id).Err(err).Msg("dap: dropped a message")
 }

@@ -104,7 +104,7 @@ func (a *adapter) removeTemporary() {
 	d := a.debuggee
 	for _, path := range d.start.Temporary {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			d.debugger.opts.Log.Warn().Str("session", d.id).Err(err).Msg("dap: cannot remove a temporary file")
+			d.debugger.opts.Log.Warn().Str("debug_session", d.id).Err(err).Msg("dap: cannot remove a temporary file")
 		}
 	}
 }
@@ -140,7 +140,7 @@ func (a *adapter) watch() {
 	if p := a.transport.proc; p != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), 4*adapterGrace)
 		if err := p.Shutdown(ctx, nil); err != nil {
-			d.debugger.opts.Log.Error().Str("session", d.id).Err(err).Msg("dap: cannot kill an adapter")
+			d.debugger.opts.Log.Error().Str("debug_session", d.id).Err(err).Msg("dap: cannot kill an adapter")
 		}
 		cancel()
 	}
@@ -223,7 +223,7 @@ func (a *adapter) releaseTerminals() {
 				d.tree.addTerminalOutput(text)
 			}
 			if err := t.Release(ctx); err != nil {
-				d.debugger.opts.Log.Warn().Str("session", d.id).Err(err).Msg("dap: cannot release a terminal")
+				d.debugger.opts.Log.Warn().Str("debug_session", d.id).Err(err).Msg("dap: cannot release a terminal")
 			}
 		})
 	}

@@ -83,7 +83,7 @@ func (t *tree) expire() {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*terminateDisconnect)
 		defer cancel()
 		if err := t.root.end(ctx, reason, endOptions{kill: t.root.start.Request == "launch", disconnect: terminateDisconnect}); err != nil {
-			d.opts.Log.Error().Str("session", t.root.id).Err(err).Msg("dap: cannot end an idle session")
+			d.opts.Log.Error().Str("debug_session", t.root.id).Err(err).Msg("dap: cannot end an idle session")
 		}
 		d.opts.Notice(fmt.Sprintf("The debug session %s (%s) was ended: %s.", t.root.id, t.root.start.Program, reason))
 	})

@@ -192,7 +192,7 @@ func (b *builder) sweepWorktrees(s *session) {
 			}
 			left, err := maker.Sweep(b.tasks.ctx)
 			if err != nil {
-				b.opts.Log.Warn().Err(err).Msg("cleaning up worktrees")
+				b.opts.Log.Warn().Str("session", string(s.id)).Err(err).Msg("cleaning up worktrees")
 			}
 			for i := range left {
 				s.out.notice(agent.SeverityWarning, isolation.Leftover(&left[i]), "")
@@ -402,7 +402,7 @@ func (b *builder) openDebugger(s *session, params *sessionParams, set *Bridges) 
 		return nil, err
 	}
 	return &debug.Debugger{Adapters: found.Adapters, Sessions: dap.NewDebugger(dap.Options{
-		Children: b.children, Env: found.Env, Log: b.opts.Log,
+		Children: b.children, Env: found.Env, Log: s.log(&b.opts.Log),
 		RunInTerminal: func(ctx context.Context, req *dap.TerminalRequest) (dap.Terminal, error) {
 			return runInTerminal(ctx, set.Terminal, req)
 		},

@@ -340,7 +340,7 @@ func (m *mcpSession) newSet(servers []acp.MCPServer) *mcp.Set {
 	ws := o.Workspace()
 	opts := mcp.Options{
 		Cwd: ws.Cwd, Roots: ws.Additional, Children: c.children, Env: c.environ(s.out.ctx), Version: c.version,
-		Accounts: c.accounts, Channel: mcpChannel{c.client.conn}, Cache: c.cache, Log: c.log,
+		Accounts: c.accounts, Channel: mcpChannel{c.client.conn}, Cache: c.cache, Log: m.session.log(&c.log),
 		Changed: func() { s.advertise(o) },
 		Notice:  func(n mcp.Notice) { s.out.notice(agent.SeverityWarning, n.Text, n.Detail) },
 	}

@@ -83,7 +83,7 @@ func (h *promptHandlers) changeReport(s *session, m acp.Meta) string {
 	}
 	id, err := air.ReportRequest(m)
 	if err != nil {
-		h.log.Warn().Err(err).Msg("a part of the prompt is malformed and ignored")
+		h.log.Warn().Str("session", string(s.id)).Err(err).Msg("a part of the prompt is malformed and ignored")
 	}
 	return id
 }

@@ -153,7 +153,7 @@ func (s *server) close() {
 	for _, session := range open {
 		all.Go(func() {
 			if err := session.close(ctx); err != nil {
-				s.log.Warn().Err(err).Msg("closing a session")
+				s.log.Warn().Str("session", string(session.id)).Err(err).Msg("closing a session")
 			}
 		})
 	}

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/rs/zerolog"
+
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/server/slash"
 	"github.com/gajae-code/gjc/agent"
@@ -149,4 +151,9 @@ func after[T any](q *opening, fn func(*opened) T) func() (T, error) {
 		r := <-done
 		return r.value, r.err
 	}
+}
+
+// log returns a log with the ID of the session.
+func (s *session) log(to *zerolog.Logger) zerolog.Logger {
+	return to.With().Str("session", string(s.id)).Logger()
 }

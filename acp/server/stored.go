@@ -227,7 +227,7 @@ func (h *storedHandlers) retire(id acp.SessionID, change func() error) func(cont
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sessionCloseTimeout)
 		defer cancel()
 		if err := s.close(ctx); err != nil {
-			h.log.Warn().Err(err).Msg("closing a session") // change returns an error if that matters
+			h.log.Warn().Str("session", string(id)).Err(err).Msg("closing a session") // change returns an error if that matters
 		}
 		if !last {
 			return change()

@@ -161,6 +161,7 @@ func newEngineCommand(h *host, opts *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&socket, "socket", "", "path of the Unix socket")
+	cmd.Flags().StringVar(&opts.user, "user", "", "name of the user, for the log")
 	cmd.Flags().BoolVar(&remote, "remote", false, "clients are on other machines")
 	cmd.Flags().StringArrayVar(&workspaces, "workspace", nil, "directory in which their sessions may work; can be repeated")
 	_ = cmd.MarkFlagRequired("socket") // the flag exists

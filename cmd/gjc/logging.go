@@ -31,7 +31,11 @@ func newLogger(stderr *os.File, opts *options) (zerolog.Logger, func(), error) {
 		}
 		out, closeLog = f, func() { _ = f.Close() } // every line has been written already
 	}
-	return zerolog.New(out).Level(level).With().Timestamp().Logger(), closeLog, nil
+	fields := zerolog.New(out).Level(level).With().Timestamp()
+	if opts.user != "" {
+		fields = fields.Str("user", opts.user)
+	}
+	return fields.Logger(), closeLog, nil
 }
 
 // newTrace returns a function that writes protocol messages to a file, one per line after the time and direction ("<"

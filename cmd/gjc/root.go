@@ -24,9 +24,11 @@ type options struct {
 	store    string
 	logFile  string
 	logLevel string
-	rpcLog   string
-	configs  []string
-	noLSP    bool
+	// user is the user of "gjc serve" that an engine is for; empty for none.
+	user    string
+	rpcLog  string
+	configs []string
+	noLSP   bool
 	// terminalAuth turns any command into the login.
 	terminalAuth bool
 }

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -30,6 +31,8 @@ type served struct {
 	cmd  *exec.Cmd
 	// ending is set after a signal: a second one would end it at once.
 	ending bool
+	wait   func() error
+	log    *buffer
 }
 
 // signal sends a signal that ends the server.
@@ -78,15 +81,16 @@ func startServe(t *testing.T, tokens map[string]string, args ...string) *served 
 		t.Fatal(err)
 	}
 	log := new(buffer)
-	s.cmd.Stderr = log
+	s.cmd.Stderr, s.log = log, log
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	s.wait = sync.OnceValue(s.cmd.Wait)
 	t.Cleanup(func() {
 		if !s.ending {
 			s.signal(os.Interrupt)
 		}
-		if err := s.cmd.Wait(); err != nil {
+		if err := s.wait(); err != nil {
 			t.Errorf("gjc serve: %v", err)
 		}
 		if t.Failed() {
@@ -465,5 +469,46 @@ func TestServe_Workspace(t *testing.T) {
 			t.Errorf("%s: %s", c.name, answer.line)
 		}
 		p.stop()
+	}
+}
+
+// TestServe_Logs checks that each line of the log is an object, that it names the user and the session, and that it has no content.
+func TestServe_Logs(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("the test's directory is root's")
+	}
+	testenv.NeedsTool(t, "bwrap")
+	s := startServe(t, map[string]string{"ann": "--user ann"}, "--log-level", "debug")
+	p := s.connect("ann")
+	p.initialize(object{})
+	p.work = filepath.Join(s.dir, "users", "ann")
+	id := p.session("auto")
+	p.say(id, "zebra words")
+	if answer, _ := p.answer(p.prompt(id, "!bash echo zebra output; cat zebra-file")); !strings.Contains(answer.line, "end_turn") {
+		t.Error(answer.line)
+	}
+	_ = p.request("session/prompt", object{"sessionId": id, "prompt": "zebra malformed"})
+	p.stop()
+	s.signal(syscall.SIGTERM)
+	_ = s.wait() // reported at the end
+	users, turns := 0, 0
+	for line := range strings.Lines(s.log.String()) {
+		var has map[string]any
+		if err := json.Unmarshal([]byte(line), &has); err != nil {
+			t.Errorf("not an object: %s", line)
+		}
+		if strings.Contains(line, "zebra") {
+			t.Errorf("content: %s", line)
+		}
+		if has["user"] == "ann" {
+			users++
+		}
+		if has["method"] == "session/prompt" && has["session"] == id && has["outcome"] == "end_turn" {
+			turns++
+		}
+	}
+	if users < 6 || turns != 2 {
+		t.Errorf("%d lines name the user, %d turns:\n%s", users, turns, s.log.String())
 	}
 }

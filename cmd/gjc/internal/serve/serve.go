@@ -154,7 +154,7 @@ func (f *serveFlags) run(ctx context.Context, e *Env) (err error) {
 	counters := meter.NewCounters()
 	counters.Watch("gjc_engines", func() float64 { return float64(pool.Running()) })
 	d := &desk{who: who, pool: pool, log: e.Log, hubs: make(map[string]*hub.Hub), meter: meter.New(meter.Options{
-		Audit: audit, Counters: counters, Clock: time.Now, Ledger: meter.OpenLedger(filepath.Join(dir, "costs.json"), time.Now),
+		Audit: audit, Log: e.Log, Counters: counters, Clock: time.Now, Ledger: meter.OpenLedger(filepath.Join(dir, "costs.json"), time.Now),
 	})}
 	d.endpoint = transport.NewServer(transport.Options{Serve: d.serve, Owner: owner})
 	g := &guard{desk: d, pair: pair, hosts: f.hosts}

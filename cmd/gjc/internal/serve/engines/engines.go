@@ -284,7 +284,7 @@ func (p *Pool) enclose(ctx context.Context, o *proc.Options, e *engine, user str
 		return err
 	}
 	o.Dir = e.home
-	o.Args = append(o.Args, "--agent-dir", filepath.Join(e.home, ".gjc", "agent"))
+	o.Args = append(o.Args, "--agent-dir", filepath.Join(e.home, ".gjc", "agent"), "--user", user)
 	o.Env = userEnv(p.opts.Env, e.home, user)
 	if p.opts.Secrets != nil {
 		secrets, err := p.opts.Secrets(ctx, user)

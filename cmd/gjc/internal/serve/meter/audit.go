@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
@@ -30,9 +32,25 @@ type event struct {
 	Milliseconds int64 `json:"ms,omitzero"`
 }
 
+// log writes the event to the log. The time is the log's own.
+func (e *event) log(to *zerolog.Event) {
+	for _, field := range [...]struct{ name, value string }{
+		{"user", e.User}, {"token", e.Token}, {"remote", e.Remote}, {"method", e.Method}, {"session", e.Session}, {"outcome", e.Outcome},
+	} {
+		if field.value != "" {
+			to = to.Str(field.name, field.value)
+		}
+	}
+	if e.Code != 0 {
+		to = to.Int64("code", e.Code)
+	}
+	to.Uint64("connection", e.Connection).Int64("ms", e.Milliseconds).Msg(e.Event)
+}
+
 // audit writes events. It is safe for concurrent use.
 type audit struct {
 	clock func() time.Time
+	log   *zerolog.Logger
 	mu    sync.Mutex // guards the fields below
 	w     io.Writer  // nil for none
 	last  uint64     // the number of the last connection
@@ -47,6 +65,7 @@ func (a *audit) number() uint64 {
 }
 
 func (a *audit) write(e *event) error {
+	e.log(a.log.Info())
 	if a.w == nil {
 		return nil
 	}

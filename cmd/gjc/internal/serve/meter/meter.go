@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
 	"golang.org/x/time/rate"
 
 	"github.com/gajae-code/gjc/cmd/gjc/internal/serve/access"
@@ -28,6 +29,8 @@ type Options struct {
 	Counters *Counters
 	// Clock is required.
 	Clock func() time.Time
+	// Log has the events of the audit log at the level info, for those who read one log only.
+	Log zerolog.Logger
 }
 
 // Meter is that of a server. It is safe for concurrent use.
@@ -50,7 +53,7 @@ type account struct {
 
 // New returns a meter.
 func New(opts Options) *Meter {
-	return &Meter{opts: opts, audit: audit{w: opts.Audit, clock: opts.Clock}, tokens: make(map[string]*account)}
+	return &Meter{opts: opts, audit: audit{w: opts.Audit, clock: opts.Clock, log: &opts.Log}, tokens: make(map[string]*account)}
 }
 
 // ErrLimit is wrapped by the errors about a limit of a token that is reached.
