@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -79,6 +80,17 @@ func serving(h *host, opts *options) *remote.Env {
 			return storage.UserAddress(ctx, store, user)
 		},
 		AgentDir: func() (string, error) { return h.agentDir(opts.agentDir) },
+		Models: func() (*http.Client, error) {
+			dir, err := h.agentDir(opts.agentDir)
+			if err != nil {
+				return nil, err
+			}
+			set, err := h.modelSettings(dir, opts)
+			if err != nil {
+				return nil, err
+			}
+			return set.HTTP.Client()
+		},
 		Engine: func() ([]string, error) {
 			switch {
 			case err != nil:

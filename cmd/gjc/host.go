@@ -16,6 +16,7 @@ import (
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/server"
 	"github.com/gajae-code/gjc/bridges"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/serve/gateway"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/storage"
 	"github.com/gajae-code/gjc/dap"
 	"github.com/gajae-code/gjc/internal/proc"
@@ -107,13 +108,17 @@ func (h *host) registry(agentDir string, opts *options, notice func(string)) *re
 	if !ok || provider == "gjc" { // a role's model may belong to any provider
 		provider = ""
 	}
+	keys, err := gateway.FromVariable(h.getenv(gateway.Variable))
+	if err != nil {
+		notice(err.Error())
+	}
 	home, _ := h.home() // without one, the credentials of gcloud are not found
 	vertex := google.Vertex{Getenv: h.getenv, Home: home}
 	claudeVertex := anthropic.Vertex{Getenv: h.getenv, Home: home}
 	bedrock := anthropic.Bedrock{Getenv: h.getenv, Home: home, Run: h.credentialProcess}
 	return registry.New(registry.Options{
 		AgentDir: agentDir, APIKey: opts.apiKey, APIKeyProvider: provider, Getenv: h.getenv, Notice: notice,
-		Fallback: offline.Info(), Discover: discovery.Discover, Keyring: systemKeyring{},
+		Fallback: offline.Info(), Discover: discovery.Discover, Keyring: systemKeyring{}, Gateway: keys,
 		Settings: func() (registry.Settings, error) {
 			// Sessions, doctor and models report mistakes in config.yml.
 			set, _ := h.modelSettings(agentDir, opts)

@@ -32,7 +32,7 @@ type served struct {
 	// ending is set after a signal: a second one would end it at once.
 	ending bool
 	wait   func() error
-	log    *buffer
+	log    *buffer // what it writes to stderr
 }
 
 // signal sends a signal that ends the server.

@@ -13,14 +13,14 @@ import (
 var providerKeys string
 
 // IsSecretVariable reports whether [Environ] removes a variable: the known provider keys, GJC_ variables that end in API_KEY, _TOKEN or
-// _SECRET, and GJC_STORE.
+// _SECRET, GJC_STORE and GJC_GATEWAY.
 func IsSecretVariable(name string) bool {
 	name = strings.ToUpper(name)
 	if name != "" && strings.Contains("\n"+providerKeys, "\n"+name+"\n") {
 		return true
 	}
 	return strings.HasPrefix(name, "GJC_") && (strings.HasSuffix(name, "API_KEY") ||
-		strings.HasSuffix(name, "_TOKEN") || strings.HasSuffix(name, "_SECRET") || name == "GJC_STORE") // it may have a password
+		strings.HasSuffix(name, "_TOKEN") || strings.HasSuffix(name, "_SECRET") || name == "GJC_STORE" || name == "GJC_GATEWAY") // they may have a password
 }
 
 // Environ returns the environment of a child: base, which is the program's own, without secret variables (see [IsSecretVariable]) and the

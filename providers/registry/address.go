@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -70,7 +71,7 @@ func (l *listing) configuredAddress(p *provider, id string) string {
 			return address
 		}
 	}
-	return p.builtIn.BaseURL
+	return cmp.Or(l.opts.gatewayAddress(id), p.builtIn.BaseURL)
 }
 
 // variableOf returns the name of a provider's environment variable: "my-proxy" and "_BASE_URL" make MY_PROXY_BASE_URL.

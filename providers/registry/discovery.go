@@ -103,7 +103,7 @@ func (r *Router) discoverySources() (sources []providers.DiscoverySource, proble
 		}
 		sources = append(sources, providers.DiscoverySource{
 			Provider: id, Type: p.discovery, BaseURL: address, API: p.api, APIKey: key,
-			Headers: p.headers, Transform: (&fileTransform{}).over(&p.transform), Client: client,
+			Headers: p.headers, Transform: (&fileTransform{}).over(&p.transform), Client: r.clientFor(id, &source, client),
 		})
 	}
 	return sources, problems

@@ -16,6 +16,8 @@ type keySource struct {
 	keys []string
 	// keyring reports that the keys are in the system's keyring, and asked that it has returned them.
 	keyring, asked bool
+	// gateway reports that the key is good only at the gateway.
+	gateway bool
 }
 
 // The names of sources without a place.
@@ -23,6 +25,7 @@ const (
 	sourceEditor  = "editor"
 	sourceNone    = "none needed"
 	sourceKeyring = "keyring"
+	sourceGateway = "the server's operator"
 )
 
 // inKeyring reports whether the keyring holds the keys of a provider.
@@ -69,7 +72,7 @@ func (o *Options) keyProvider() string {
 }
 
 // keySources yields the sources of keys for a provider in order of precedence: the command line, auth.json or the keyring, the
-// environment, models.yml.
+// environment, models.yml, the gateway.
 func (s *state) keySources(id string) iter.Seq[keySource] {
 	return func(yield func(keySource) bool) {
 		one := func(name, key string) bool {
@@ -91,7 +94,9 @@ func (s *state) keySources(id string) iter.Seq[keySource] {
 				return
 			}
 		}
-		one("models.yml", p.key)
+		if one("models.yml", p.key) && s.throughGateway(id) {
+			yield(keySource{name: sourceGateway, keys: []string{s.opts.Gateway.Key}, gateway: true})
+		}
 	}
 }
 
@@ -113,7 +118,7 @@ func (s *state) source(id string) keySource {
 }
 
 // CredentialSource returns the source of a provider's key, for people: "--api-key", "auth.json", "keyring", "environment NAME",
-// "models.yml", "editor" for credentials of [Router.SetProvider], or "none needed". It is empty if there is no key.
+// "models.yml", "the server's operator", "editor" for credentials of [Router.SetProvider], or "none needed". It is empty if there is no key.
 func (r *Router) CredentialSource(provider string) string { return r.state().source(provider).name }
 
 // Accounts returns the credentials of all providers, in the order of the models and, for one provider, in order of precedence.

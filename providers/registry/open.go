@@ -87,6 +87,7 @@ func (r *Router) openLocked(s *state, info providers.ModelInfo) (providers.Model
 		if len(source.keys) == 1 {
 			cfg.APIKey = source.keys[0]
 		}
+		cfg.HTTPClient = r.clientFor(info.Provider, &source, client)
 		r.observe(&cfg)
 		return factory(cfg)
 	}
@@ -179,13 +180,13 @@ func (r *Router) Preconnect(ctx context.Context, info providers.ModelInfo) {
 }
 
 // origin returns the address of a model's server without a path, and the client that reaches it. The address is empty for a model
-// that cannot be used, that needs no network, or whose server runs on this machine.
+// that cannot be used, that needs no network, or that is reached without leaving this machine.
 func (r *Router) origin(info providers.ModelInfo) (string, *http.Client) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.stateLocked()
 	info = s.routed(info)
-	if source, _ := s.availability(&info); source == "" {
+	if source, _ := s.availability(&info); source == "" || source == sourceGateway {
 		return "", nil
 	}
 	u, err := url.Parse(s.baseURL(info.Provider, typeOfAPI(info.API)))

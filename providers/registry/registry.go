@@ -47,6 +47,8 @@ type Options struct {
 	Settings func() (Settings, error)
 	// Discover asks a server for its models. If nil, no models are discovered.
 	Discover providers.Discoverer
+	// Gateway has keys for the providers that the user has none for. Optional.
+	Gateway *Gateway
 	// Notice receives messages for the user that need no action. Optional.
 	Notice func(string)
 }

@@ -184,8 +184,12 @@ func (r *Router) quotaServer(provider string) (base string, keys []string, clien
 	if err != nil || u.Scheme != "https" || u.Hostname() != quota.OpenRouterHost {
 		return "", nil, nil, nil //nolint:nilerr // the requests of models report a bad address
 	}
+	source := s.source(provider)
+	if source.gateway { // the account is the operator's
+		return "", nil, nil, nil
+	}
 	client, err = r.clientLocked(s)
-	return base, s.source(provider).keys, client, err
+	return base, source.keys, client, err
 }
 
 // Close closes idle connections. The router can still be used.
@@ -194,5 +198,10 @@ func (r *Router) Close() {
 	defer r.mu.Unlock()
 	if r.client != nil {
 		r.client.CloseIdleConnections()
+	}
+	if g := r.opts.Gateway; g != nil {
+		for id := range g.Addresses {
+			g.Client(id).CloseIdleConnections()
+		}
 	}
 }

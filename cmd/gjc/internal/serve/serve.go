@@ -26,6 +26,7 @@ import (
 	"github.com/gajae-code/gjc/acp/transport"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/serve/access"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/serve/engines"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/serve/gateway"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/serve/meter"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/proc"
@@ -46,6 +47,8 @@ type Env struct {
 	AgentDir func() (string, error)
 	// Engine returns the arguments of the command that serves the clients of one user, as [engines.Listen] does.
 	Engine func() ([]string, error)
+	// Models returns the client that requests to models are sent with, as the configuration has it.
+	Models func() (*http.Client, error)
 	// Children returns the owner of the engines.
 	Children func() *proc.Group
 }
@@ -53,6 +56,7 @@ type Env struct {
 // serveFlags are the flags of "gjc serve".
 type serveFlags struct {
 	listen, tokenFile string
+	providerKeys      string
 	dir, auditLog     string
 	cert, key         string
 	issuer            access.IssuerOptions
@@ -80,6 +84,7 @@ func NewServe(env func() *Env, args func(cobra.PositionalArgs) cobra.PositionalA
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "", "address to listen on, such as 127.0.0.1:4100; port 0 picks one")
 	flags.StringVar(&f.tokenFile, "token-file", "", "file with your own token, in one line, which only you can read; its clients work as you do")
+	flags.StringVar(&f.providerKeys, "provider-keys", "", "file with keys of providers, which only you can read; users work with these keys and cannot read them")
 	flags.StringVar(&f.auditLog, "audit-log", "", "file for the audit log (default: audit.jsonl in --serve-dir)")
 	flags.StringVar(&f.cert, "tls-cert", "", "file with the certificate, PEM")
 	flags.StringVar(&f.key, "tls-key", "", "file with its key, PEM")
@@ -147,18 +152,21 @@ func (f *serveFlags) run(ctx context.Context, e *Env) (err error) {
 		defer cancel()
 		err = errors.Join(err, children.Close(ctx))
 	}()
-	pool, err := f.engines(ctx, e, dir, children)
+	counters := meter.NewCounters()
+	d := &desk{who: who, log: e.Log, hubs: make(map[string]*hub.Hub), meter: meter.New(meter.Options{
+		Audit: audit, Log: e.Log, Counters: counters, Clock: time.Now, Ledger: meter.OpenLedger(filepath.Join(dir, "costs.json"), time.Now),
+	})}
+	keys, err := f.gateway(e, d.meter, counters)
 	if err != nil {
 		return err
 	}
-	counters := meter.NewCounters()
-	counters.Watch("gjc_engines", func() float64 { return float64(pool.Running()) })
-	d := &desk{who: who, pool: pool, log: e.Log, hubs: make(map[string]*hub.Hub), meter: meter.New(meter.Options{
-		Audit: audit, Log: e.Log, Counters: counters, Clock: time.Now, Ledger: meter.OpenLedger(filepath.Join(dir, "costs.json"), time.Now),
-	})}
+	if d.pool, err = f.engines(ctx, e, dir, children, keys); err != nil {
+		return err
+	}
+	counters.Watch("gjc_engines", func() float64 { return float64(d.pool.Running()) })
 	d.endpoint = transport.NewServer(transport.Options{Serve: d.serve, Owner: owner})
 	g := &guard{desk: d, pair: pair, hosts: f.hosts}
-	scheme, reload := "http", []func() error{audit.reload}
+	scheme, reload := "http", append([]func() error{audit.reload}, keys.reload...)
 	if pair != nil {
 		scheme, reload = "https", append(reload, pair.reload)
 	}
@@ -245,8 +253,38 @@ func (f *serveFlags) authenticators(dir string) (*authenticators, error) {
 	return who, nil
 }
 
+// providerKeys are the operator's keys for the users' engines; the zero value has none.
+type providerKeys struct {
+	open   func(user, dir string) (env []string, end func(), err error)
+	reload []func() error
+}
+
+// gateway returns the keys of --provider-keys.
+func (f *serveFlags) gateway(e *Env, m *meter.Meter, counters *meter.Counters) (providerKeys, error) {
+	if f.providerKeys == "" {
+		return providerKeys{}, nil
+	}
+	keys, err := gateway.OpenKeys(f.providerKeys)
+	if err != nil {
+		return providerKeys{}, err
+	}
+	client, err := e.Models()
+	if err != nil {
+		return providerKeys{}, err
+	}
+	g := gateway.New(gateway.Options{
+		Keys: keys, Transport: client.Transport, Count: counters.ProviderRequest, Log: e.Log,
+		Refused: func(user string, reason error) {
+			if err := m.KeyRefused(user, reason); err != nil {
+				e.Log.Error().Err(err).Msg("recording a refused key")
+			}
+		},
+	})
+	return providerKeys{g.Open, []func() error{keys.Reload}}, nil
+}
+
 // engines returns the pool of engines.
-func (f *serveFlags) engines(ctx context.Context, e *Env, dir string, children *proc.Group) (*engines.Pool, error) {
+func (f *serveFlags) engines(ctx context.Context, e *Env, dir string, children *proc.Group, keys providerKeys) (*engines.Pool, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -267,7 +305,7 @@ func (f *serveFlags) engines(ctx context.Context, e *Env, dir string, children *
 		share = append(share, engines.Share{Path: dir, Writable: true})
 	}
 	hidden := []string{dir}
-	for _, path := range []string{f.tokenFile, f.key, f.auditLog} {
+	for _, path := range []string{f.tokenFile, f.key, f.auditLog, f.providerKeys} {
 		if path == "" {
 			continue
 		}
@@ -282,6 +320,9 @@ func (f *serveFlags) engines(ctx context.Context, e *Env, dir string, children *
 	if err != nil {
 		return nil, fmt.Errorf("--uids: %w", err)
 	}
+	if boundary.None() && keys.open != nil {
+		return nil, fmt.Errorf("--provider-keys: users could read the keys, because nothing keeps their engines from this server's files: %s", why)
+	}
 	if boundary.None() {
 		fmt.Fprintf(e.Stderr, "gjc serve: only one user is served, because several could not be kept apart: %s\n", why)
 	}
@@ -294,7 +335,7 @@ func (f *serveFlags) engines(ctx context.Context, e *Env, dir string, children *
 		}
 	}
 	return engines.New(engines.Options{
-		Program: program, Args: args, Dir: dir, Env: env, Places: places, Secrets: secrets, Boundary: boundary, Children: children, Stderr: e.Stderr,
+		Program: program, Args: args, Dir: dir, Env: env, Places: places, Secrets: secrets, Open: keys.open, Boundary: boundary, Children: children, Stderr: e.Stderr,
 	})
 }
 

@@ -23,7 +23,7 @@ import (
 // that user of the operating system.
 const Operator = ""
 
-// Options configures [Pool]. All fields but Places, Secrets, Stderr and Idle are required.
+// Options configures [Pool]. All fields but Places, Secrets, Open, Stderr and Idle are required.
 type Options struct {
 	// Program is gjc, Args the arguments that begin the engine's command line. The socket and the agent directory follow.
 	Program string
@@ -38,6 +38,9 @@ type Options struct {
 	Boundary Boundary
 	// Secrets returns the variables that only the engine of one user gets. Optional.
 	Secrets func(ctx context.Context, user string) ([]string, error)
+	// Open opens what only the engine of one user can reach, in a directory that only the user and the server can enter, and returns variables
+	// for the engine. end is called when the engine has ended, also if it did not start. Optional.
+	Open func(user, dir string) (env []string, end func(), err error)
 	// Children owns the processes.
 	Children *proc.Group
 	// Stderr receives what the engines log. Optional.
@@ -64,6 +67,7 @@ type engine struct {
 	ready  chan struct{} // closed when process and err are set
 	err    error
 	child  *proc.Process
+	end    func() // closes what is open for the engine
 
 	// The pool's mutex guards these.
 	connections int
@@ -175,7 +179,7 @@ func (p *Pool) enter(user string) (*engine, error) {
 			return nil, fmt.Errorf("%w: it cannot keep the files of several apart: run it as root with --uids, or install bubblewrap", ErrAnotherUser)
 		}
 		p.last++
-		e = &engine{ready: make(chan struct{}), home: filepath.Join(p.opts.Dir, "users", user), socket: filepath.Join(p.run, strconv.Itoa(p.last), "s")}
+		e = &engine{ready: make(chan struct{}), end: func() {}, home: filepath.Join(p.opts.Dir, "users", user), socket: filepath.Join(p.run, strconv.Itoa(p.last), "s")}
 		p.users[user] = e
 		go func() { // ends with the engine, which ends with the pool
 			e.err = p.start(e, user)
@@ -183,6 +187,7 @@ func (p *Pool) enter(user string) (*engine, error) {
 			if e.err == nil {
 				<-e.child.Done()
 			}
+			e.end()
 			p.forget(user, e)
 		}()
 	}
@@ -292,6 +297,14 @@ func (p *Pool) enclose(ctx context.Context, o *proc.Options, e *engine, user str
 			return err
 		}
 		o.Env = append(o.Env, secrets...)
+	}
+	if p.opts.Open != nil {
+		env, end, err := p.opts.Open(user, filepath.Dir(e.socket))
+		if err != nil {
+			return err
+		}
+		e.end = end
+		o.Env = append(o.Env, env...)
 	}
 	return p.opts.Boundary.enclose(o, e.home, filepath.Dir(e.socket), user)
 }

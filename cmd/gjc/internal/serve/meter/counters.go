@@ -35,6 +35,7 @@ const (
 	metricBytes       = "gjc_bytes_total"
 	metricRequests    = "gjc_requests_total"
 	metricSeconds     = "gjc_request_seconds"
+	metricProviders   = "gjc_provider_requests_total"
 )
 
 // The labels of the two directions of a message.
@@ -60,6 +61,8 @@ func help(name string) string {
 		return "Bytes of messages, in from clients and out to them."
 	case metricRequests:
 		return "Requests of clients by method and outcome, which is ok or error."
+	case metricProviders:
+		return "Requests to models with keys of the operator, by user, provider and outcome, which is ok or error."
 	}
 	return ""
 }
@@ -72,6 +75,7 @@ func NewCounters() *Counters {
 	}
 	c.values[metricBytes] = map[string]float64{fromClient: 0, toClient: 0}
 	c.values[metricRequests] = make(map[string]float64)
+	c.values[metricProviders] = make(map[string]float64)
 	c.Watch("go_goroutines", func() float64 { return float64(runtime.NumGoroutine()) })
 	c.Watch("go_memstats_heap_alloc_bytes", func() float64 {
 		var m runtime.MemStats
@@ -97,6 +101,11 @@ func (c *Counters) request(method, outcome string, took time.Duration) {
 		c.took[method] = new(histogram)
 	}
 	c.took[method].observe(took.Seconds())
+}
+
+// ProviderRequest counts a request to a model with a key of the operator. The outcome is "ok" or "error".
+func (c *Counters) ProviderRequest(user, provider, outcome string) {
+	c.add(metricProviders, fmt.Sprintf("{user=%q,provider=%q,outcome=%q}", user, provider, outcome), 1)
 }
 
 // Watch adds a gauge that is read whenever the metrics are.

@@ -161,6 +161,12 @@ func (m *Meter) Refused(id *access.Identity, remote string, reason error) error 
 	return m.audit.write(e)
 }
 
+// KeyRefused records a request to a model that had a wrong key of the gateway.
+func (m *Meter) KeyRefused(user string, reason error) error {
+	m.opts.Counters.add(metricRefused, "", 1)
+	return m.audit.write(&event{Event: "refused", User: user, Method: "gateway", Outcome: reason.Error()})
+}
+
 // affordable returns an error that wraps [ErrLimit] if the token has spent its money of the day.
 func (m *Meter) affordable(ctx context.Context, id *access.Identity) error {
 	if id.Limits.Cost <= 0 {
