@@ -45,7 +45,7 @@ func (c *childRun) judge(ctx context.Context, started *Session, result *TurnResu
 		j.Output = err.Error()
 		return j
 	}
-	ended := started.Prompt(Prompt{Trace: c.turn.Trace(), Answer: func(ctx context.Context, t *RunningTurn) error {
+	ended := started.Prompt(Prompt{Trace: traceOf(c.span, c.turn.Turn), Answer: func(ctx context.Context, t *RunningTurn) error {
 		done, err := callForUser(t, "bash", input)
 		switch {
 		case err != nil:

@@ -1,11 +1,14 @@
 package agent
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/agent/goal"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/telemetry"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -187,3 +190,60 @@ func (PlanChanged) isEvent()  {}
 func (UsageChanged) isEvent() {}
 func (InfoChanged) isEvent()  {}
 func (Noticed) isEvent()      {}
+
+// spans records the turns of a session for its tracer.
+type spans struct{ *Session }
+
+// begin begins the span of a turn, whose prompt is part of a trace of the client.
+func (s spans) begin(ctx context.Context, trace Trace) (context.Context, *telemetry.Span) {
+	if s.opts.Tracer == nil {
+		return ctx, nil
+	}
+	name := "gjc"
+	if s.helper != nil {
+		name = s.helper.Name
+	}
+	ctx, span := s.opts.Tracer.Begin(ctx, trace, telemetry.InvokeAgent, name)
+	span.Set("gen_ai.agent.name", name)
+	span.Set("gen_ai.conversation.id", s.opts.ID)
+	return ctx, span
+}
+
+// end ends the span of a turn.
+func (s spans) end(t *Turn, r *TurnResult) {
+	if t.span == nil {
+		return
+	}
+	t.span.Set("gjc.stop_reason", string(r.Stop))
+	t.span.Usage(r.Usage.Input+r.Usage.CacheRead+r.Usage.CacheWrite, r.Usage.Output)
+	if r.Err != nil {
+		kind := "_OTHER"
+		if e, ok := errors.AsType[*providers.Error](r.Err); ok {
+			kind = string(e.Kind)
+		}
+		t.span.Fail(kind)
+	}
+	t.span.End()
+}
+
+// endCall ends the span of a tool call.
+func endCall(span *telemetry.Span, call *providers.ToolCall, res *Result) {
+	if span == nil {
+		return
+	}
+	span.Set("gen_ai.tool.name", call.Name)
+	span.Set("gen_ai.tool.call.id", call.ID)
+	span.Set("gen_ai.tool.type", "function")
+	if res.IsError {
+		span.Fail("tool_error")
+	}
+	span.End()
+}
+
+// traceOf returns the trace that requests of a call are part of: that of its span, or else that of the prompt.
+func traceOf(span *telemetry.Span, t *Turn) Trace {
+	if carried := span.Carry(); carried != nil {
+		return carried
+	}
+	return t.Trace()
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/gajae-code/gjc/agent/goal"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/internal/permit"
+	"github.com/gajae-code/gjc/internal/telemetry"
 	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/providers"
@@ -103,6 +104,8 @@ type Options struct {
 	MaxRequests int
 	// CancelGrace bounds the time that a cancelled turn has to end. If zero, [DefaultCancelGrace].
 	CancelGrace time.Duration
+	// Tracer records the turns. Optional.
+	Tracer *telemetry.Tracer
 	// Panicked, if set, is called after a panic in a tool. The model receives an error result in either case.
 	Panicked func(where string, value any, stack []byte)
 }

@@ -216,7 +216,7 @@ func (c *childRun) converse(ctx context.Context, started *Session) (TurnResult, 
 	prompt := c.task.Prompt
 	var usage providers.Usage
 	for reminders := 0; ; reminders++ {
-		result := started.Prompt(Prompt{Parts: []providers.Part{providers.Text{Text: prompt}}, Trace: c.turn.Trace()}).Wait(ctx)
+		result := started.Prompt(Prompt{Parts: []providers.Part{providers.Text{Text: prompt}}, Trace: traceOf(c.span, c.turn.Turn)}).Wait(ctx)
 		usage = usage.Add(result.Usage)
 		result.Usage = usage
 		sum := started.summary()

@@ -16,6 +16,7 @@ import (
 	"github.com/gajae-code/gjc/internal/boundary"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/permit"
+	"github.com/gajae-code/gjc/internal/telemetry"
 	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
 )
@@ -109,6 +110,7 @@ type toolRun struct {
 
 	// permit holds the decisions so far.
 	permit approval.Permit
+	span   *telemetry.Span // nil without a tracer
 	// record holds what the call has done; nil before it runs.
 	record *permit.Record
 	// before holds the state of the roots before the call's programs could change them; nil if none runs inside the boundary.
@@ -130,8 +132,10 @@ type toolRun struct {
 
 // do runs the call, records its result and returns it. An error comes from the log; in that case the call has not ended.
 func (r *toolRun) do(ctx context.Context) (*Result, error) {
+	ctx, r.span = telemetry.Start(ctx, telemetry.Internal, telemetry.ExecuteTool, r.call.Name)
 	res, words := r.run(ctx)
 	r.result = res
+	endCall(r.span, &r.call, res)
 	err := r.end(res, words)
 	if changed := r.changed; err == nil && changed != nil && !res.IsError {
 		r.turn.hooks.planChanged(changed.Entries)
@@ -258,7 +262,7 @@ func (r *toolRun) newCall(input jsonx.Raw) *Call {
 		Offer:       Offer{Model: t.model, Tools: names(t.tools.active), Search: r.search()},
 		Values:      o.Values,
 		Elicitor:    t.elicitor(),
-		Trace:       t.Trace(),
+		Trace:       traceOf(r.span, t.Turn),
 		Update:      r.update,
 		Consent:     r.consent,
 		Widen:       r.widen,

@@ -13,6 +13,7 @@ import (
 	"github.com/gajae-code/gjc/agent/goal"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/internal/bug"
+	"github.com/gajae-code/gjc/internal/telemetry"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -46,6 +47,7 @@ type Turn struct {
 	own     bool // whether gjc has begun it, for its reports; see [WhenIdle]
 
 	ctx    context.Context //nolint:containedctx // bounds the turn
+	span   *telemetry.Span // nil without a tracer
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when result is set
 	result TurnResult
@@ -165,6 +167,7 @@ func (s *Session) Prompt(p Prompt) *Turn {
 func (s *Session) newTurn(p Prompt) *Turn {
 	t := &Turn{session: s, prompt: p, done: make(chan struct{})}
 	t.ctx, t.cancel = context.WithCancelCause(s.ctx)
+	t.ctx, t.span = spans{s}.begin(t.ctx, p.Trace)
 	return t
 }
 
@@ -218,6 +221,7 @@ func (t *Turn) Cancel() {
 // finish settles the turn, once. It runs on the actor, or before the actor knows of the turn.
 func (t *Turn) finish(r TurnResult) {
 	t.result = r
+	spans{t.session}.end(t, &r)
 	t.cancel(nil)
 	close(t.done)
 }
@@ -388,6 +392,7 @@ func (t *Turn) emit(ev Event) {
 
 // run runs the turn. A panic is the failure of the turn.
 func (t *RunningTurn) run() (r TurnResult) {
+	t.span.Restart()
 	defer func() {
 		if v := recover(); v != nil {
 			if t.session.opts.Panicked != nil {

@@ -114,7 +114,7 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 	}
 	joinExtensions(o.tools.extensions, &opts)
 	joinPlugins(plugins, &opts, s.out)
-	opts.Emit, opts.NewID, opts.OS, opts.Panicked = s.emit, b.opts.NewID, b.opts.OS, b.panicked
+	opts.Emit, opts.NewID, opts.OS, opts.Panicked, opts.Tracer = s.emit, b.opts.NewID, b.opts.OS, b.panicked, b.opts.Tracer
 	s.then(func(_ *opened, err error) {
 		if err == nil {
 			b.models.preconnect(opts.Model)

@@ -20,6 +20,7 @@ import (
 	"github.com/gajae-code/gjc/internal/boundary"
 	"github.com/gajae-code/gjc/internal/checkpoint"
 	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/internal/telemetry"
 	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/internal/worktree"
 	"github.com/gajae-code/gjc/lsp"
@@ -43,6 +44,9 @@ type Options struct {
 	Log zerolog.Logger
 	// Trace, if set, receives every line of the protocol.
 	Trace func(sent bool, line []byte)
+
+	// Tracer records the turns of all sessions. Optional.
+	Tracer *telemetry.Tracer
 
 	Models   ModelOptions
 	Sessions SessionOptions

@@ -27,6 +27,7 @@ import (
 	"github.com/gajae-code/gjc/cmd/gjc/internal/system"
 	"github.com/gajae-code/gjc/internal/bug"
 	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/internal/telemetry"
 	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/offline"
@@ -183,6 +184,9 @@ func newEngineCommand(h *host, opts *options) *cobra.Command {
 // engineGrace bounds how long the child processes of an engine may take to end.
 const engineGrace = 2 * time.Second
 
+// tracesTime bounds sending the last traces at the end.
+const tracesTime = 2 * time.Second
+
 // engine serves a client, an editor or one of gjc's own. It has the server's options, and closes what they need.
 type engine struct {
 	options server.Options
@@ -223,13 +227,24 @@ func newEngine(ctx context.Context, h *host, opts *options) (e *engine, err erro
 	if h.children == nil {
 		h.children = guardedChildren(&log)
 	}
+	tracer, problems := telemetry.FromEnviron(h.getenv, version(), warn)
+	for _, p := range problems {
+		warn(p)
+	}
+	e.closers = append(e.closers, func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tracesTime)
+		defer cancel()
+		if err := tracer.Close(ctx); err != nil {
+			log.Warn().Err(err).Msg("sending the last traces")
+		}
+	})
 	models := h.registry(dir, opts, warn)
 	e.models, e.closers = models, append(e.closers, models.Close)
 	local := withoutKeys(h.local(ctx), models)
 	local.Sandbox, local.Upstream = h.sandboxOnce(), upstream(dir, opts)
 	home, _ := h.home() // without one there are no helper agents from other programs
 	e.options = server.Options{
-		Version: version(), OS: runtime.GOOS, NewID: uuid.NewString, Login: h.loginCommand(opts), Log: log, Trace: trace,
+		Version: version(), OS: runtime.GOOS, NewID: uuid.NewString, Login: h.loginCommand(opts), Log: log, Trace: trace, Tracer: tracer,
 		Models: server.ModelOptions{
 			Models: models, Discover: models.Discover, Stopgap: offline.Info().Provider, Default: opts.model,
 			Preconnect: func(ctx context.Context, info providers.ModelInfo) {

@@ -13,10 +13,13 @@ import (
 var providerKeys string
 
 // IsSecretVariable reports whether [Environ] removes a variable: the known provider keys, GJC_ variables that end in API_KEY, _TOKEN or
-// _SECRET, GJC_STORE and GJC_GATEWAY.
+// _SECRET, GJC_STORE and GJC_GATEWAY, and the headers for a collector of OpenTelemetry.
 func IsSecretVariable(name string) bool {
 	name = strings.ToUpper(name)
 	if name != "" && strings.Contains("\n"+providerKeys, "\n"+name+"\n") {
+		return true
+	}
+	if strings.HasPrefix(name, "OTEL_EXPORTER_") && strings.HasSuffix(name, "_HEADERS") {
 		return true
 	}
 	return strings.HasPrefix(name, "GJC_") && (strings.HasSuffix(name, "API_KEY") ||

@@ -143,10 +143,13 @@ type sourced struct {
 // Stream implements [providers.Model].
 func (m *sourced) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
 	return func(yield func(providers.Event, error) bool) {
+		ctx, call := beginCall(ctx, m.Info(), req)
+		defer call.end()
 		for ev, err := range m.Model.Stream(ctx, req) {
 			if e, ok := errors.AsType[*providers.Error](err); ok && e.Kind == providers.KindAuth {
 				e.KeySource = m.source
 			}
+			call.note(ctx, ev, err)
 			if !yield(ev, err) {
 				return
 			}

@@ -171,7 +171,8 @@ func userEnv(server []string, home, name string) []string {
 		key, _, _ := strings.Cut(v, "=")
 		switch up := strings.ToUpper(key); {
 		case up == "PATH", up == "LANG", up == "TZ", up == "SHELL", up == "SYSTEMROOT", up == "PATHEXT", up == "COMSPEC", up == "WINDIR",
-			strings.HasPrefix(up, "LC_"), up == "HTTP_PROXY", up == "HTTPS_PROXY", up == "NO_PROXY", up == "SSL_CERT_FILE", up == "SSL_CERT_DIR":
+			strings.HasPrefix(up, "LC_"), up == "HTTP_PROXY", up == "HTTPS_PROXY", up == "NO_PROXY", up == "SSL_CERT_FILE", up == "SSL_CERT_DIR",
+			strings.HasPrefix(up, "OTEL_") && !strings.HasSuffix(up, "_HEADERS"): // headers may have a key
 			env = append(env, v)
 		}
 	}
