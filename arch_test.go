@@ -346,6 +346,7 @@ var acts = map[string]string{
 	"agent/secrets":       "the key for placeholders, in the agent directory",
 	"agent/tools/shell":   "temporary directories of shells and SSH connections",
 	"agent/contextwindow": "a compaction service of the user's configuration",
+	"internal/telemetry":  "the collector that the variables name",
 	"internal/boundary":   "looks whether a file can be written",
 	"internal/lockedfile": "files of the agent directory",
 	"internal/proc":       "the guard's pipe",

@@ -17,6 +17,7 @@ func TestEnviron(t *testing.T) {
 		{"keys are removed", []string{
 			"PATH=/bin", "ANTHROPIC_API_KEY=s", "OPENAI_API_KEY=s", "openai_api_key=s",
 			"GEMINI_API_KEY=", "GJC_MY_API_KEY=s", "GJC_BRIDGE_TOKEN=s", "GJC_STORE=postgres://me:s@host/db",
+			"GJC_GATEWAY={}", "OTEL_EXPORTER_OTLP_HEADERS=key=s", "OTEL_EXPORTER_OTLP_TRACES_HEADERS=key=s",
 		}, nil, []string{"PATH=/bin"}},
 		{
 			"the user's own tokens pass",

@@ -1,6 +1,6 @@
 // Package telemetry records spans of a turn, its model calls and its tool calls, and sends them to a collector of OpenTelemetry.
 //
-// A nil [Tracer] and a nil [Span] do nothing, and cost nothing: whoever records need not know whether traces are on. Spans have no content of
+// A nil [Tracer] and a nil [Span] do nothing, and cost nothing, so callers record without asking whether traces are on. Spans have no content of
 // conversations.
 package telemetry
 

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"net/url"
@@ -73,7 +72,7 @@ func (g *Gateway) Open(user, dir string) (env []string, end func(), err error) {
 		return nil, nil, errors.Join(err, listener.Close())
 	}
 	server := &http.Server{
-		Handler: d, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0),
+		Handler: d, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 	}
 	ended := make(chan struct{})
 	go func() { // ends with end
@@ -203,7 +202,7 @@ func headerOf(from http.Header, placeholder, key string) (header http.Header, re
 			header.Set(name, scheme+key)
 			replaced = true
 		case lower == "accept", lower == "content-type", lower == "user-agent", lower == "openai-beta", lower == "http-referer", lower == "x-title",
-			lower == "traceparent", lower == "tracestate", lower == "anthropic-version", lower == "anthropic-beta", strings.HasPrefix(lower, "x-stainless-"):
+			lower == "anthropic-version", lower == "anthropic-beta", strings.HasPrefix(lower, "x-stainless-"):
 			for _, v := range values {
 				if !strings.Contains(v, placeholder) {
 					header.Add(name, v)

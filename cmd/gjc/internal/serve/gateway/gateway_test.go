@@ -88,7 +88,7 @@ func (w *world) write(keys map[string]any) {
 	}
 }
 
-// engine is what an engine knows of the gateway.
+// engine holds what an engine knows of the gateway.
 type engine struct {
 	*registry.Gateway
 	socket string
