@@ -166,13 +166,19 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// TestTraces_Run has the same variables for gjc run. An absent collector is a line in the log, and nothing else.
+// TestTraces_Run has the same variables for gjc run. An absent or silent collector is a line in the log, and nothing else.
 func TestTraces_Run(t *testing.T) {
 	t.Parallel()
 	address, spans := spansOf(t)
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done() // gjc has given up
+	}))
+	t.Cleanup(silent.Close)
 	for _, c := range []struct{ address, protocol, says string }{
 		{address, "", ""},
 		{"http://127.0.0.1:1", "", "traces are lost"},
+		{silent.URL, "", "sending the last traces"},
 		{address, "grpc", `OTEL_EXPORTER_OTLP_PROTOCOL is \"grpc\"`},
 	} {
 		before := len(spans())

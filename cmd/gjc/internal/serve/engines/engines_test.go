@@ -197,6 +197,36 @@ func until(t *testing.T, ok func() bool) {
 	}
 }
 
+// TestPool_Environment checks what an engine gets besides what programs need, and that what was opened for it ends with it.
+func TestPool_Environment(t *testing.T) {
+	ended := make(chan string, 2)
+	p, _ := pool(t, func(o *engines.Options, f *engines.FindOptions) {
+		none(o, f)
+		o.Idle = 50 * time.Millisecond
+		o.Env = append(o.Env, "OTEL_SERVICE_NAME=agents", "OTEL_EXPORTER_OTLP_HEADERS=key=secret", "OTEL_EXPORTER_OTLP_TRACES_HEADERS=key=secret", "OTHER=secret")
+		o.Open = func(user, dir string) ([]string, func(), error) {
+			if user == "bob" {
+				return nil, nil, errors.New("nothing can be opened")
+			}
+			if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+				t.Errorf("%s: %v, %v", dir, info, err)
+			}
+			return []string{"OPENED_FOR=" + user}, func() { ended <- user }, nil
+		}
+	})
+	got := "|" + shell(t, p, "ann", "env") + "|"
+	if !strings.Contains(got, "|OTEL_SERVICE_NAME=agents|") || !strings.Contains(got, "|OPENED_FOR=ann|") || strings.Contains(got, "secret") {
+		t.Errorf("the environment: %s", got)
+	}
+	if user := <-ended; user != "ann" {
+		t.Errorf("what was opened for %s has ended", user)
+	}
+	until(t, func() bool { return p.Running() == 0 })
+	if _, err := p.Connect(t.Context(), "bob"); err == nil || !strings.Contains(err.Error(), "nothing can be opened") {
+		t.Errorf("bob: %v", err)
+	}
+}
+
 func TestPool_FailsToStart(t *testing.T) {
 	p, _ := pool(t, func(o *engines.Options, f *engines.FindOptions) {
 		none(o, f)
