@@ -236,9 +236,17 @@ func TestFromEnviron(t *testing.T) {
 func TestSampler(t *testing.T) {
 	const on, off = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00"
 	for _, c := range []struct{ sampler, arg, parent, flags string }{
-		{"", "", "", "01"}, {"", "", on, "01"}, {"", "", off, "00"}, {"always_on", "", off, "01"}, {"always_off", "", on, "00"},
-		{"parentbased_always_off", "", on, "01"}, {"parentbased_always_off", "", "", "00"}, {"traceidratio", "0", on, "00"}, {"traceidratio", "1", off, "01"},
-		{"parentbased_traceidratio", "0", on, "01"}, {"parentbased_traceidratio", "0", "", "00"},
+		{"", "", "", "01"},
+		{"", "", on, "01"},
+		{"", "", off, "00"},
+		{"always_on", "", off, "01"},
+		{"always_off", "", on, "00"},
+		{"parentbased_always_off", "", on, "01"},
+		{"parentbased_always_off", "", "", "00"},
+		{"traceidratio", "0", on, "00"},
+		{"traceidratio", "1", off, "01"},
+		{"parentbased_traceidratio", "0", on, "01"},
+		{"parentbased_traceidratio", "0", "", "00"},
 	} {
 		tr := tracer(t, nil, map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_TRACES_SAMPLER": c.sampler, "OTEL_TRACES_SAMPLER_ARG": c.arg})
 		ctx, s := tr.Begin(t.Context(), map[string]string{"traceparent": c.parent}, "op", "")

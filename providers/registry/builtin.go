@@ -93,3 +93,21 @@ func builtIn() *builtInCatalogue {
 
 // CatalogueDate returns the day on which the data about the built-in models was collected, as 2006-01-02.
 func CatalogueDate() string { return builtIn().Made }
+
+// PublicAddress returns the API of a built-in provider and the address that it has for everyone. The address is empty if each customer has
+// one; the API is empty for an unknown provider.
+func PublicAddress(provider string) (api, address string) {
+	p := builtIn().provider(provider)
+	if p == nil {
+		return "", ""
+	}
+	address = p.BaseURL
+	switch {
+	case address != "" || p.NeedsURL:
+	case p.API == "google-generative-ai":
+		address = "https://generativelanguage.googleapis.com/v1beta"
+	default:
+		address = typeOfAPI(p.API).baseURL
+	}
+	return p.API, address
+}
