@@ -275,10 +275,10 @@ func TestTracer_HostileCollector(t *testing.T) {
 		answer func(n int, w http.ResponseWriter, r *http.Request)
 		warns  bool
 	}{
-		"it fails": {func(_ int, w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", 500) }, true},
+		"it fails": {func(_ int, w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusInternalServerError) }, true},
 		"it is too busy": {func(_ int, w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "86400")
-			http.Error(w, "no", 503)
+			http.Error(w, "no", http.StatusServiceUnavailable)
 		}, true},
 		"it redirects": {func(_ int, w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)

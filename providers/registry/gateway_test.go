@@ -1,6 +1,7 @@
 package registry_test
 
 import (
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -44,9 +45,7 @@ func TestGateway(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			for key, value := range c.env {
-				w.env[key] = value
-			}
+			maps.Copy(w.env, c.env)
 			if c.file != "" {
 				w.write("models.yml", c.file, 0o600)
 			}

