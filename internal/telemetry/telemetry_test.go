@@ -275,7 +275,9 @@ func TestTracer_HostileCollector(t *testing.T) {
 		answer func(n int, w http.ResponseWriter, r *http.Request)
 		warns  bool
 	}{
-		"it fails": {func(_ int, w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusInternalServerError) }, true},
+		"it fails": {func(_ int, w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "no", http.StatusInternalServerError)
+		}, true},
 		"it is too busy": {func(_ int, w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "86400")
 			http.Error(w, "no", http.StatusServiceUnavailable)
