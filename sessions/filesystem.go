@@ -1,9 +1,12 @@
 package sessions
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"os"
+	"sync"
+	"time"
 )
 
 // FileSystem has the file operations of a [Store]: those of [Disk], or of a database that several servers share. Names are absolute.
@@ -34,6 +37,28 @@ type FileSystem interface {
 	// Lock acquires the right to write the named file, represented by a lock file next to it. It returns a
 	// [*LockedError] if another owner has it. The lock ends with the process, however the process ends.
 	Lock(name string) (unlock func(), err error)
+	// Holder describes the process that has the lock of the named file, and returns the time for which that process keeps it without
+	// renewing it; zero if that is not known. It returns nil if no process has the lock.
+	Holder(name string) (*LockedError, time.Duration, error)
+	// Watch calls wake, from any goroutine, after the named file was changed or its lock was released, until stop is called. Calls may
+	// be missing or needless, so the caller also looks at the file now and then. wake must not block.
+	Watch(name string, wake func()) (stop func())
+}
+
+// leaseHolder is implemented by a [FileSystem] whose locks other processes can take over.
+type leaseHolder interface {
+	// Lost returns a channel that is closed when this process notices that another one has taken over the lock of the named file.
+	// It returns nil if this process does not have that lock.
+	Lost(name string) <-chan struct{}
+}
+
+// Lost returns a channel that is closed when another process takes over the session of an open log, which cannot be written then; nil if
+// no other process can.
+func Lost(l *Log) <-chan struct{} {
+	if f, ok := l.fs.(leaseHolder); ok {
+		return f.Lost(l.path)
+	}
+	return nil
 }
 
 // File is an open file. [*os.File] implements it.
@@ -54,8 +79,8 @@ type File interface {
 // distinguishes the file from another one with its name.
 type FileID int64
 
-// sameFile reports whether a and b describe the same file. It is false if the file system does not identify its files.
-func sameFile(a, b fs.FileInfo) bool {
+// SameFile reports whether a and b describe the same file. It is false if the file system does not identify its files.
+func SameFile(a, b fs.FileInfo) bool {
 	if id, ok := a.Sys().(FileID); ok {
 		return b.Sys() == id
 	}
@@ -80,6 +105,58 @@ func (diskFS) Remove(name string) error                     { return os.Remove(n
 func (diskFS) RemoveAll(name string) error                  { return os.RemoveAll(name) }
 func (diskFS) SyncDir(name string) error                    { return syncDir(name) }
 func (diskFS) Lock(name string) (func(), error)             { return lock(name) }
+
+// Holder implements [FileSystem]. A lock file of a process that is certainly dead counts as none.
+func (diskFS) Holder(name string) (*LockedError, time.Duration, error) {
+	switch owner, err := readOwner(name + lockSuffix); {
+	case errors.Is(err, fs.ErrNotExist), err == nil && owner.stale():
+		return nil, 0, nil
+	default:
+		return lockedError(name), 0, nil
+	}
+}
+
+// watchEvery is the time between two looks at a file that is watched.
+const watchEvery = 100 * time.Millisecond
+
+// Watch implements [FileSystem]: it looks at the file and at its lock file.
+func (diskFS) Watch(name string, wake func()) (stop func()) {
+	type seen struct {
+		size     int64
+		modified time.Time
+		locked   bool
+	}
+	look := func() (s seen) {
+		if info, err := os.Lstat(name); err == nil {
+			s.size, s.modified = info.Size(), info.ModTime()
+		}
+		_, err := os.Lstat(name + lockSuffix)
+		s.locked = err == nil
+		return s
+	}
+	done := make(chan struct{})
+	var watcher sync.WaitGroup
+	last := look()
+	watcher.Go(func() {
+		ticker := time.NewTicker(watchEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+			}
+			if now := look(); now != last {
+				last = now
+				wake()
+			}
+		}
+	})
+	return sync.OnceFunc(func() {
+		close(done)
+		watcher.Wait()
+	})
+}
 
 func (diskFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	d, err := os.Open(name)

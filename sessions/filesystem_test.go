@@ -17,3 +17,7 @@ func TestFileSystem_InMemory(t *testing.T) {
 func TestStore_Real(t *testing.T) {
 	sessionstest.TestStore(t, func(t *testing.T) (sessionstest.Disk, string) { return sessions.Disk, t.TempDir() })
 }
+
+func TestFollow_Real(t *testing.T) {
+	sessionstest.TestFollow(t, func(*testing.T) sessions.FileSystem { return sessions.Disk() }, t.TempDir())
+}

@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -242,4 +243,36 @@ const blank = " \t\r"
 func isObject(text []byte) bool {
 	text = bytes.TrimSpace(text)
 	return len(text) > 0 && text[0] == '{' && jsonx.Valid(text)
+}
+
+// Locate returns the file system of a store and the path of a session's file. It returns [ErrNotFound] for an unknown session.
+func Locate(ctx context.Context, s *Store, id string) (FileSystem, string, error) {
+	at, err := s.find(ctx, id)
+	return s.fs, at.path, err
+}
+
+// DecodeHeader decodes the first line of the session file at path. It returns a [*CorruptError] for a file of an older version too.
+func DecodeHeader(path string, text []byte) (Header, error) {
+	h, err := decodeHeader(text)
+	if err == nil && h.Version < Version {
+		err = fmt.Errorf("it has version %d; open the session to upgrade it", h.Version)
+	}
+	if err != nil {
+		return Header{}, &CorruptError{Path: path, Line: 1, Reason: err.Error()}
+	}
+	return h, nil
+}
+
+// DecodeLines decodes the entries in complete lines of the session file at path, without their newlines. no is the number of the first
+// line. It skips empty lines. It returns a [*CorruptError] for a line that is no entry.
+func DecodeLines(s *Store, path string, no int, texts [][]byte) ([]Entry, error) {
+	var lines []line
+	for i, text := range texts {
+		lines = appendLine(lines, text, 0, no+i)
+	}
+	entries, _, err := decodeLines(lines, s.readBlob)
+	if bad, ok := errors.AsType[*lineError](err); ok {
+		return nil, &CorruptError{Path: path, Line: bad.no, Reason: bad.reason}
+	}
+	return entries, err
 }

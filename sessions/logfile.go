@@ -81,8 +81,8 @@ func (l *logFile) stat() (fs.FileInfo, error) {
 
 // checkSame returns an error unless info describes the file that the log has opened.
 func (l *logFile) checkSame(info fs.FileInfo) error {
-	hasIdentity := l.opening != nil && sameFile(l.opening, l.opening) // files of some tests have none
-	if hasIdentity && !sameFile(l.opening, info) {
+	hasIdentity := l.opening != nil && SameFile(l.opening, l.opening) // files of some tests have none
+	if hasIdentity && !SameFile(l.opening, info) {
 		return errReplaced(l.path)
 	}
 	return nil

@@ -521,6 +521,19 @@ func (p *memoryProcess) SyncDir(name string) error {
 	return pathError("sync", name, err)
 }
 
+// Holder implements [sessions.FileSystem].
+func (p *memoryProcess) Holder(name string) (*sessions.LockedError, time.Duration, error) {
+	p.disk.mu.Lock()
+	defer p.disk.mu.Unlock()
+	if p.disk.locks[filepath.ToSlash(name)] == nil {
+		return nil, 0, nil
+	}
+	return &sessions.LockedError{Path: name}, 0, nil
+}
+
+// Watch implements [sessions.FileSystem]. All calls of wake are missing.
+func (p *memoryProcess) Watch(string, func()) (stop func()) { return func() {} }
+
 // Lock implements [sessions.FileSystem].
 func (p *memoryProcess) Lock(name string) (func(), error) {
 	p.disk.mu.Lock()

@@ -150,6 +150,7 @@ func (o *file) Write(b []byte) (int, error) {
 		}
 		o.size = w.at + int64(len(w.data))
 		written += len(w.data)
+		o.ring()
 	}
 	return written, nil
 }
@@ -248,6 +249,7 @@ func (o *file) writableSize(ctx context.Context, c *conn) (size int64, err error
 	case !found:
 		return 0, errGone
 	case o.lease != nil && fence != o.lease.epoch:
+		o.lease.lose()
 		return 0, sessions.ErrTakenOver
 	case o.lease == nil:
 		return size, o.fs.guard(ctx, c, o.at, nil)
@@ -371,8 +373,16 @@ func (o *file) Truncate(size int64) error {
 	})
 	if err == nil {
 		o.size = size
+		o.ring()
 	}
 	return err
+}
+
+// ring wakes the readers of a session.
+func (o *file) ring() {
+	if o.at.isSession() {
+		o.fs.db.ring(o.fs.owner, o.at)
+	}
 }
 
 // Sync implements [sessions.File]. What is committed is durable.

@@ -2,7 +2,9 @@ package postgres
 
 import (
 	"context"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +16,16 @@ type lease struct {
 	at     place
 	holder string
 	epoch  int64
+
+	once sync.Once
+	lost chan struct{} // closed when another process is known to have taken it over
+}
+
+// lose records that another process has taken the lease over. It may be called on nil.
+func (l *lease) lose() {
+	if l != nil {
+		l.once.Do(func() { close(l.lost) })
+	}
 }
 
 // leases are the leases that a process renews.
@@ -67,15 +79,33 @@ func (l *leases) idle() bool {
 func (l *leases) wait() { l.renewer.Wait() }
 
 const renewLeases = `
-UPDATE gjc_leases SET expires = clock_timestamp() + $2::bigint * interval '1 microsecond' WHERE server = $1`
+UPDATE gjc_leases SET expires = clock_timestamp() + $2::bigint * interval '1 microsecond' WHERE server = $1 RETURNING holder`
 
 // renew renews the leases of this process. If the database is not reachable, the next tick tries again. A lease that was taken over
 // is not renewed, and the next write of its holder fails.
 func (db *DB) renew() {
-	_ = db.do(db.opts.Renew, func(ctx context.Context, c *conn, _ bool) error {
-		_, err := c.exec(ctx, renewLeases, db.server, db.opts.Lease.Microseconds())
+	held := db.leases.all()
+	var renewed map[string]bool
+	err := db.do(db.opts.Renew, func(ctx context.Context, c *conn, _ bool) error {
+		renewed = make(map[string]bool)
+		_, err := c.each(ctx, func(r row) { renewed[r.text(0)] = true }, renewLeases, db.server, db.opts.Lease.Microseconds())
 		return err
 	})
+	if err != nil {
+		return
+	}
+	for _, l := range held {
+		if !renewed[l.holder] {
+			l.lose() // or it has ended meanwhile, and is not needed
+		}
+	}
+}
+
+// all returns the leases that are held.
+func (l *leases) all() []*lease {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.held))
 }
 
 const (
@@ -89,7 +119,7 @@ WHERE l.expires < clock_timestamp() OR l.holder = excluded.holder
 RETURNING epoch`
 
 	liveLease = `
-SELECT host, pid, since FROM gjc_leases WHERE owner = $1 AND dir = $2 AND name = $3 AND expires > clock_timestamp()`
+SELECT host, pid, since, (extract(epoch FROM expires - clock_timestamp()) * 1000000)::bigint FROM gjc_leases WHERE owner = $1 AND dir = $2 AND name = $3 AND expires > clock_timestamp()`
 
 	// shareLease keeps a lease from being taken over until the transaction ends.
 	shareLease = `SELECT 1 FROM gjc_leases WHERE owner = $1 AND dir = $2 AND name = $3 AND epoch = $4 FOR SHARE`
@@ -112,7 +142,7 @@ func (f *fileSystem) Lock(name string) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	held := &lease{at: at, holder: token()}
+	held := &lease{at: at, holder: token(), lost: make(chan struct{})}
 	err = f.do("lock", at, func(ctx context.Context, c *conn, _ bool) error {
 		return c.tx(ctx, func() error { return f.take(ctx, c, held) })
 	})
@@ -149,17 +179,52 @@ func (f *fileSystem) take(ctx context.Context, c *conn, held *lease) error {
 
 // lockedBy returns the error about the present holder of a lease.
 func (f *fileSystem) lockedBy(ctx context.Context, c *conn, at place) error {
-	locked := &sessions.LockedError{Path: at.path()}
-	_, err := c.first(ctx, func(r row) {
-		locked.PID, locked.Since = int(r.int(1)), r.time(2)
-		if host := r.text(0); host != f.db.host {
-			locked.Host = host
-		}
-	}, liveLease, f.owner, at.dir, at.name)
+	locked, _, err := f.holder(ctx, c, at)
 	if err != nil {
 		return err
 	}
+	if locked == nil { // it has just ended
+		locked = &sessions.LockedError{Path: at.path()}
+	}
 	return locked
+}
+
+// holder returns the present holder of a lease, and the time until the lease expires; nil for none.
+func (f *fileSystem) holder(ctx context.Context, c *conn, at place) (locked *sessions.LockedError, left time.Duration, err error) {
+	_, err = c.first(ctx, func(r row) {
+		locked = &sessions.LockedError{Path: at.path(), PID: int(r.int(1)), Since: r.time(2)}
+		if host := r.text(0); host != f.db.host {
+			locked.Host = host
+		}
+		left = time.Duration(r.int(3)) * time.Microsecond
+	}, liveLease, f.owner, at.dir, at.name)
+	return locked, left, err
+}
+
+// Holder implements [sessions.FileSystem].
+func (f *fileSystem) Holder(name string) (locked *sessions.LockedError, left time.Duration, err error) {
+	at, err := f.place("lock", name)
+	if err != nil {
+		return nil, 0, err
+	}
+	err = f.do("lock", at, func(ctx context.Context, c *conn, _ bool) (err error) {
+		locked, left, err = f.holder(ctx, c, at)
+		return err
+	})
+	return locked, left, err
+}
+
+// Lost returns a channel that is closed when another process is known to have taken over the lease that this file system has on a file;
+// nil for none.
+func (f *fileSystem) Lost(name string) <-chan struct{} {
+	at, err := f.place("lock", name)
+	if err != nil {
+		return nil
+	}
+	if held := f.lease(at); held != nil {
+		return held.lost
+	}
+	return nil
 }
 
 // unlock ends a lease. If the database is not reachable for a moment, the lease expires.
@@ -183,6 +248,7 @@ func (f *fileSystem) unlock(held *lease) {
 			return ignoreMissing(f.touch(ctx, c, at.dir))
 		})
 	})
+	f.db.ring(f.owner, at)
 }
 
 // lease returns the lease that this file system has on a file, or nil.
@@ -206,6 +272,7 @@ func (f *fileSystem) guard(ctx context.Context, c *conn, at place, held *lease) 
 	}
 	mine, err := c.first(ctx, func(row) {}, shareLease, f.owner, at.dir, at.name, held.epoch)
 	if err == nil && !mine {
+		held.lose()
 		err = sessions.ErrTakenOver
 	}
 	return err

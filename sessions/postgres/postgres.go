@@ -31,7 +31,7 @@ import (
 type Options struct {
 	// Lease is the time for which a lock outlives its last renewal. If zero, 10 seconds.
 	Lease time.Duration
-	// Renew is the time between renewals. If zero, 3 seconds.
+	// Renew is the time between renewals. If zero, three tenths of Lease.
 	Renew time.Duration
 	// Patience bounds the time for which an operation waits for a database that is down, full or busy. If zero, 20 seconds.
 	Patience time.Duration
@@ -56,12 +56,22 @@ type DB struct {
 	migrating sync.Mutex // held while the schema is checked
 	migrated  bool       // guarded by migrating
 
-	leases leases
-	down   atomic.Bool // an operation has waited for the whole patience, and none has succeeded since
+	leases   leases
+	bell     bell
+	listener listener
+	down     atomic.Bool // an operation has waited for the whole patience, and none has succeeded since
 }
 
+// leaseParameter is the parameter of an address with the duration of a lease, which is from minLease to maxLease.
+const (
+	leaseParameter = "gjc_lease"
+	minLease       = 500 * time.Millisecond
+	maxLease       = 10 * time.Minute
+)
+
 // Open returns the database at an address such as "postgres://user@host/name". It connects when the database is first used, and then
-// creates or upgrades the tables. The usual PG* variables and the password file apply. Operations end with ctx.
+// creates or upgrades the tables. The usual PG* variables and the password file apply. The parameter gjc_lease of the address, such as
+// "gjc_lease=2s", is [Options].Lease for an address without that option. Operations end with ctx.
 func Open(ctx context.Context, address string, opts Options) (*DB, error) {
 	config, err := pgconn.ParseConfig(address)
 	if err != nil {
@@ -74,8 +84,16 @@ func Open(ctx context.Context, address string, opts Options) (*DB, error) {
 	if config.ValidateConnect == nil {
 		config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite // not a standby
 	}
+	if text, ok := config.RuntimeParams[leaseParameter]; ok {
+		delete(config.RuntimeParams, leaseParameter) // the server does not know it
+		lease, err := time.ParseDuration(text)
+		if err != nil || lease < minLease || lease > maxLease {
+			return nil, fmt.Errorf("the address of the session store: %s=%.20q is no time between %v and %v, such as 10s", leaseParameter, text, minLease, maxLease)
+		}
+		opts.Lease = cmp.Or(opts.Lease, lease)
+	}
 	opts.Lease = cmp.Or(opts.Lease, 10*time.Second)
-	opts.Renew = cmp.Or(opts.Renew, 3*time.Second)
+	opts.Renew = cmp.Or(opts.Renew, opts.Lease*3/10)
 	opts.Patience = cmp.Or(opts.Patience, 20*time.Second)
 	opts.Conns = cmp.Or(opts.Conns, 8)
 	opts.MaxSession = cmp.Or(opts.MaxSession, 1<<30)
@@ -85,6 +103,8 @@ func Open(ctx context.Context, address string, opts Options) (*DB, error) {
 	db.life, db.end = context.WithCancelCause(ctx)
 	db.pool = newPool(config, opts.Conns)
 	db.leases.held = make(map[*lease]bool)
+	db.bell.hurried = make(chan struct{})
+	db.listener.watched = make(map[string]map[*watch]bool)
 	return db, nil
 }
 
@@ -94,8 +114,10 @@ var errClosed = errors.New("the session store is closed")
 // Close ends the operations that are under way and closes the connections. Leases that are still held expire. It is idempotent.
 func (db *DB) Close() {
 	db.closing.Do(func() {
+		db.bell.finish()
 		db.end(errClosed)
 		db.leases.wait()
+		db.listener.wait()
 		db.pool.close()
 	})
 }

@@ -47,6 +47,11 @@ func TestFileSystem(t *testing.T) {
 	sessionstest.TestFileSystem(t, db.FileSystem("me"), "/")
 }
 
+func TestFollow(t *testing.T) {
+	address := cluster.Database(t)
+	sessionstest.TestFollow(t, func(t *testing.T) sessions.FileSystem { return open(t, address, postgres.Options{}).FileSystem("me") }, "/")
+}
+
 func TestStore(t *testing.T) {
 	address := cluster.Database(t)
 	owners := 0
