@@ -122,6 +122,9 @@ type replay struct {
 	// shown replaces the text of the next user message; empty for none.
 	shown string
 
+	// waiting stops at a call without a result, which may follow.
+	waiting bool
+
 	// session is nil for a stored conversation. running holds the calls of the last answer that had no result when the replay
 	// began, live those of the current answer.
 	session *Session
@@ -163,13 +166,86 @@ func (r *replay) all(entries iter.Seq2[sessions.Entry, error]) error {
 	if !r.answer(answer) {
 		return errStopped
 	}
-	if !r.Running && interrupted(answer) {
-		r.yield(Noticed{
-			ID: r.id() + "-interrupted", Severity: SeverityWarning, Title: "The turn was interrupted.",
-			Detail: "The answer to the last prompt is incomplete. A new prompt continues from here.",
-		})
-	}
+	r.end(answer)
 	return nil
+}
+
+// end replays the end of a conversation: whether it ends within a turn.
+func (r *replay) end(last []sessions.Entry) {
+	if r.Running || !interrupted(last) {
+		return
+	}
+	r.yield(Noticed{
+		ID: r.id() + "-interrupted", Severity: SeverityWarning, Title: "The turn was interrupted.",
+		Detail: "The answer to the last prompt is incomplete. A new prompt continues from here.",
+	})
+}
+
+// Following makes events of the entries of a conversation while another process appends them. Together they are those that [Replay]
+// returns, in the same order: the events from a call on wait for its result. One goroutine uses it at a time.
+type Following struct {
+	replay replay           // before answer
+	answer []sessions.Entry // the last answer and the entries after it; before the first answer, the last entry
+	sent   int              // the number of events of answer that were returned
+}
+
+// NewFollowing returns a following of a conversation from its start. opts may be nil.
+func NewFollowing(opts *ReplayOptions) *Following {
+	f := &Following{replay: replay{ctx: context.Background(), shownCalls: make(map[string]bool)}}
+	if opts != nil {
+		f.replay.ReplayOptions = *opts
+	}
+	return f
+}
+
+// Add returns the events that follow from a new entry.
+func (f *Following) Add(e sessions.Entry) []Event {
+	var events []Event
+	answering := len(f.answer) > 0 && isAnswer(f.answer[0])
+	switch {
+	case isAnswer(e):
+		events = f.finish()
+		f.answer = []sessions.Entry{e}
+	case answering:
+		f.answer = append(f.answer, e)
+	default:
+		f.replay.yield = func(ev Event) bool { events = append(events, ev); return true }
+		f.replay.step(e)
+		if saysTurn(e) {
+			f.answer = []sessions.Entry{e}
+		}
+		return events
+	}
+	r := f.replay // a call that waits is replayed again
+	r.waiting = true
+	return append(events, f.run(&r)...)
+}
+
+// run replays the last answer and returns the events that were not returned.
+func (f *Following) run(r *replay) []Event {
+	var all []Event
+	r.yield = func(ev Event) bool { all = append(all, ev); return true }
+	r.answer(f.answer)
+	more := all[min(f.sent, len(all)):]
+	f.sent = len(all)
+	return more
+}
+
+// finish returns the events of the last answer that were not returned: calls without a result were interrupted.
+func (f *Following) finish() []Event {
+	events := f.run(&f.replay)
+	f.answer, f.sent = nil, 0
+	return events
+}
+
+// End returns the events that follow from the end of the process that appends: an open call and an open turn are shown as interrupted.
+// Another process may go on.
+func (f *Following) End() []Event {
+	last := f.answer
+	events := f.finish()
+	f.replay.yield = func(ev Event) bool { events = append(events, ev); return true }
+	f.replay.end(last)
+	return events
 }
 
 func isAnswer(e sessions.Entry) bool {
@@ -383,9 +459,12 @@ func (r *replay) assistant(m *providers.Message) bool {
 			if ok = w.flush(); !ok {
 				return false
 			}
-			if r.live[p.ID] {
+			switch {
+			case r.waiting && len(r.results[p.ID]) == 0:
+				return false
+			case r.live[p.ID]:
 				ok = r.liveCall(p)
-			} else {
+			default:
 				ok = r.call(p, r.result(p.ID))
 			}
 		default:

@@ -65,11 +65,8 @@ func (s *session) described(m *message, l *link) *message {
 	if mem == nil || !mem.declared {
 		return m
 	}
-	role := roleController
-	if mem.observer {
-		role = roleObserver
-	}
-	return m.with(attachKey, encode(map[string]any{"role": role, "seq": s.seq, "clients": len(s.members)}))
+	part := setMember(mem.part(), "seq", encode(s.seq))
+	return m.with(attachKey, setMember(part, "clients", encode(len(s.members))))
 }
 
 // open handles session/load and session/resume. A session that is live is attached to, if the client wants that or the one that has opened
@@ -101,7 +98,7 @@ func (l *link) open(m *message) {
 	case !s.isOpen():
 		l.engine.forward(l, m, nil) // the client opens it twice at a time
 		s.log.complete = false
-	case mem == nil && !a.declared && s.engine != l.engine && s.engine.owner != nil:
+	case mem == nil && !a.declared && s.engine != l.engine && (s.engine.owner != nil || s.watched != nil):
 		l.engine.forward(l, m, nil) // the engine refuses it in its own words
 	case mem != nil && m.method == "session/resume" && s.engine == l.engine && a.after < 0:
 		l.engine.forward(l, m, nil)
@@ -181,7 +178,7 @@ func (c *call) loaded(s *session, m *message) {
 		s.opened(m.result)
 		m = s.described(m, c.link)
 	default:
-		s.result = withoutMember(m.result, "sessionId")
+		s.answer(m.result)
 		m = s.described(m, c.link)
 	}
 	c.reply(m)

@@ -244,6 +244,9 @@ func (e *engine) update(m *message) {
 		return
 	}
 	kind := textMember(jsonx.Lookup(m.params, "update"), "sessionUpdate")
+	if kind == "session_info_update" && s.id == m.session && s.part(jsonx.Lookup(m.params, "update"), m.line) {
+		return
+	}
 	if kind == "subagent_update" {
 		if child := textMember(jsonx.Lookup(m.params, "update"), "sessionId"); child != "" {
 			e.children[child] = s

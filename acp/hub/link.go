@@ -78,9 +78,9 @@ func (l *link) receive(line []byte) {
 func (l *link) allowed(m *message) bool {
 	l.hub.mu.Lock()
 	defer l.hub.mu.Unlock()
-	why := l.refusal(m, nil)
+	kind, why := l.refusal(m, nil)
 	if why != "" {
-		l.refuse(m, jsonrpc.CodeInvalidRequest, "forbidden", why)
+		l.refuse(m, jsonrpc.CodeInvalidRequest, kind, why)
 	}
 	return why == ""
 }
@@ -132,8 +132,8 @@ func (l *link) route(m *message) *engine {
 	if s != nil {
 		mem = s.member(l)
 	}
-	if why := l.refusal(m, mem); why != "" {
-		l.refuse(m, jsonrpc.CodeInvalidRequest, "forbidden", why)
+	if kind, why := l.refusal(m, mem); why != "" {
+		l.refuse(m, jsonrpc.CodeInvalidRequest, kind, why)
 		return l.engine
 	}
 	if m.isRequest() && l.inUse(m) {

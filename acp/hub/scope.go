@@ -15,17 +15,22 @@ func scopeOf(method string) string {
 	}
 }
 
-// refusal returns why a client may not send a message; empty if it may.
-func (l *link) refusal(m *message, mem *member) string {
+// refusal returns why a client may not send a message, and the kind of that; empty if it may.
+func (l *link) refusal(m *message, mem *member) (kind, why string) {
 	scope := scopeOf(m.method)
 	switch {
 	case scope == "":
-		return ""
+		return "", ""
 	case !l.client.may(scope):
-		return "this client may not call " + m.method + ": its token lacks the scope " + scope
+		return forbidden, "this client may not call " + m.method + ": its token lacks the scope " + scope
+	case mem != nil && mem.session.watched != nil && scope != scopeRead && m.method != "session/fork":
+		return "session_elsewhere", textMember(mem.session.watched, "reason") + "; session/fork makes a copy of it in which this client can go on"
 	case mem != nil && mem.observer && scope != scopeRead:
-		return "this client only observes the session; load it again as a controller to call " + m.method
+		return forbidden, "this client only observes the session; load it again as a controller to call " + m.method
 	default:
-		return ""
+		return "", ""
 	}
 }
+
+// forbidden is the kind of the error for what a client may not do.
+const forbidden = "forbidden"

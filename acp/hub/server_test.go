@@ -73,7 +73,12 @@ func newTeam(t *testing.T, model providers.Model) *team {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := filepath.Join(t.TempDir(), "sessions")
+	return newServer(t, model, dir, filepath.Join(t.TempDir(), "sessions"))
+}
+
+// newServer starts one of several servers with one store.
+func newServer(t *testing.T, model providers.Model, dir, store string) *team {
+	t.Helper()
 	local := bridges.Local{Shell: bridges.FindShell(""), Env: os.Environ()}
 	h := hub.New(hub.Options{Dial: inProcess(func(ctx context.Context, r io.Reader, w io.Writer) error {
 		return server.Serve(ctx, r, w, nil, server.Options{

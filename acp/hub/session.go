@@ -25,6 +25,9 @@ type session struct {
 	seq     int64 // the number of the last update
 	// result has the modes and options, as the answer that has opened the session had them and updates have changed them.
 	result  jsonx.Raw
+	// watched has what the engine says about a session that it only watches, because another server has it open or because its directory
+	// is missing; nil for one that the engine has open.
+	watched jsonx.Raw
 	prompts []*prompt // that are not answered, in order
 
 	ready chan struct{} // closed when the session is open, or cannot be opened
@@ -77,12 +80,59 @@ func (h *Hub) open(c *call, id string) *session {
 
 // opened records the answer that has opened a session.
 func (s *session) opened(result jsonx.Raw) {
-	s.result = withoutMember(withoutMember(result, "sessionId"), "_meta")
-	if own := jsonx.Lookup(result, "_meta"); own != nil {
-		s.result = setMember(s.result, "_meta", own)
-	}
+	s.answer(result)
 	close(s.ready)
 	s.advance()
+}
+
+// answer records the answer of an engine that has opened or replayed the session.
+func (s *session) answer(result jsonx.Raw) {
+	s.result = withoutMember(withoutMember(result, "sessionId"), "_meta")
+	if own := withoutMember(jsonx.Lookup(result, "_meta"), attachKey); len(own) > len("{}") {
+		s.result = setMember(s.result, "_meta", own)
+	}
+	if s.watched = nil; textMember(meta(result, attachKey), "role") == roleObserver {
+		s.watched = bytes.Clone(meta(result, attachKey))
+	}
+}
+
+// part records what an engine says about its part in the session, which each client receives as its own. It returns false for anything else.
+func (s *session) part(update jsonx.Raw, line []byte) bool {
+	own := meta(update, attachKey)
+	switch {
+	case own == nil:
+		return false
+	case textMember(own, "state") == "detached":
+		if s.member(s.engine.owner) != nil {
+			s.engine.pass(line)
+		}
+		s.end(textMember(own, "reason"))
+		return true
+	}
+	if s.watched = nil; textMember(own, "role") == roleObserver {
+		s.watched = bytes.Clone(own)
+	}
+	for _, m := range s.members {
+		if m.live && m.declared {
+			m.link.out.put(request(nil, "session/update", encode(map[string]any{
+				"sessionId": s.id,
+				"update":    map[string]any{"sessionUpdate": "session_info_update", "_meta": map[string]any{attachKey: m.part()}},
+			})))
+		}
+	}
+	return true
+}
+
+// part returns the part that a client takes in the session.
+func (m *member) part() jsonx.Raw {
+	switch {
+	case m.session.watched != nil:
+		return m.session.watched
+	case m.observer:
+		return encode(map[string]string{"role": roleObserver})
+	default:
+		return encode(map[string]string{"role": roleController})
+	}
 }
 
 func withoutMember(raw jsonx.Raw, name string) jsonx.Raw {

@@ -122,7 +122,7 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 			b.sweepWorktrees(s)
 		}
 	})
-	o.Session = agent.New(opts)
+	o.Session, o.lost = agent.New(opts), sessions.Lost(log)
 	b.wake(s, o, c.turns)
 	return o, append(params.notices, c.notices()...), nil
 }

@@ -58,6 +58,9 @@ func (s *session) close(ctx context.Context) error {
 	e.once.Do(func() {
 		go func() { // ends once the session has been opened, or has failed to open, and is closed
 			defer close(e.done)
+			if f := s.followed.Load(); f != nil {
+				f.Stop()
+			}
 			<-s.done
 			e.err = s.end()
 			if finish := e.takeFinish(); finish != nil {

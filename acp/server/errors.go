@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/server/followed"
 	"github.com/gajae-code/gjc/acp/server/sides"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
@@ -45,6 +46,12 @@ func unknownSession(id acp.SessionID) error {
 		errorData{Kind: "session_not_found", SessionID: string(id)})
 }
 
+// elsewhere returns the error for a request that would change a session which the client only watches.
+func elsewhere(id acp.SessionID, f *followed.Session) error {
+	return withData(acp.ErrorCodeInvalidRequest, f.State().Reason+"; session/fork makes a copy of it in which this client can go on",
+		errorData{Kind: "session_elsewhere", Retryable: true, SessionID: string(id)})
+}
+
 // wireError maps the errors of other packages to codes. No other function does.
 func wireError(err error) *acp.Error {
 	if e, ok := errors.AsType[*providers.Error](err); ok {
@@ -69,6 +76,7 @@ func wireError(err error) *acp.Error {
 	}{
 		{sessions.ErrNotFound, acp.ErrorCodeResourceNotFound, "session_not_found"},
 		{sessions.ErrLocked, acp.ErrorCodeInternalError, "session_locked"},
+		{sessions.ErrTakenOver, acp.ErrorCodeInternalError, "session_taken_over"},
 		{sessions.ErrReadOnly, acp.ErrorCodeInternalError, "storage"},
 		{sessions.ErrBadCursor, acp.ErrorCodeInvalidParams, "cursor"},
 		{approval.ErrUnknownMode, acp.ErrorCodeInvalidParams, "mode"},

@@ -2,11 +2,13 @@ package server
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/server/followed"
 	"github.com/gajae-code/gjc/acp/server/sides"
 	"github.com/gajae-code/gjc/acp/server/worktrees"
 	"github.com/gajae-code/gjc/agent"
@@ -31,6 +33,8 @@ type sessionParams struct {
 	prompt   *acp.SystemPrompt // nil for none
 	// order is the position, in wire order, of the request among those for an open session.
 	order int64
+	// follows reports whether the client can watch a session that another process has open.
+	follows bool
 }
 
 // newSessionParams checks the parameters.
@@ -206,6 +210,9 @@ func (h *openHandlers) begun(s *session, o *opened, connect func()) {
 	connect()
 	s.finish(o, nil)
 	s.refreshCommands(o, h.tasks)
+	if o.lost != nil {
+		h.tasks.run(func() { h.guard(s, o) }) // ends with the session
+	}
 }
 
 // firstUpdates returns the first updates that the client receives for a session.
@@ -237,6 +244,7 @@ func (h *openHandlers) LoadSession(ctx context.Context, p *acp.LoadSessionReques
 	if err != nil {
 		return nil, err
 	}
+	params.follows = followed.Declared(h.client.capabilities().Meta, p.Meta)
 	return h.reopen(ctx, p.SessionID, params, true)
 }
 
@@ -246,6 +254,7 @@ func (h *openHandlers) ResumeSession(ctx context.Context, p *acp.ResumeSessionRe
 	if err != nil {
 		return nil, err
 	}
+	params.follows = followed.Declared(h.client.capabilities().Meta, p.Meta)
 	reopen, err := h.reopen(ctx, p.SessionID, params, false)
 	if err != nil {
 		return nil, err
@@ -266,6 +275,11 @@ func (h *openHandlers) reopen(ctx context.Context, id acp.SessionID, params *ses
 	params.order = s.requests.Add(1)
 	return func() (*acp.LoadSessionResponse, error) {
 		if !added {
+			if f := s.followed.Load(); f != nil {
+				if resp, ok, err := h.watch(ctx, f, replay); ok {
+					return resp, err
+				}
+			}
 			o, err := h.reuse(ctx, s, params)
 			if err != nil {
 				return nil, err
@@ -273,6 +287,12 @@ func (h *openHandlers) reopen(ctx context.Context, id acp.SessionID, params *ses
 			return s.show(ctx, o, params, replay)
 		}
 		o, connect, err := h.open(ctx, s, params)
+		if params.follows && (errors.Is(err, sessions.ErrLocked) || errors.Is(err, errMissing)) {
+			var resp *acp.LoadSessionResponse
+			if resp, err = h.follow(ctx, s, params, replay); err == nil {
+				return resp, nil
+			}
+		}
 		if err != nil {
 			// Remove the session before it finishes opening, so that the next attempt opens it again.
 			h.sessions.forget(s)
@@ -325,7 +345,7 @@ func (s *session) replay(ctx context.Context, o *opened) error {
 	if err != nil {
 		return err
 	}
-	m := newMapper(s.out.features)
+	show := s.replayed()
 	for ev, err := range events {
 		if err != nil {
 			return err
@@ -333,14 +353,22 @@ func (s *session) replay(ctx context.Context, o *opened) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		for _, u := range m.updates(ev) {
-			s.out.write(u)
-		}
+		show(ev)
 	}
 	for _, u := range s.out.takeLater() {
 		s.out.write(u)
 	}
 	return nil
+}
+
+// replayed returns a function that sends the events of a conversation from its start on.
+func (s *session) replayed() func(agent.Event) {
+	m := newMapper(s.out.features)
+	return func(ev agent.Event) {
+		for _, u := range m.updates(ev) {
+			s.out.write(u)
+		}
+	}
 }
 
 // open builds a session from its file. The caller must call connect after the response.
@@ -356,6 +384,18 @@ func (h *openHandlers) open(ctx context.Context, s *session, params *sessionPara
 	if err != nil {
 		return nil, nil, err
 	}
+	if cwd := log.Header().Cwd; params.follows && cwd == params.Cwd && followed.Missing(cwd, cwd) != "" {
+		_ = log.Close() // nothing was written
+		return nil, nil, errMissing
+	}
+	return h.openLog(ctx, s, params, log)
+}
+
+// errMissing reports that the directory of a session is not on this machine.
+var errMissing = errors.New("the directory of the session is not on this machine")
+
+// openLog builds a session from its open file, which it closes on an error. The caller must call connect after the response.
+func (h *openHandlers) openLog(ctx context.Context, s *session, params *sessionParams, log *sessions.Log) (o *opened, connect func(), err error) {
 	opts, warnings, err := h.restored(ctx, log, params.configured())
 	if err != nil {
 		_ = log.Close() // nothing was written
@@ -396,6 +436,100 @@ func (h *openHandlers) reuse(ctx context.Context, s *session, params *sessionPar
 		connect()
 	})
 	return o, nil
+}
+
+// follow lets the client watch a session that cannot be opened here now.
+func (h *openHandlers) follow(ctx context.Context, s *session, params *sessionParams, replay bool) (*acp.LoadSessionResponse, error) {
+	var f *followed.Session
+	f = followed.New(followed.Options{
+		Store: h.store, ID: string(s.id), Cwd: params.Cwd, Tools: h.builder.opts.Sessions.Tools(),
+		Sink:    s.replayed,
+		Changed: func(state followed.State) { s.out.write(state.Update()) },
+		Open:    func(ctx context.Context, rest func() error) error { return h.takeOver(ctx, s, params, rest) },
+		Ended:   func(err error) { h.unfollowed(s, err) },
+	})
+	s.followed.Store(f)
+	resp, _, err := h.watch(ctx, f, replay)
+	if err != nil {
+		s.followed.Store(nil)
+		return nil, err
+	}
+	s.refuse(elsewhere(s.id, f))
+	return resp, nil
+}
+
+// watch shows a session that is followed, and returns the response. ok is false if it is not followed any more.
+func (h *openHandlers) watch(ctx context.Context, f *followed.Session, replay bool) (resp *acp.LoadSessionResponse, ok bool, err error) {
+	shown, ok, err := f.Show(ctx, replay)
+	if err != nil || !ok {
+		return nil, ok, err
+	}
+	acp.AfterResponse(ctx, func() {
+		shown()
+		h.tasks.run(f.Run) // ends with the session
+	})
+	resp = new(acp.LoadSessionResponse)
+	setMeta(&resp.Meta, followed.Meta, f.State())
+	return resp, true, nil
+}
+
+// takeOver opens a session that was followed.
+func (h *openHandlers) takeOver(ctx context.Context, s *session, params *sessionParams, rest func() error) error {
+	log, err := h.store.Open(ctx, string(s.id))
+	if err != nil {
+		return err
+	}
+	if err := rest(); err != nil {
+		_ = log.Close() // nothing was written
+		return err
+	}
+	o, connect, err := h.openLog(ctx, s, params, log)
+	if err != nil {
+		return err
+	}
+	s.accept()
+	s.followed.Store(nil)
+	s.out.write(followed.State{Role: followed.RoleController}.Update())
+	if snap, err := o.Snapshot(); err == nil {
+		s.out.send(&acp.CurrentModeUpdate{CurrentModeID: acp.SessionModeID(snap.Mode)})
+		s.config.send(&snap)
+	}
+	h.begun(s, o, connect)
+	o.RemoveLeftovers()
+	return nil
+}
+
+// unfollowed ends a session that is not followed any more.
+func (h *openHandlers) unfollowed(s *session, err error) {
+	if err == nil {
+		return // it is open
+	}
+	h.sessions.forget(s)
+	if !errors.Is(err, followed.ErrStopped) {
+		s.out.write(followed.State{State: followed.Detached, Reason: err.Error()}.Update())
+	}
+	s.finish(nil, agent.ErrSessionClosed)
+	s.out.close()
+}
+
+// guard closes a session when another process has taken it over.
+func (h *openHandlers) guard(s *session, o *opened) {
+	select {
+	case <-o.lost:
+	case <-s.ending.done:
+		return
+	}
+	reason := followed.HolderOf(context.Background(), h.store, string(s.id)) + " has taken the session over; load it again to watch"
+	if !followed.Declared(h.client.capabilities().Meta, nil) {
+		s.out.notice(agent.SeverityError, "This session is closed here: "+reason+".", "")
+	}
+	s.out.write(followed.State{State: followed.Detached, Reason: reason}.Update())
+	h.sessions.remove(s)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), sessionCloseTimeout, sessions.ErrTakenOver)
+	defer cancel()
+	if err := s.close(ctx); err != nil {
+		h.builder.opts.Log.Warn().Err(err).Msg("closing a session that was taken over")
+	}
 }
 
 // restored returns the options of a session that continues a stored conversation, and the warnings for its user.

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -17,6 +18,7 @@ import (
 	"github.com/gajae-code/gjc/agent/wake"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/sessions"
 )
 
 // promptHandlers handles prompts, steering and cancellation.
@@ -63,6 +65,9 @@ func (h *promptHandlers) Prompt(ctx context.Context, p *acp.PromptRequest) (acp.
 		}
 		s.out.endTurn()
 		acp.AfterResponse(ctx, func() { s.refreshCommands(b.opened, h.tasks) })
+		if b.opened.takenOver() {
+			return nil, fmt.Errorf("the turn has ended: %w; load the session again", sessions.ErrTakenOver)
+		}
 		resp := &acp.PromptResponse{StopReason: acp.StopReason(r.Stop), Usage: usage(r.Usage)}
 		if r.Err != nil {
 			f, ok := s.out.turnFailure(r.Err)

@@ -34,8 +34,20 @@ func (r *registry) all() []*session {
 	return slices.Collect(maps.Values(r.open))
 }
 
-// lookup returns the open session with an ID.
+// lookup returns the open session with an ID. It returns an error for one that is followed.
 func (r *registry) lookup(id acp.SessionID) (*session, error) {
+	s, err := r.find(id)
+	if err != nil {
+		return nil, err
+	}
+	if f := s.followed.Load(); f != nil {
+		return nil, elsewhere(id, f)
+	}
+	return s, nil
+}
+
+// find returns the session with an ID that is open or followed.
+func (r *registry) find(id acp.SessionID) (*session, error) {
 	if err := r.client.initialized(); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/server/followed"
 	"github.com/gajae-code/gjc/acp/server/slash"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools/debug"
@@ -28,6 +29,8 @@ type session struct {
 
 	opening
 	ending ending
+	// followed is set while the session is open elsewhere, or cannot be opened here, and the client watches it.
+	followed atomic.Pointer[followed.Session]
 
 	requests   atomic.Int64 // counts, in wire order, the requests that opened the session or found it open
 	answers    line         // the answers to changes of settings
@@ -51,6 +54,17 @@ type opened struct {
 	languages *lsp.Workspace  // nil for none
 	debugger  *debug.Debugger // nil for none
 	bridges   Bridges
+	lost      <-chan struct{} // closed when another process takes the session over; nil for never
+}
+
+// takenOver reports whether another process has taken the session over.
+func (o *opened) takenOver() bool {
+	select {
+	case <-o.lost:
+		return true
+	default:
+		return false
+	}
 }
 
 // opening is the queue of calls for a session that is being opened.
@@ -62,18 +76,40 @@ type opening struct {
 	opened   *opened // nil if the session could not be opened
 	err      error   // why it could not be opened
 	waiting  []func(*opened, error)
+	refusal  error // of calls, while the session is followed
+}
+
+// refuse makes calls fail until accept is called.
+func (q *opening) refuse(err error) {
+	q.mu.Lock()
+	q.refusal = err
+	waiting := q.waiting
+	q.waiting = nil
+	q.mu.Unlock()
+	for _, fn := range waiting {
+		fn(nil, err)
+	}
+}
+
+func (q *opening) accept() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.refusal = nil
 }
 
 // then calls fn when the session is open, or cannot be opened. Calls keep their order. If the session is open, then calls fn
 // at once.
 func (q *opening) then(fn func(*opened, error)) {
 	q.mu.Lock()
-	if !q.finished {
+	if !q.finished && q.refusal == nil {
 		q.waiting = append(q.waiting, fn)
 		q.mu.Unlock()
 		return
 	}
 	o, err := q.opened, q.err
+	if !q.finished {
+		err = q.refusal
+	}
 	q.mu.Unlock()
 	fn(o, err)
 }

@@ -196,7 +196,7 @@ func sessionInfo(i *sessions.Info) acp.SessionInfo {
 
 // CloseSession cancels the session's running work and frees the session. A session that is not open counts as closed.
 func (h *storedHandlers) CloseSession(ctx context.Context, p *acp.CloseSessionRequest) (acp.Reply[acp.CloseSessionResponse], error) {
-	s, err := h.sessions.lookup(p.SessionID)
+	s, err := h.sessions.find(p.SessionID)
 	if err != nil {
 		if err := h.client.initialized(); err != nil {
 			return nil, err

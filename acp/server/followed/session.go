@@ -1,0 +1,342 @@
+package followed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/sessions"
+	"github.com/gajae-code/gjc/sessions/follow"
+)
+
+// Options describes a session that is followed. All fields are required. No two of its functions run at a time.
+type Options struct {
+	Store *sessions.Store
+	ID    string
+	// Cwd is the directory that the client has named.
+	Cwd string
+	// Tools describe calls of which only the input is known.
+	Tools []agent.Tool
+	// Sink returns a function that shows the events of a conversation from its start on.
+	Sink func() func(agent.Event)
+	// Changed shows why the client still only observes.
+	Changed func(State)
+	// Open opens the session for writing. It calls rest once no other process can write any more, before it shows anything. It returns an
+	// error that wraps [sessions.ErrLocked] if another process is faster.
+	Open func(ctx context.Context, rest func() error) error
+	// Ended is called once, when the session is not followed any more: without an error if Open has opened it.
+	Ended func(error)
+}
+
+// ErrStopped is the error of a session that is not followed any more because [Session.Stop] was called.
+var ErrStopped = errors.New("the session was closed")
+
+// Session is a session that is followed. It is safe for concurrent use.
+type Session struct {
+	opts Options
+	turn chan struct{} // holds a token while the conversation is shown
+	stop context.CancelCauseFunc
+	ctx  context.Context //nolint:containedctx // ends with Stop
+	done chan struct{}   // closed when Run has returned
+	over chan struct{}   // closed when the session was opened, or cannot be followed any more
+
+	mu      sync.Mutex // guards the fields below
+	running bool
+	stopped bool
+	state   State
+
+	// Who has the turn uses the fields below.
+	source  *follow.Session // nil before the first Show
+	events  *agent.Following
+	sink    func(agent.Event)
+	read    int              // the number of entries that the client has
+	left    []sessions.Entry // that were read, and that the client does not have
+	refused string           // why the session could not be opened; empty if it was not tried
+}
+
+// New returns a session that is not shown yet. The caller stops it.
+func New(opts Options) *Session {
+	s := &Session{opts: opts, turn: make(chan struct{}, 1), done: make(chan struct{}), over: make(chan struct{})}
+	s.ctx, s.stop = context.WithCancelCause(context.Background())
+	return s
+}
+
+// State returns the part that the client takes.
+func (s *Session) State() State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state
+}
+
+// Show shows the conversation so far, if replay is set, and prepares to show what follows. Until shown is called, nothing else is shown.
+// After an earlier Show, it shows what the client has already had. ok is false if the session is not followed any more.
+func (s *Session) Show(ctx context.Context, replay bool) (shown func(), ok bool, err error) {
+	select {
+	case s.turn <- struct{}{}:
+	case <-s.over:
+		return nil, false, nil
+	case <-ctx.Done():
+		return nil, false, context.Cause(ctx)
+	}
+	release := sync.OnceFunc(func() { <-s.turn })
+	select {
+	case <-s.over:
+		release()
+		return nil, false, nil
+	default:
+	}
+	if err := s.begin(ctx, replay); err != nil {
+		release()
+		return nil, true, err
+	}
+	return release, true, nil
+}
+
+// begin reads the session from its start.
+func (s *Session) begin(ctx context.Context, replay bool) (err error) {
+	source, err := follow.Start(ctx, s.opts.Store, s.opts.ID)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			source.Close()
+		}
+	}()
+	owner, _, err := source.Holder()
+	if err != nil {
+		return err
+	}
+	var all []sessions.Entry
+	for s.source == nil || len(all) < s.read {
+		entries, err := source.Entries()
+		if err != nil {
+			return err
+		}
+		if len(entries) == 0 {
+			break
+		}
+		all = append(all, entries...)
+	}
+	read := len(all)
+	if s.source != nil {
+		read = min(s.read, read)
+	}
+	events := agent.NewFollowing(&agent.ReplayOptions{Tools: s.opts.Tools, Workspace: agent.Workspace{Cwd: source.Header().Cwd}})
+	sink := s.opts.Sink()
+	for _, e := range branch(all[:read]) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		for _, ev := range events.Add(e) {
+			if replay {
+				sink(ev)
+			}
+		}
+	}
+	if s.source != nil {
+		s.source.Close()
+	}
+	s.source, s.left, s.read, s.events, s.sink = source, all[read:], read, events, sink
+	s.setState(owner)
+	return nil
+}
+
+// branch returns the conversation that ends with the last entry: what is after the last entry without a parent, which begins one.
+func branch(entries []sessions.Entry) []sessions.Entry {
+	places := make(map[string]int, len(entries))
+	parents := make([]int, len(entries))
+	for i, e := range entries {
+		parents[i] = -1
+		if at, ok := places[e.Ref().ParentID]; ok {
+			parents[i] = at
+		}
+		places[e.Ref().ID] = i
+	}
+	var path []sessions.Entry
+	for i := len(entries) - 1; i >= 0; i = parents[i] {
+		path = append(path, entries[i])
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// setState records the part that the client takes, and reports whether it has changed. owner is nil if no process has the session open.
+func (s *Session) setState(owner *sessions.LockedError) bool {
+	state := State{Role: RoleObserver}
+	missing := Missing(s.source.Header().Cwd, s.opts.Cwd)
+	switch {
+	case owner != nil && missing == "":
+		state.Elsewhere, state.Reason = true, words(owner)+" has the session open; this client watches, and controls the session when that process has ended"
+	case owner != nil:
+		state.Elsewhere, state.Reason = true, words(owner)+" has the session open; this client can only watch, because "+missing
+	case missing != "":
+		state.Reason = "this client can only watch, because " + missing
+	case s.refused != "":
+		state.Reason = "this client can only watch, because the session cannot be opened here: " + s.refused
+	default:
+		state.Reason = "the session is being opened"
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	changed := s.state != state
+	s.state = state
+	return changed
+}
+
+// Run shows what other processes append, until the session was opened, is not followed any more, or Stop is called.
+func (s *Session) Run() {
+	s.mu.Lock()
+	if s.stopped || s.running {
+		s.mu.Unlock()
+		return
+	}
+	s.running = true
+	s.mu.Unlock()
+	defer close(s.done)
+	err := s.follow()
+	s.end()
+	s.opts.Ended(err)
+}
+
+// end makes further calls of Show fail.
+func (s *Session) end() {
+	s.turn <- struct{}{}
+	if s.source != nil {
+		s.source.Close()
+	}
+	close(s.over)
+	<-s.turn
+}
+
+// Stop ends the following, and waits for its end. It is idempotent.
+func (s *Session) Stop() {
+	s.stop(ErrStopped)
+	s.mu.Lock()
+	first, running := !s.stopped, s.running
+	s.stopped = true
+	s.mu.Unlock()
+	if running {
+		<-s.done
+		return
+	}
+	if first {
+		s.end()
+		s.opts.Ended(ErrStopped)
+	}
+}
+
+// follow is [Session.Run]. It returns nil if the session was opened.
+func (s *Session) follow() error {
+	var check time.Time // when the holder is looked for, if nothing comes before
+	for {
+		select {
+		case s.turn <- struct{}{}:
+		case <-s.ctx.Done():
+			return context.Cause(s.ctx)
+		}
+		opened, err := s.step(&check)
+		source := s.source
+		<-s.turn
+		if err != nil || opened {
+			return err
+		}
+		if err := source.Wait(s.ctx, time.Until(check)); err != nil {
+			return err
+		}
+	}
+}
+
+// margin is added to the end of a lease, by the clock of the store, before the session is opened.
+const margin = 5 * time.Millisecond
+
+// step shows what is new, and opens the session if no process has it open. It returns an error if the session cannot be followed.
+func (s *Session) step(check *time.Time) (opened bool, err error) {
+	more, err := s.showNew()
+	if err != nil || more && time.Now().Before(*check) {
+		return false, final(err)
+	}
+	owner, left, err := s.source.Holder()
+	*check = time.Now().Add(follow.Interval)
+	if err != nil {
+		return false, nil //nolint:nilerr // the store does not answer: later
+	}
+	if owner != nil {
+		s.refused = ""
+		if left > 0 {
+			*check = time.Now().Add(min(left+margin, follow.Interval))
+		}
+		s.tell(owner)
+		return false, nil
+	}
+	if s.refused != "" || Missing(s.source.Header().Cwd, s.opts.Cwd) != "" {
+		s.tell(nil)
+		return false, nil
+	}
+	switch err := s.opts.Open(s.ctx, s.rest); {
+	case err == nil:
+		return true, nil
+	case s.ctx.Err() != nil:
+		return false, context.Cause(s.ctx)
+	case errors.Is(err, sessions.ErrLocked), errors.Is(err, sessions.ErrUnavailable):
+	case final(err) != nil:
+		return false, err
+	default:
+		s.refused = err.Error()
+		s.tell(nil)
+	}
+	return false, nil
+}
+
+// final returns an error after which a session cannot be followed; nil for others, which pass.
+func final(err error) error {
+	_, changed := errors.AsType[*follow.ChangedError](err)
+	_, corrupt := errors.AsType[*sessions.CorruptError](err)
+	if changed || corrupt || errors.Is(err, sessions.ErrNotFound) {
+		return err
+	}
+	return nil
+}
+
+// tell shows a change of the part that the client takes.
+func (s *Session) tell(owner *sessions.LockedError) {
+	if s.setState(owner) {
+		s.opts.Changed(s.State())
+	}
+}
+
+// showNew shows the entries that the client does not have, and reports whether there were any.
+func (s *Session) showNew() (more bool, err error) {
+	for {
+		entries := s.left
+		if s.left = nil; len(entries) == 0 {
+			if entries, err = s.source.Entries(); err != nil || len(entries) == 0 {
+				return more, err
+			}
+		}
+		more = true
+		for _, e := range entries {
+			s.read++
+			s.show(s.events.Add(e))
+		}
+	}
+}
+
+func (s *Session) show(events []agent.Event) {
+	for _, ev := range events {
+		s.sink(ev)
+	}
+}
+
+// rest shows the last entries of the process that had the session open, and what its end has interrupted.
+func (s *Session) rest() error {
+	if _, err := s.showNew(); err != nil {
+		return fmt.Errorf("reading what another process has written: %w", err)
+	}
+	s.show(s.events.End())
+	return nil
+}
