@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// part is what a client is told about its part in a session.
+// part has the role of a client in a session, as the client receives it.
 type part struct {
 	Role      string `json:"role"`
 	Elsewhere bool   `json:"elsewhere"`

@@ -25,7 +25,14 @@ type capabilities struct {
 	Elicitation     *struct {
 		Form, URL json.RawMessage
 	}
+	// Meta has the extension with which a client sees the turns of others, and outlives its servers.
+	Meta struct {
+		Attach bool `json:"gjc/attach"`
+	} `json:"_meta"`
 }
+
+// attaches reports whether the client has the extension.
+func (c *capabilities) attaches() bool { return c != nil && c.Meta.Attach }
 
 func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
@@ -107,7 +114,7 @@ func (r rules) answered(a asked, result json.RawMessage) error {
 		s := r.session(a.SessionID)
 		s.busy--
 		for id, ended := range s.calls {
-			if !ended && s.busy == 0 {
+			if !ended && s.busy == 0 && !r.client.attaches() {
 				return fmt.Errorf("%s is answered, but the tool call %s is left open", a.method, id)
 			}
 		}
@@ -172,7 +179,7 @@ func (r rules) notification(method string, params json.RawMessage) error {
 	ended := u.Status == "completed" || u.Status == "failed"
 	switch u.SessionUpdate {
 	case "user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan":
-		if s.busy == 0 {
+		if s.busy == 0 && !r.client.attaches() {
 			return fmt.Errorf("a %s while there is no turn", u.SessionUpdate)
 		}
 	}

@@ -270,11 +270,11 @@ func (s *Session) step(check *time.Time) (opened bool, err error) {
 		if left > 0 {
 			*check = time.Now().Add(min(left+margin, follow.Interval))
 		}
-		s.tell(owner)
+		s.report(owner)
 		return false, nil
 	}
 	if s.refused != "" || Missing(s.source.Header().Cwd, s.opts.Cwd) != "" {
-		s.tell(nil)
+		s.report(nil)
 		return false, nil
 	}
 	switch err := s.opts.Open(s.ctx, s.rest); {
@@ -287,7 +287,7 @@ func (s *Session) step(check *time.Time) (opened bool, err error) {
 		return false, err
 	default:
 		s.refused = err.Error()
-		s.tell(nil)
+		s.report(nil)
 	}
 	return false, nil
 }
@@ -302,8 +302,8 @@ func final(err error) error {
 	return nil
 }
 
-// tell shows a change of the part that the client takes.
-func (s *Session) tell(owner *sessions.LockedError) {
+// report shows a change of the part that the client takes.
+func (s *Session) report(owner *sessions.LockedError) {
 	if s.setState(owner) {
 		s.opts.Changed(s.State())
 	}

@@ -26,7 +26,7 @@ const Detached = "detached"
 
 // State is the part that a client takes in a session.
 type State struct {
-	// Role is what the client may do; empty with State.
+	// Role names what the client may do; empty with State.
 	Role string `json:"role,omitzero"`
 	// Elsewhere reports whether another process has the session open.
 	Elsewhere bool `json:"elsewhere,omitzero"`
