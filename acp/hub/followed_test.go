@@ -54,7 +54,8 @@ func (e *editor) awaitRole(id acp.SessionID, role string) {
 // Clients of one server watch a session that another server has open, and share it when that one has closed it.
 func TestServer_Elsewhere(t *testing.T) {
 	testenv.NoLeaks(t)
-	model := providertest.NewScript(scriptInfo,
+	model := providertest.NewScript(
+		scriptInfo,
 		providertest.Step{providertest.Text("first answer")}, providertest.Step{providertest.Text("second answer")}, providertest.Step{providertest.Text("third answer")},
 	)
 	dir, err := filepath.EvalSymlinks(t.TempDir())

@@ -24,21 +24,26 @@ type session struct {
 	log     *updateLog
 	seq     int64 // the number of the last update
 	// result has the modes and options, as the answer that has opened the session had them and updates have changed them.
-	result  jsonx.Raw
+	result jsonx.Raw
 	// watched has what the engine says about a session that it only watches, because another server has it open or because its directory
 	// is missing; nil for one that the engine has open.
 	watched jsonx.Raw
 	prompts []*prompt // that are not answered, in order
 
 	ready chan struct{} // closed when the session is open, or cannot be opened
+	replayState
+	closing bool // an engine is closing it
+	over    bool
+	gone    chan struct{} // closed when the engine has closed it
+	timer   *time.Timer   // runs while the session has no members
+}
+
+// replayState is the state of a session whose conversation an engine replays.
+type replayState struct {
 	// replaying reports whether the engine replays the conversation: its updates repeat what others contain. quiet reports whether the
 	// hub has asked for that: then the members do not receive it. replayed is closed at the end.
 	replaying, quiet bool
 	replayed         chan struct{}
-	closing          bool // an engine is closing it
-	over             bool
-	gone             chan struct{} // closed when the engine has closed it
-	timer            *time.Timer   // runs while the session has no members
 }
 
 // prompt is a prompt that is not answered.

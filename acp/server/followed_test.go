@@ -228,3 +228,126 @@ func TestFollowed_TakeOver(t *testing.T) {
 	a.stop()
 	<-stuck
 }
+
+// A server without the directory of a session shows it and does not open it, whatever directory its client names.
+func TestFollowed_WithoutDirectory(t *testing.T) {
+	s := startServers(t)
+	a, b := s.server(true, short), s.server(true, short)
+	id := a.session()
+	a.say(id, "!say one", acp.StopReasonEndTurn)
+	liar, err := b.tryLoad(id, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var state followed.State
+	if _, err := liar.Meta.Get(followed.Meta, &state); err != nil || !strings.Contains(state.Reason, "this client has named") {
+		t.Errorf("a client with another directory: %+v, %v", state, err)
+	}
+	call[struct{}](a.env, "session/close", obj{"sessionId": id})
+	reason := func(text string) func(followed.State) bool {
+		return func(s followed.State) bool {
+			return s.Role == followed.RoleObserver && !s.Elsewhere && strings.Contains(s.Reason, text)
+		}
+	}
+	b.becomes(id, reason("this client has named"))
+	_, err = b.Prompt(t.Context(), id, "!say no")
+	if kindOfError(err) != "session_elsewhere" {
+		t.Errorf("its prompt: %v", err)
+	}
+	call[struct{}](b.env, "session/close", obj{"sessionId": id})
+
+	away := s.dir + "-away"
+	if err := os.Rename(s.dir, away); err != nil {
+		t.Fatal(err)
+	}
+	if state := b.load(id); !reason("is not on this machine")(state) {
+		t.Errorf("a session whose directory is missing: %+v", state)
+	}
+	if got := strings.Join(b.conversation(id), ""); !strings.Contains(got, "one") {
+		t.Errorf("it is shown as %s", got)
+	}
+	if rows := postgrestest.Rows(t, s.address, "SELECT host FROM gjc_leases"); len(rows) > 0 {
+		t.Errorf("a session that is only shown is open at %q", rows)
+	}
+	if err := os.Rename(away, s.dir); err != nil {
+		t.Fatal(err)
+	}
+	b.becomes(id, isController)
+	b.say(id, "!say two", acp.StopReasonEndTurn)
+}
+
+// A server that has lost its lease closes the session, says why, and can watch it again.
+func TestFollowed_Fenced(t *testing.T) {
+	s := startServers(t)
+	paused := postgres.Options{Lease: 300 * time.Millisecond, Renew: 2 * time.Second}
+	a, old, b := s.server(true, paused), s.server(false, paused), s.server(true, postgres.Options{})
+	for _, e := range []*aServer{a, old} {
+		id := e.session()
+		e.say(id, "!say one", acp.StopReasonEndTurn)
+		stuck := make(chan error, 1)
+		go func() {
+			_, err := e.Prompt(t.Context(), id, "!wait")
+			stuck <- err
+		}()
+		e.await(id, acptest.Update[*acp.AgentMessageChunk](nil))
+		b.load(id)
+		b.becomes(id, isController)
+		if err := <-stuck; kindOfError(err) != "session_taken_over" || !strings.Contains(err.Error(), "another server has taken the session over") {
+			t.Errorf("the turn ends with %v", err)
+		}
+		e.becomes(id, func(s followed.State) bool {
+			return s.State == followed.Detached && strings.Contains(s.Reason, "has taken the session over")
+		})
+		if e == old {
+			e.await(id, acptest.Update(func(u *acp.Notice) bool { return strings.Contains(u.Title, "has taken the session over") }))
+			continue
+		}
+		if state := e.load(id); state.Role != followed.RoleObserver {
+			t.Errorf("loading it again: %+v", state)
+		}
+	}
+}
+
+// When the database dies in a turn, the turn ends with a reason after the store's patience. Then nothing that was acknowledged is lost, and
+// nothing is there twice.
+func TestFollowed_DatabaseDies(t *testing.T) {
+	s := startServers(t)
+	a := s.server(true, postgres.Options{Patience: 500 * time.Millisecond})
+	id := a.session()
+	a.say(id, "!say one", acp.StopReasonEndTurn)
+	begun := make(chan error, 1)
+	go func() {
+		_, err := a.Prompt(t.Context(), id, "!say begun\n!bash until test -e go; do sleep 0.02; done")
+		begun <- err
+	}()
+	a.await(id, acptest.Update(func(u *acp.ToolCallUpdate) bool {
+		status, ok := u.Status.Get()
+		return ok && status == acp.ToolCallStatusInProgress
+	}))
+	s.cluster.Kill(t)
+	if err := os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-begun; kindOfError(err) != "storage" || !strings.Contains(err.Error(), "the session store is not available") {
+		t.Errorf("the turn ends with %v", err)
+	}
+	s.cluster.Restart(t)
+	for deadline := time.Now().Add(time.Minute); ; {
+		_, err := a.Prompt(t.Context(), id, "!say two")
+		if err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the session cannot be prompted again: %v", err)
+		}
+	}
+	call[struct{}](a.env, "session/close", obj{"sessionId": id})
+	b := s.server(false, postgres.Options{})
+	b.load(id)
+	shown := strings.Join(b.conversation(id), "\n")
+	for _, text := range []string{`"text":"!say one"`, `"text":"!say begun`, `"text":"begun`, `"text":"!say two"`, `"text":"two\n\nDone."`} {
+		if n := strings.Count(shown, text); n != 1 {
+			t.Errorf("%s is there %d times in\n%s", text, n, shown)
+		}
+	}
+}

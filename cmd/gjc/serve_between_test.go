@@ -84,7 +84,9 @@ func (w *between) engine() *os.Process {
 func (w *between) begin() (prompt string) {
 	w.Helper()
 	prompt = w.a.prompt(w.session, "!say begun\n!bash sleep 600")
-	w.b.until("the turn", func(m message) bool { return strings.Contains(m.line, "agent_message_chunk") && strings.Contains(m.line, "begun") })
+	w.b.until("the turn", func(m message) bool {
+		return strings.Contains(m.line, "agent_message_chunk") && strings.Contains(m.line, "begun")
+	})
 	return prompt
 }
 

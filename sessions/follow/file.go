@@ -77,9 +77,6 @@ func Open(fsys sessions.FileSystem, name string) *File {
 // Close ends the following. It is idempotent.
 func (f *File) Close() { f.stop() }
 
-// Offset returns the offset after the lines that were read, in bytes.
-func (f *File) Offset() int64 { return f.at }
-
 // Wait waits until the file may have changed, at most for the given time or [Interval]. It returns the cause of ctx if that ends before.
 func (f *File) Wait(ctx context.Context, limit time.Duration) error {
 	timer := time.NewTimer(min(limit, Interval))
