@@ -10,6 +10,7 @@ import (
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/content"
 	"github.com/gajae-code/gjc/acp/server/air"
+	"github.com/gajae-code/gjc/acp/server/followed"
 )
 
 // protocolVersion is the version of ACP that the server implements.
@@ -89,6 +90,10 @@ func (h *initializeHandlers) Initialize(_ context.Context, p *acp.InitializeRequ
 	if client.Declared {
 		client.Advertise(&meta)
 	}
+	extensions := extensionMeta(h.methods)
+	if followed.Declared(p.ClientCapabilities.Meta, nil) {
+		setMeta(&extensions, followed.Meta, followed.Capability{Roles: []string{followed.RoleObserver}})
+	}
 	return acp.Done(&acp.InitializeResponse{
 		// If the client requested another version, it decides whether to continue with this one.
 		ProtocolVersion: protocolVersion,
@@ -113,7 +118,7 @@ func (h *initializeHandlers) Initialize(_ context.Context, p *acp.InitializeRequ
 			},
 			Auth:      acp.AgentAuthCapabilities{Logout: &acp.LogoutCapabilities{}, Status: &acp.AuthStatusCapabilities{}},
 			Providers: &acp.ProvidersCapabilities{},
-			Meta:      extensionMeta(h.methods),
+			Meta:      extensions,
 		},
 		AuthMethods: authMethods(&p.ClientCapabilities, h.login),
 		Meta:        meta,

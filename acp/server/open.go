@@ -440,8 +440,7 @@ func (h *openHandlers) reuse(ctx context.Context, s *session, params *sessionPar
 
 // follow lets the client watch a session that cannot be opened here now.
 func (h *openHandlers) follow(ctx context.Context, s *session, params *sessionParams, replay bool) (*acp.LoadSessionResponse, error) {
-	var f *followed.Session
-	f = followed.New(followed.Options{
+	f := followed.New(followed.Options{
 		Store: h.store, ID: string(s.id), Cwd: params.Cwd, Tools: h.builder.opts.Sessions.Tools(),
 		Sink:    s.replayed,
 		Changed: func(state followed.State) { s.out.write(state.Update()) },

@@ -257,8 +257,12 @@ const margin = 5 * time.Millisecond
 // step shows what is new, and opens the session if no process has it open. It returns an error if the session cannot be followed.
 func (s *Session) step(check *time.Time) (opened bool, err error) {
 	more, err := s.showNew()
-	if err != nil || more && time.Now().Before(*check) {
+	if err != nil {
+		*check = time.Now().Add(follow.Interval) // the store may not answer
 		return false, final(err)
+	}
+	if more && time.Now().Before(*check) {
+		return false, nil
 	}
 	owner, left, err := s.source.Holder()
 	*check = time.Now().Add(follow.Interval)

@@ -21,6 +21,11 @@ const (
 	RoleObserver   = "observer"
 )
 
+// Capability lists the roles of a client in a session that is open elsewhere.
+type Capability struct {
+	Roles []string `json:"roles"`
+}
+
 // Detached is the [State].State of a client that no longer takes part in a session.
 const Detached = "detached"
 
