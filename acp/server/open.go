@@ -35,6 +35,20 @@ type sessionParams struct {
 	order int64
 	// follows reports whether the client can watch a session that another process has open.
 	follows bool
+	// nowhere is why no session can work in the directories here; nil if one can.
+	nowhere error
+}
+
+// missing returns why a session with the directory cwd cannot be opened for these parameters; empty if it can.
+func (p *sessionParams) missing(cwd string) string {
+	switch {
+	case p.nowhere != nil:
+		return p.nowhere.Error()
+	case p.side.Disk != "": // the client has the files
+		return followed.Renamed(cwd, p.named.Cwd)
+	default:
+		return followed.Missing(cwd, p.named.Cwd)
+	}
 }
 
 // newSessionParams checks the parameters.
@@ -115,6 +129,22 @@ func (h *openHandlers) params(cwd string, additional []string, servers []acp.MCP
 	var left []string
 	p.servers, left = p.side.Servers(p.servers)
 	p.notices = p.side.Notices(p.Cwd, &can, left)
+	return p, nil
+}
+
+// stored returns the checked parameters of a request that opens a stored session, which a client with the extension can also only watch.
+func (h *openHandlers) stored(cwd string, additional []string, servers []acp.MCPServer, prompt *acp.SystemPrompt, meta acp.Meta) (*sessionParams, error) {
+	follows := followed.Declared(h.client.capabilities().Meta, meta)
+	p, err := h.params(cwd, additional, servers, prompt)
+	if nowhere := err; follows && errors.Is(err, sides.ErrNowhere) {
+		if p, err = newSessionParams(cwd, additional, servers, prompt); err == nil {
+			p.nowhere = nowhere
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.follows = follows
 	return p, nil
 }
 
@@ -240,21 +270,19 @@ func (s *session) usageUpdates(snap *agent.Snapshot) []acp.SessionUpdate {
 
 // LoadSession opens a stored session and replays its whole conversation before it responds.
 func (h *openHandlers) LoadSession(ctx context.Context, p *acp.LoadSessionRequest) (acp.Reply[acp.LoadSessionResponse], error) {
-	params, err := h.params(p.Cwd, p.AdditionalDirectories, p.MCPServers, p.SystemPrompt)
+	params, err := h.stored(p.Cwd, p.AdditionalDirectories, p.MCPServers, p.SystemPrompt, p.Meta)
 	if err != nil {
 		return nil, err
 	}
-	params.follows = followed.Declared(h.client.capabilities().Meta, p.Meta)
 	return h.reopen(ctx, p.SessionID, params, true)
 }
 
 // ResumeSession opens a stored session without a replay.
 func (h *openHandlers) ResumeSession(ctx context.Context, p *acp.ResumeSessionRequest) (acp.Reply[acp.ResumeSessionResponse], error) {
-	params, err := h.params(p.Cwd, p.AdditionalDirectories, p.MCPServers, p.SystemPrompt)
+	params, err := h.stored(p.Cwd, p.AdditionalDirectories, p.MCPServers, p.SystemPrompt, p.Meta)
 	if err != nil {
 		return nil, err
 	}
-	params.follows = followed.Declared(h.client.capabilities().Meta, p.Meta)
 	reopen, err := h.reopen(ctx, p.SessionID, params, false)
 	if err != nil {
 		return nil, err
@@ -380,11 +408,14 @@ func (h *openHandlers) open(ctx context.Context, s *session, params *sessionPara
 			return nil, nil, context.Cause(ctx)
 		}
 	}
+	if params.nowhere != nil {
+		return nil, nil, errMissing
+	}
 	log, err := h.store.Open(ctx, string(s.id))
 	if err != nil {
 		return nil, nil, err
 	}
-	if cwd := log.Header().Cwd; params.follows && cwd == params.Cwd && followed.Missing(cwd, cwd) != "" {
+	if cwd := log.Header().Cwd; params.follows && cwd == params.Cwd && params.missing(cwd) != "" {
 		_ = log.Close() // nothing was written
 		return nil, nil, errMissing
 	}
@@ -441,7 +472,7 @@ func (h *openHandlers) reuse(ctx context.Context, s *session, params *sessionPar
 // follow lets the client watch a session that cannot be opened here now.
 func (h *openHandlers) follow(ctx context.Context, s *session, params *sessionParams, replay bool) (*acp.LoadSessionResponse, error) {
 	f := followed.New(followed.Options{
-		Store: h.store, ID: string(s.id), Cwd: params.Cwd, Tools: h.builder.opts.Sessions.Tools(),
+		Store: h.store, ID: string(s.id), Missing: params.missing, Tools: h.builder.opts.Sessions.Tools(),
 		Sink:    s.replayed,
 		Changed: func(state followed.State) { s.out.write(state.Update()) },
 		Open:    func(ctx context.Context, rest func() error) error { return h.takeOver(ctx, s, params, rest) },

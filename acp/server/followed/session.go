@@ -17,8 +17,8 @@ import (
 type Options struct {
 	Store *sessions.Store
 	ID    string
-	// Cwd is the directory that the client has named.
-	Cwd string
+	// Missing returns why a session with the directory cwd cannot be opened for the client; empty if it can.
+	Missing func(cwd string) string
 	// Tools describe calls of which only the input is known.
 	Tools []agent.Tool
 	// Sink returns a function that shows the events of a conversation from its start on.
@@ -168,7 +168,7 @@ func branch(entries []sessions.Entry) []sessions.Entry {
 // setState records the part that the client takes, and reports whether it has changed. owner is nil if no process has the session open.
 func (s *Session) setState(owner *sessions.LockedError) bool {
 	state := State{Role: RoleObserver}
-	missing := Missing(s.source.Header().Cwd, s.opts.Cwd)
+	missing := s.opts.Missing(s.source.Header().Cwd)
 	switch {
 	case owner != nil && missing == "":
 		state.Elsewhere, state.Reason = true, words(owner)+" has the session open; this client watches, and controls the session when that process has ended"
@@ -277,7 +277,7 @@ func (s *Session) step(check *time.Time) (opened bool, err error) {
 		s.report(owner)
 		return false, nil
 	}
-	if s.refused != "" || Missing(s.source.Header().Cwd, s.opts.Cwd) != "" {
+	if s.refused != "" || s.opts.Missing(s.source.Header().Cwd) != "" {
 		s.report(nil)
 		return false, nil
 	}

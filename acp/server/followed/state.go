@@ -94,13 +94,19 @@ func words(owner *sessions.LockedError) string {
 	return fmt.Sprintf("process %d on %s", owner.PID, host)
 }
 
-// Missing returns why a session with the directory cwd cannot be opened here by a client that names another one or the same; empty if it can.
+// Missing returns why a session with the directory cwd on this machine cannot be opened for a client that has named a directory; empty if it
+// can.
 func Missing(cwd, named string) string {
 	if info, err := os.Stat(cwd); err != nil || !info.IsDir() {
 		return fmt.Sprintf("its directory %s is not on this machine", cwd)
 	}
-	if named != cwd {
-		return fmt.Sprintf("its directory is %s, and this client has named %s", cwd, named)
+	return Renamed(cwd, named)
+}
+
+// Renamed is Missing for a directory on the client's machine.
+func Renamed(cwd, named string) string {
+	if named == cwd {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("its directory is %s, and this client has named %s", cwd, named)
 }
