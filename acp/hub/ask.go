@@ -46,6 +46,9 @@ func kindOf(method string) askKind {
 func (e *engine) ask(m *message) {
 	a := &ask{engine: e, session: e.sessionOf(m.session), m: *m, kind: kindOf(m.method), to: make(map[*link]jsonx.Raw)}
 	e.asks[callKey(m.id)] = a
+	if a.session != nil {
+		a.session.turnBegins()
+	}
 	switch {
 	case a.session == nil || a.kind == askOwner:
 		if e.owner != nil {

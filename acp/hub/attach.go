@@ -90,6 +90,10 @@ func (l *link) open(m *message) {
 		return
 	}
 	if s == nil {
+		if a.after >= 0 { // the client would take the whole conversation for what is new
+			l.refuse(m, jsonrpc.CodeInvalidParams, "attach", errAfter.Error())
+			return
+		}
 		l.openStored(m, a)
 		return
 	}

@@ -141,6 +141,26 @@ func TestAttach_After(t *testing.T) {
 	}
 }
 
+// A client that comes back to a session that has been closed cannot have only what is new: the numbers are those of another life.
+func TestAttach_AfterTheEnd(t *testing.T) {
+	w := start(t, hub.Options{})
+	a := w.connect("ann", attaches())
+	id := a.newSession()
+	wantResult(t, a.prompt(id, "say 3"))
+	all := updates(a.received(), id)
+	after := obj{"gjc/attach": obj{"after": seqOf(t, all[len(all)-1].Params)}}
+	wantResult(t, a.call("session/close", obj{"sessionId": id}))
+	for _, method := range []string{"session/load", "session/resume"} {
+		back := w.connect("ann", attaches())
+		if r := back.call(method, obj{"sessionId": id, "cwd": "/w", "mcpServers": []string{}, "_meta": after}); r.Error == nil || r.Error.Code != -32602 {
+			t.Errorf("%s: %s", method, r.Result)
+		}
+		if got := updates(back.received(), id); len(got) != 0 {
+			t.Errorf("%s: %v", method, got)
+		}
+	}
+}
+
 // The first client may have resumed the session, or the log may have lost its beginning: the engine then replays the conversation.
 func TestAttach_WithoutTheBeginning(t *testing.T) {
 	w := start(t, hub.Options{MaxLog: 1})
@@ -236,5 +256,20 @@ func TestLoad_AtTheSameTime(t *testing.T) {
 	}
 	if !strings.Contains(want, "49,") {
 		t.Errorf("the conversation is %q", want)
+	}
+}
+
+// A prompt that the engine refuses is shown to no other client.
+func TestAttach_RefusedPrompt(t *testing.T) {
+	w := start(t, hub.Options{})
+	a := w.connect("ann", attaches())
+	id := a.newSession()
+	b := w.connect("bob", attaches())
+	wantResult(t, b.load(id))
+	wantError(t, a.prompt(id, "refuse"), "refused")
+	wantResult(t, a.prompt(id, "say 2"))
+	b.awaitText(id, "\nu: say 2\na: 0,1,")
+	if got := shown(b.received(), id); strings.Contains(got, "refuse") {
+		t.Errorf("the other client shows %q", got)
 	}
 }

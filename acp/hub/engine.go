@@ -253,6 +253,9 @@ func (e *engine) update(m *message) {
 		}
 	}
 	s.observe(kind, jsonx.Lookup(m.params, "update"))
+	if ofConversation(kind) || kind == "notice" {
+		s.turnBegins()
+	}
 	s.publish(kind, m.params, m.line, nil)
 }
 

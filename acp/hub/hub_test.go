@@ -365,6 +365,9 @@ func (a *engine) turn(id string, m *wire, stop <-chan struct{}) {
 			} else {
 				say("content " + text(r.Result, "content"))
 			}
+		case "refuse":
+			a.fail(m.ID, "refused")
+			return
 		case "hold":
 			say("begun")
 			select {

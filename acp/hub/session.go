@@ -51,6 +51,7 @@ type prompt struct {
 	call  *call
 	line  []byte // for the engine
 	begun bool   // the engine has it
+	shown bool   // the other clients have it
 	seq   int64  // of its echo
 }
 
@@ -396,15 +397,26 @@ func (s *session) prompt(c *call, line []byte) {
 	s.advance()
 }
 
-// advance sends the next prompt to the engine, if none is there, and shows it to the other clients.
+// advance sends the next prompt to the engine, if none is there.
 func (s *session) advance() {
 	if len(s.prompts) == 0 || s.replaying || !s.isOpen() {
 		return
 	}
 	if p := s.prompts[0]; !p.begun {
 		p.begun = true
-		p.seq = s.echo(p.call)
 		s.engine.out.put(p.line)
+	}
+}
+
+// turnBegins shows the prompt that the engine has to the other clients. It is called at the first sign that the engine has stored the prompt: one
+// that is refused, or lost with its engine, is shown to none.
+func (s *session) turnBegins() {
+	if len(s.prompts) == 0 || s.replaying {
+		return
+	}
+	if p := s.prompts[0]; p.begun && !p.shown {
+		p.shown = true
+		p.seq = s.echo(p.call)
 	}
 }
 
@@ -438,6 +450,9 @@ func (s *session) prompted(c *call, m *message) *message {
 	for i, p := range s.prompts {
 		if p.call != c {
 			continue
+		}
+		if m.err == nil {
+			s.turnBegins() // without an update
 		}
 		s.prompts = append(s.prompts[:i:i], s.prompts[i+1:]...)
 		s.hub.notify()
