@@ -138,6 +138,7 @@ var layers = map[string][]string{
 	"acp/hub":                        {"acp", "internal/frame", "internal/jsonrpc", "internal/jsonx"},
 	"cmd/gjc":                        {"*"},
 	"cmd/gjc/bench":                  {},
+	"cmd/gjc/fleet":                  {},
 	"cmd/gjc/internal/chat":          {"acp", "acp/content", "cmd/gjc/internal/headless", "cmd/gjc/internal/lineedit", "internal/jsonx", "internal/text"},
 	"cmd/gjc/internal/config":        {"agent", "agent/approval", "agent/contextwindow", "agent/tools", "agent/tools/files", "agent/tools/shell", "internal/boundary", "internal/configfile", "internal/egress", "internal/jsonx", "internal/text", "internal/trust", "internal/webclient", "lsp", "providers", "providers/registry", "agent/discovery", "agent/commands", "agent/wake"},
 	"cmd/gjc/internal/mcpverbs":      {"cmd/gjc/internal/mcpfiles", "internal/jsonx", "internal/trust", "mcp", "mcp/oauth"},
