@@ -191,8 +191,8 @@ func (o *Options) setTemporary() {
 	if !ok || o.FS == nil {
 		return
 	}
-	given := Workspace{Cwd: o.Workspace.Cwd, Additional: o.Workspace.Additional}
-	o.Workspace.temp = &temporary{terminal: terminal, boundary: &o.Policy.Boundary, files: o.FS, roots: [2]*Workspace{&given, o.Workspace.real()}}
+	given, edge := Workspace{Cwd: o.Workspace.Cwd, Additional: o.Workspace.Additional}, o.Policy.Boundary // pointers into o would keep all of it
+	o.Workspace.temp = &temporary{terminal: terminal, boundary: &edge, files: o.FS, roots: [2]*Workspace{&given, o.Workspace.real()}}
 }
 
 // dir returns the directory if it exists, or "".

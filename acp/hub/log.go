@@ -29,6 +29,7 @@ type updateLog struct {
 	open   []byte // entries that are not compressed
 	last   int64  // the number of the last entry in open
 	begin  int    // the place of the first entry in open
+	begun  bool   // the first block is packed
 	packer *packer
 }
 
@@ -61,8 +62,12 @@ type entry struct {
 	params jsonx.Raw
 }
 
-// blockSize is the size of a block before it is compressed.
-const blockSize = 64 << 10
+// blockSize is the size of a block before it is compressed. The first block is smaller: most sessions are idle after their first updates, of
+// which the commands alone have several KiB.
+const (
+	blockSize  = 64 << 10
+	firstBlock = 2 << 10
+)
 
 func newLog(limit int, floor int64, p *packer) *updateLog {
 	return &updateLog{limit: limit, floor: floor, packer: p}
@@ -82,13 +87,14 @@ func (l *updateLog) add(seq int64, params jsonx.Raw) {
 	l.open = append(l.open, params...)
 	l.last = seq
 	l.next++
-	if len(l.open) >= blockSize {
+	if len(l.open) >= blockSize || !l.begun && l.limit > blockSize && len(l.open) >= firstBlock {
 		l.pack()
 	}
 }
 
 // pack compresses the open entries, and drops the oldest blocks if the log is too large.
 func (l *updateLog) pack() {
+	l.begun = true
 	data := l.packer.pack(l.open)
 	l.packed = append(l.packed, block{begin: l.begin, end: l.next, last: l.last, data: data})
 	l.size += len(data)

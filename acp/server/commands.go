@@ -1,7 +1,8 @@
 package server
 
 import (
-	"slices"
+	"crypto/sha256"
+	"io"
 	"sync"
 
 	"github.com/gajae-code/gjc/acp"
@@ -74,8 +75,8 @@ func (c commandSession) Warn(title, detail string) {
 // advertised records the slash commands that the client received last.
 type advertised struct {
 	sending sync.Mutex // held while lists are compared and sent
-	mu      sync.Mutex // guards keys
-	keys    []string
+	mu      sync.Mutex // guards list
+	list    commandsSum
 }
 
 // commandsUpdate returns the update with all slash commands of the session. The caller must send it.
@@ -83,7 +84,7 @@ func (s *session) commandsUpdate(o *opened) *acp.AvailableCommandsUpdate {
 	u := &acp.AvailableCommandsUpdate{AvailableCommands: o.commands.Available()}
 	s.advertised.mu.Lock()
 	defer s.advertised.mu.Unlock()
-	s.advertised.keys = commandKeys(u.AvailableCommands)
+	s.advertised.list = sumCommands(u.AvailableCommands)
 	return u
 }
 
@@ -92,19 +93,23 @@ func (s *session) advertise(o *opened) {
 	s.advertised.sending.Lock()
 	defer s.advertised.sending.Unlock()
 	s.advertised.mu.Lock()
-	before := s.advertised.keys
+	before := s.advertised.list
 	s.advertised.mu.Unlock()
-	if u := s.commandsUpdate(o); !slices.Equal(before, commandKeys(u.AvailableCommands)) {
+	if u := s.commandsUpdate(o); before != sumCommands(u.AvailableCommands) {
 		s.out.send(u)
 	}
 }
 
-func commandKeys(list []acp.AvailableCommand) []string {
-	var keys []string
+// commandsSum is a checksum of a list of commands, which is much smaller.
+type commandsSum [sha256.Size]byte
+
+func sumCommands(list []acp.AvailableCommand) (sum commandsSum) {
+	h := sha256.New()
 	for _, c := range list {
-		keys = append(keys, c.Name+"\x00"+c.Description)
+		_, _ = io.WriteString(h, c.Name+"\x00"+c.Description+"\x00") // a hash takes everything
 	}
-	return keys
+	h.Sum(sum[:0])
+	return sum
 }
 
 // refreshCommands reads changed command files in the background and advertises their commands.

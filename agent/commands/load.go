@@ -79,7 +79,7 @@ func Load(ctx context.Context, opts Options) (*Set, []userfiles.Problem) {
 		l.in(&p, func() { l.deepSkills(ctx, ".", 0) })
 	}
 	l.reportIgnored()
-	l.set.stamps, l.set.found = l.Stamps, l.Found
+	l.set.stamps, l.set.found = slices.Clone(l.Stamps), l.Found
 	return l.set, l.Problems
 }
 

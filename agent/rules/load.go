@@ -35,7 +35,7 @@ func Load(ctx context.Context, opts Options) (*Book, []userfiles.Problem) {
 		l.In(p, func() { l.place(ctx, p) })
 	}
 	slices.SortFunc(l.book.rules, func(a, b *Rule) int { return strings.Compare(a.Name, b.Name) })
-	l.book.stamps, l.book.found = l.Stamps, l.Found
+	l.book.stamps, l.book.found = slices.Clone(l.Stamps), l.Found
 	return l.book, l.Problems
 }
 

@@ -79,9 +79,10 @@ type waker struct {
 	rung    chan struct{}   // holds a token while there may be an event
 	ctx     context.Context //nolint:containedctx // bounds the waker's goroutine
 	end     context.CancelFunc
-	done    chan struct{} // closed when the goroutine has ended
+	work    sync.WaitGroup // the goroutine, which runs while there are events
 
-	mu      sync.Mutex  // guards the fields below
+	mu      sync.Mutex // guards the fields below
+	running bool
 	started []time.Time // the turns of the last hour
 	inARow  int
 	// stopped is set from a cancellation to the next prompt.
@@ -101,10 +102,9 @@ func Start(s *agent.Session, opts Options) {
 		opts.Clock = time.Now
 	}
 	opts.MaxPerHour, opts.MaxInARow = cmp.Or(opts.MaxPerHour, defaultMaxPerHour), cmp.Or(opts.MaxInARow, defaultMaxInARow)
-	w := &waker{opts: opts, session: s, rung: make(chan struct{}, 1), done: make(chan struct{}), base: math.NaN(), said: make(map[string]bool)}
+	w := &waker{opts: opts, session: s, rung: make(chan struct{}, 1), base: math.NaN(), said: make(map[string]bool)}
 	w.ctx, w.end = context.WithCancel(context.Background())
 	agent.SetValue(s.Values(), w)
-	go w.run()
 }
 
 // Prompted records that the user has prompted the session, so that turns may begin again.
@@ -141,30 +141,46 @@ func (w *waker) Wake() {
 	case w.rung <- struct{}{}:
 	default:
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.running && w.ctx.Err() == nil {
+		w.running = true
+		w.work.Go(w.run)
+	}
 }
 
 // Close ends the waker. The session has ended its turns before.
 func (w *waker) Close(context.Context) {
+	w.mu.Lock()
 	w.end()
-	<-w.done // it waits for nothing that does not end with ctx or with the session
+	w.mu.Unlock()
+	w.work.Wait() // it waits for nothing that does not end with ctx or with the session
+}
+
+// next reports whether there may be an event. If not, the goroutine ends: an idle session has none.
+func (w *waker) next() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ctx.Err() == nil {
+		select {
+		case <-w.rung:
+			return true
+		default:
+		}
+	}
+	w.running = false
+	return false
 }
 
 func (w *waker) run() {
-	defer close(w.done)
-	for {
-		select {
-		case <-w.rung:
-		case <-w.ctx.Done():
-			return
-		}
+	for w.next() {
 		w.measure()
 		if !w.session.Values().Waits() {
 			continue
 		}
-		if !w.gather() {
-			return
+		if w.gather() {
+			w.act()
 		}
-		w.act()
 	}
 }
 

@@ -23,8 +23,11 @@ func (lines) NewReader(r io.Reader, max int) Reader {
 	if max <= 0 {
 		max = defaultMaxSize
 	}
-	return &lineReader{r: bufio.NewReaderSize(r, 64<<10), max: max}
+	return &lineReader{r: bufio.NewReaderSize(r, bufferSize), max: max}
 }
+
+// bufferSize is what a reader costs while its peer is idle. Longer messages have a buffer of their own.
+const bufferSize = 8 << 10
 
 type lineReader struct {
 	r   *bufio.Reader

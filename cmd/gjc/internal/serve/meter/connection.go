@@ -126,7 +126,7 @@ func opens(method string) bool {
 
 // receive passes on what the client sends.
 func (c *Connection) receive(ctx context.Context, r io.Reader, to io.Writer, out *outgoing) error {
-	lines := bufio.NewReaderSize(r, 64<<10)
+	lines := bufio.NewReader(r)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if len(line) > 0 {
