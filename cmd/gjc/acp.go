@@ -152,25 +152,27 @@ func newEngineCommand(h *host, opts *options) *cobra.Command {
 				return err
 			}
 			defer closeLog()
-			children := guardedChildren(&log)
+			h.children = guardedChildren(&log)
+			e, err := newEngine(cmd.Context(), h, opts)
+			if err != nil {
+				return err
+			}
+			defer e.close()
+			if remote {
+				e.options.Machine.Sides = &sides.Rules{Workspaces: workspaces, Dir: filepath.Join(e.options.Sessions.UserDir, "elsewhere")}
+			}
+			debug.SetGCPercent(60)
+			go system.TrimMemory(cmd.Context(), trimAfter) // ends with the process
 			err = engines.Listen(cmd.Context(), socket, h.stdin, h.stdout, func(ctx context.Context, r io.Reader, w io.Writer, closer io.Closer) {
-				own := *h
-				own.children = proc.NewGroup(children)
-				e, err := newEngine(ctx, &own, opts)
-				if err == nil {
-					defer e.close()
-					if remote {
-						e.options.Machine.Sides = &sides.Rules{Workspaces: workspaces, Dir: filepath.Join(e.options.Sessions.UserDir, "elsewhere")}
-					}
-					err = server.Serve(ctx, r, w, closer, e.options)
-				}
-				if err != nil && ctx.Err() == nil {
+				options := e.options // of one user: the clients share models, tools and the store
+				options.Machine.Children = proc.NewGroup(h.children)
+				if err := server.Serve(ctx, r, w, closer, options); err != nil && ctx.Err() == nil {
 					log.Warn().Err(err).Msg("serving a client")
 				}
 			})
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), engineGrace)
 			defer cancel()
-			return errors.Join(err, children.Close(ctx))
+			return errors.Join(err, h.children.Close(ctx))
 		},
 	}
 	cmd.Flags().StringVar(&socket, "socket", "", "path of the Unix socket")
@@ -180,6 +182,9 @@ func newEngineCommand(h *host, opts *options) *cobra.Command {
 	_ = cmd.MarkFlagRequired("socket") // the flag exists
 	return cmd
 }
+
+// trimAfter is the time after which an idle engine returns memory to the system.
+const trimAfter = 30 * time.Second
 
 // engineGrace bounds how long the child processes of an engine may take to end.
 const engineGrace = 2 * time.Second

@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -106,9 +108,10 @@ func (h *host) policy(agentDir string, opts *options) func(cwd string) approval.
 	if home != "" {
 		own = append(own, filepath.Join(home, ".gjc"))
 	}
+	loaded := sync.OnceValue(func() []string { return slices.Clip(loadedFiles()) })
 	return func(cwd string) approval.Policy {
 		cfg := config.Read(agentDir, opts.configs, cwd)
-		p := approval.Policy{Home: home, Own: own, Rules: cfg.Permissions, Boundary: cfg.Boundary, Keeper: permissions.Open(agentDir).Keeper(cwd), Loaded: append(loadedFiles(), importedFiles(instructionsIn(h, cfg, agentDir, home, cwd))...), Followed: h.followed()}
+		p := approval.Policy{Home: home, Own: own, Rules: cfg.Permissions, Boundary: cfg.Boundary, Keeper: permissions.Open(agentDir).Keeper(cwd), Loaded: append(loaded(), importedFiles(instructionsIn(h, cfg, agentDir, home, cwd))...), Followed: h.followed()}
 		for i, dir := range p.Boundary.Write {
 			if rest, ok := strings.CutPrefix(dir, "~/"); ok {
 				p.Boundary.Write[i] = filepath.Join(home, rest)
@@ -168,9 +171,11 @@ func (h *host) putKeys(set *webclient.SearchOptions, models *registry.Registry) 
 }
 
 // tools returns a function that makes the tools of a session, from the configuration at that time. [host.settings]
-// reports mistakes in the configuration. warn receives each other mistake once.
+// reports mistakes in the configuration. warn receives each other mistake once. Sessions with the same settings share the tools, which have no
+// state but take more memory than the rest of an idle session.
 func (h *host) tools(agentDir string, opts *options, models *registry.Registry, warn func(string)) func() []agent.Tool {
 	var reported sync.Map
+	last := new(lastTools)
 	return func() []agent.Tool {
 		cfg := config.Read(agentDir, opts.configs, "")
 		if err := cfg.Stop(config.StopsPages); err != nil {
@@ -187,8 +192,25 @@ func (h *host) tools(agentDir string, opts *options, models *registry.Registry, 
 				warn("the tool ssh: " + p)
 			}
 		}
-		return tools.All(&cfg.Tools)
+		return last.with(&cfg.Tools)
 	}
+}
+
+// lastTools has the tools that were made last.
+type lastTools struct {
+	mu       sync.Mutex // guards the fields below
+	settings *tools.Settings
+	list     []agent.Tool
+}
+
+// with returns the tools with these settings. The caller may change the list.
+func (l *lastTools) with(set *tools.Settings) []agent.Tool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.settings == nil || len(set.Web.CAFiles) > 0 || !reflect.DeepEqual(l.settings, set) { // the content of the files may have changed
+		l.settings, l.list = set, tools.All(set)
+	}
+	return slices.Clone(l.list)
 }
 
 // mcpOptions says where the MCP servers of a workspace are defined. Without a directory, only the user's own are.

@@ -28,6 +28,7 @@ import (
 	"github.com/gajae-code/gjc/cmd/gjc/internal/serve/engines"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/serve/gateway"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/serve/meter"
+	"github.com/gajae-code/gjc/cmd/gjc/internal/system"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/proc"
 )
@@ -63,6 +64,7 @@ type serveFlags struct {
 	uids              string
 	hosts, share      []string
 	workspaces        []string
+	connections       int
 	drain             time.Duration
 }
 
@@ -95,12 +97,16 @@ func NewServe(env func() *Env, args func(cobra.PositionalArgs) cobra.PositionalA
 	flags.StringArrayVar(&f.hosts, "host", nil, "further name under which clients reach the server; can be repeated")
 	flags.StringArrayVar(&f.share, "share", nil, "directory that users in bubblewrap see and change, or only see with :ro at its end; can be repeated")
 	flags.StringArrayVar(&f.workspaces, "workspace", nil, "directory of this machine in which sessions may work; can be repeated. A session elsewhere uses the files of its client")
+	flags.IntVar(&f.connections, "max-connections", 256, "connections at a time, of all users")
 	flags.DurationVar(&f.drain, "drain", 30*time.Second, "after a signal, how long running turns may take to end")
 	cmd.PersistentFlags().StringVar(&f.dir, "serve-dir", "", "directory of the tokens, the audit log and the users' files (default: serve in the agent directory)")
 	_ = cmd.MarkFlagRequired("listen") // the flag exists
 	cmd.AddCommand(newToken(env, f, args))
 	return cmd
 }
+
+// trimAfter is the time after which an idle server returns memory to the system.
+const trimAfter = 30 * time.Second
 
 // The bounds of the HTTP server, against clients that are slow or say nothing.
 const (
@@ -124,6 +130,9 @@ func (f *serveFlags) run(ctx context.Context, e *Env) (err error) {
 	dir, err := f.directory(e)
 	if err != nil {
 		return err
+	}
+	if f.connections < 1 {
+		return fmt.Errorf("--max-connections: %d are too few", f.connections)
 	}
 	who, err := f.authenticators(dir)
 	if err != nil {
@@ -160,11 +169,12 @@ func (f *serveFlags) run(ctx context.Context, e *Env) (err error) {
 	if err != nil {
 		return err
 	}
+	go system.TrimMemory(ctx, trimAfter) // ends with ctx
 	if d.pool, err = f.engines(ctx, e, dir, children, keys); err != nil {
 		return err
 	}
 	counters.Watch("gjc_engines", func() float64 { return float64(d.pool.Running()) })
-	d.endpoint = transport.NewServer(transport.Options{Serve: d.serve, Owner: owner})
+	d.endpoint = transport.NewServer(transport.Options{Serve: d.serve, Owner: owner, MaxConnections: f.connections})
 	g := &guard{desk: d, pair: pair, hosts: f.hosts}
 	scheme, reload := "http", append([]func() error{audit.reload}, keys.reload...)
 	if pair != nil {
