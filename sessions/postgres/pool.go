@@ -14,15 +14,17 @@ const checkAfter = time.Second
 // pool owns the connections. pgxpool would take three megabytes of the binary, with its types and database/sql.
 type pool struct {
 	config *pgconn.Config
+	rest   time.Duration // after which a connection that is not used is closed
 	slots  chan struct{}
 	broken sync.WaitGroup // connections that are being closed
 
-	mu   sync.Mutex // guards idle
-	idle []*conn    // the last used is the last
+	mu     sync.Mutex  // guards the fields below
+	idle   []*conn     // the last used is the last
+	reaper *time.Timer // runs while there are idle connections
 }
 
-func newPool(config *pgconn.Config, size int) *pool {
-	return &pool{config: config, slots: make(chan struct{}, size)}
+func newPool(config *pgconn.Config, size int, rest time.Duration) *pool {
+	return &pool{config: config, rest: rest, slots: make(chan struct{}, size)}
 }
 
 // take returns a connection, which the caller gives back with put.
@@ -74,9 +76,26 @@ func (p *pool) put(c *conn) {
 		c.used = time.Now()
 		p.mu.Lock()
 		p.idle = append(p.idle, c)
+		if p.reaper == nil {
+			p.reaper = time.AfterFunc(p.rest, p.reap)
+		}
 		p.mu.Unlock()
 	}
 	<-p.slots
+}
+
+// reap closes the connections that have been idle for too long.
+func (p *pool) reap() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.idle) > 0 && time.Since(p.idle[0].used) >= p.rest {
+		p.drop(p.idle[0])
+		p.idle = p.idle[1:]
+	}
+	p.reaper = nil
+	if len(p.idle) > 0 {
+		p.reaper = time.AfterFunc(p.rest-time.Since(p.idle[0].used), p.reap)
+	}
 }
 
 // drop closes a connection without waiting for the server.
@@ -97,5 +116,10 @@ func (p *pool) close() {
 	for c := p.last(); c != nil; c = p.last() {
 		p.drop(c)
 	}
+	p.mu.Lock() // a reaper that runs has ended then, and finds nothing later
+	if p.reaper != nil {
+		p.reaper.Stop()
+	}
+	p.mu.Unlock()
 	p.broken.Wait()
 }

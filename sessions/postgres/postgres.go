@@ -37,6 +37,9 @@ type Options struct {
 	Patience time.Duration
 	// Conns is the maximum number of connections. If zero, 8.
 	Conns int
+	// Idle is the time after which a connection that is not used is closed: a database serves few, and there may be many processes. If zero, a
+	// minute.
+	Idle time.Duration
 	// MaxSession and MaxFile are the maximum sizes of a session file and of any other file, in bytes. If zero, 1 GiB and 64 MiB.
 	MaxSession, MaxFile int64
 }
@@ -101,7 +104,7 @@ func Open(ctx context.Context, address string, opts Options) (*DB, error) {
 	host, _ := os.Hostname() // only shown
 	db := &DB{config: config, address: address, opts: opts, server: token(), host: host}
 	db.life, db.end = context.WithCancelCause(ctx)
-	db.pool = newPool(config, opts.Conns)
+	db.pool = newPool(config, opts.Conns, cmp.Or(opts.Idle, time.Minute))
 	db.leases.held = make(map[*lease]bool)
 	db.bell.hurried = make(chan struct{})
 	db.listener.watched = make(map[string]map[*watch]bool)

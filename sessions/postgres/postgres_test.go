@@ -3,7 +3,9 @@ package postgres_test
 import (
 	"fmt"
 	"os"
+	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -60,4 +62,29 @@ func TestStore(t *testing.T) {
 		owner := fmt.Sprint("owner", owners)
 		return func() sessions.FileSystem { return open(t, address, postgres.Options{}).FileSystem(owner) }, "/"
 	})
+}
+
+// Connections that are not used are closed, and opened again when they are needed.
+func TestIdle(t *testing.T) {
+	address := cluster.Database(t)
+	db := open(t, address+"&application_name=idle", postgres.Options{Conns: 4, Idle: 50 * time.Millisecond})
+	connected := func() string {
+		return postgrestest.Rows(t, address, "SELECT count(*)::text FROM pg_stat_activity WHERE application_name = 'idle'")[0]
+	}
+	for range 2 {
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				if err := db.Ping(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		for deadline := time.Now().Add(time.Minute); connected() != "0"; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s connections are left", connected())
+			}
+		}
+	}
 }
