@@ -146,7 +146,7 @@ var layers = map[string][]string{
 	"cmd/gjc/internal/demo":          {"acp", "acp/acptest", "internal/proc"},
 	"cmd/gjc/internal/gitconfig":     {},
 	"cmd/gjc/internal/headless":      {"acp", "acp/content", "agent", "internal/jsonx", "internal/trust"},
-	"cmd/gjc/internal/serve":         {"acp/hub", "acp/transport", "acp/transport/reconnect", "cmd/gjc/internal/serve/access", "cmd/gjc/internal/serve/engines", "cmd/gjc/internal/serve/gateway", "cmd/gjc/internal/serve/meter", "internal/jsonx", "internal/proc"},
+	"cmd/gjc/internal/serve":         {"acp/hub", "acp/transport", "acp/transport/reconnect", "cmd/gjc/internal/serve/access", "cmd/gjc/internal/serve/engines", "cmd/gjc/internal/serve/gateway", "cmd/gjc/internal/serve/meter", "cmd/gjc/internal/system", "internal/jsonx", "internal/proc"},
 	"cmd/gjc/internal/serve/access":  {"internal/jsonx", "internal/lockedfile"},
 	"cmd/gjc/internal/serve/engines": {"internal/jsonx", "internal/lockedfile", "internal/proc"},
 	"internal/telemetry":             {},
