@@ -26,7 +26,7 @@ func (lines) NewReader(r io.Reader, max int) Reader {
 	return &lineReader{r: bufio.NewReaderSize(r, bufferSize), max: max}
 }
 
-// bufferSize is what a reader costs while its peer is idle. Longer messages have a buffer of their own.
+// bufferSize is the cost of a reader whose peer is idle. Longer messages have a buffer of their own.
 const bufferSize = 8 << 10
 
 type lineReader struct {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// idleBytes is what a process may allocate between two looks and still be idle.
+// idleBytes bounds the allocations of an idle process between two looks.
 const idleBytes = 1 << 20
 
 // trimAgain is the number of further such times after which an idle process is trimmed again: something can become garbage without an
