@@ -14,6 +14,7 @@ import (
 // With all processors busy, and the real gopls and dlv, the demo passes and leaves no temporary files.
 func TestDemo_BusyMachine(t *testing.T) {
 	t.Parallel()
+	testenv.LongWithRace(t)
 	testenv.NeedsTool(t, "git")
 	testenv.NeedsTool(t, "go")
 	path := "PATH=" + programs(t) + string(os.PathListSeparator) + os.Getenv("PATH")

@@ -71,6 +71,7 @@ func (x *acpx) wants(parts []string, args ...string) {
 // acpx runs single prompts, each in a process of its own.
 func TestInterop_ACPX_Exec(t *testing.T) {
 	t.Parallel()
+	testenv.LongWithRace(t)
 	x := newACPX(t)
 	writeFile(t, filepath.Join(x.work, "a.txt"), "one\n")
 	x.wants([]string{"[tool] Read a.txt (completed)", "[tool] Edit a.txt (completed)", "[tool] cat a.txt (completed)", "[done] end_turn"},
@@ -96,6 +97,7 @@ func TestInterop_ACPX_Exec(t *testing.T) {
 // acpx keeps a session over many commands: resume, modes, options, cancelling, the list, closing.
 func TestInterop_ACPX_Session(t *testing.T) {
 	t.Parallel()
+	testenv.LongWithRace(t)
 	x := newACPX(t)
 	id := strings.TrimSpace(x.run(0, "--format", "quiet", "sessions", "new", "--name", "s"))
 	if id == "" {
@@ -124,6 +126,7 @@ func TestInterop_ACPX_Session(t *testing.T) {
 // acpx also passes MCP servers, returns to a session by its ID, and passes the user's input.
 func TestInterop_ACPX_More(t *testing.T) {
 	t.Parallel()
+	testenv.LongWithRace(t)
 	x := newACPX(t)
 	// A prompt of exec is the first of its session, and does not wait long: the server starts quickly.
 	servers, err := json.Marshal(object{"mcpServers": []any{object{

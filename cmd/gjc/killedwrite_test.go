@@ -9,12 +9,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gajae-code/gjc/internal/testenv"
 )
 
 // gjc is killed while it creates or replaces a file of six megabytes: the file is the old one, the new one or, if there
 // was none, missing; never partial. The writer's temporary file is gone once the session is open again.
 func TestKilled_InAWrite(t *testing.T) {
 	t.Parallel()
+	testenv.LongWithRace(t)
 	const size = 6 << 20
 	home, work := tempDir(t), tempDir(t)
 	path := filepath.Join(work, "big.txt")

@@ -90,6 +90,7 @@ func (h *languageHost) asked(t *testing.T, id acp.SessionID, prompt string, want
 // This repository is the workspace: many packages, where one breaks others.
 func TestLanguageServers_Repository(t *testing.T) {
 	t.Parallel()
+	testenv.LongWithRace(t)
 	mark := markOf(t)
 	// By default gopls checks the packages that a change breaks a second later, and matters of style even later.
 	home := map[string]string{".gjc/agent/lsp.json": `{"gopls": {"settings": {"gopls": {"diagnosticsDelay": "0s", "staticcheck": false}}}}`}

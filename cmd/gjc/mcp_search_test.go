@@ -16,6 +16,8 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
+
+	"github.com/gajae-code/gjc/internal/testenv"
 )
 
 const (
@@ -127,6 +129,7 @@ func TestMCP_SearchFirstRequest(t *testing.T) {
 
 // Each of 2,000 tools can be found by its name and then called, and the model always has room for those that it has just found.
 func TestMCP_SearchReachesEveryTool(t *testing.T) {
+	testenv.LongWithRace(t)
 	servers := manyMCPServers(t)
 	var names []string
 	for s := range manyServers {

@@ -46,6 +46,7 @@ func steady(s string) string {
 // TestREADME_Demo compares the transcript in the README with the demo's output. -update rewrites it.
 func TestREADME_Demo(t *testing.T) {
 	t.Parallel()
+	testenv.LongWithRace(t)
 	testenv.NeedsTool(t, "git")
 	testenv.NeedsTool(t, "go")
 	home := tempDir(t)
