@@ -2,6 +2,7 @@ package hub
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 
@@ -127,6 +128,9 @@ func (l *link) open(m *message) {
 func (l *link) await(id string) (*session, error) {
 	for {
 		s := l.hub.sessions[id]
+		if l.ctx.Err() != nil { // the client is gone, or was dismissed
+			return nil, context.Cause(l.ctx)
+		}
 		if s == nil {
 			return nil, nil
 		}

@@ -314,6 +314,7 @@ func (c *call) reply(m *message) {
 	if c.link.ctx.Err() != nil {
 		c.link.hub.notify()
 	}
+	defer c.link.hub.dismiss()
 	if m.line != nil && bytes.Equal(c.own, c.id) {
 		c.link.out.put(m.line)
 		return

@@ -15,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -70,9 +69,11 @@ type Hub struct {
 
 	mu       sync.Mutex // guards the fields below, and what links, engines and sessions say it guards
 	closed   bool
+	draining bool
+	serving  int // calls of Serve
 	links    map[*link]struct{}
 	sessions map[string]*session // that are open, or being opened or closed
-	changed  chan struct{}       // closed, and replaced, when a prompt is answered or a session ends
+	changed  chan struct{}       // closed, and replaced, when a prompt is answered, or a session or a connection ends
 	packer   packer
 }
 
@@ -124,27 +125,6 @@ func (h *Hub) turns() int {
 	return n
 }
 
-// Idle waits until all prompts are answered, also those whose clients are gone, and the answers are written to the clients that are there. It
-// returns the cause of ctx if that ends before.
-func (h *Hub) Idle(ctx context.Context) error {
-	for {
-		h.mu.Lock()
-		n, changed, links := h.turns(), h.changed, slices.Collect(maps.Keys(h.links))
-		h.mu.Unlock()
-		if n == 0 {
-			for _, l := range links {
-				_ = l.out.wait(ctx, 0)
-			}
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
 // Cancel cancels all turns, as their clients could.
 func (h *Hub) Cancel() {
 	h.mu.Lock()
@@ -157,7 +137,7 @@ func (h *Hub) Cancel() {
 	}
 }
 
-// notify wakes those who wait in [Hub.Idle]. The caller holds h.mu.
+// notify wakes those who wait for the end of something. The caller holds h.mu.
 func (h *Hub) notify() {
 	close(h.changed)
 	h.changed = make(chan struct{})
@@ -165,18 +145,23 @@ func (h *Hub) notify() {
 
 // Serve serves a client that writes to r and reads from w, one message a line, until the client disconnects, which is no error, or ctx
 // ends. The caller then ends r and w, which frees a read or write that is blocked. The sessions of the client may go on after Serve returns.
+// The error wraps [ErrStart], or is [ErrDrained], for those that the client should learn.
 func (h *Hub) Serve(ctx context.Context, r io.Reader, w io.Writer, c Client) error {
 	l := &link{hub: h, client: c, out: newOutbox(), calls: make(map[string]*call), asks: make(map[string]*ask)}
 	l.ctx, l.end = context.WithCancelCause(ctx)
 	h.mu.Lock()
-	if h.closed {
-		h.mu.Unlock()
-		return errClosed
+	if h.closed || h.draining {
+		defer h.mu.Unlock()
+		if h.closed {
+			return errClosed
+		}
+		return ErrDrained
 	}
 	h.all.Add(1)
+	h.serving++
 	h.links[l] = struct{}{}
 	h.mu.Unlock()
-	defer h.all.Done()
+	defer h.served()
 	stream, err := h.opts.Dial(h.ctx)
 	if err != nil {
 		h.mu.Lock()
@@ -211,6 +196,15 @@ func (h *Hub) Serve(ctx context.Context, r io.Reader, w io.Writer, c Client) err
 		return err
 	}
 	return nil
+}
+
+// served is the end of a call of Serve.
+func (h *Hub) served() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.serving--
+	h.notify()
+	h.all.Done()
 }
 
 // answerGrace bounds how long a client whose input has ended waits for the answers to its requests.

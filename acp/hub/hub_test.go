@@ -407,6 +407,12 @@ var all = []string{"read", "prompt", "control"}
 func start(t *testing.T, opts hub.Options) *world {
 	t.Helper()
 	testenv.NoLeaks(t)
+	return newHub(t, opts)
+}
+
+// newHub is start for a test that starts several.
+func newHub(t *testing.T, opts hub.Options) *world {
+	t.Helper()
 	w := &world{house: newHouse(t)}
 	if opts.Dial == nil {
 		opts.Dial = w.dial
@@ -682,48 +688,6 @@ func wantResult(t *testing.T, r *wire) {
 	t.Helper()
 	if r.Error != nil {
 		t.Errorf("got the error %q", r.Error.Message)
-	}
-}
-
-// Idle waits for turns whose clients are gone, too.
-func TestIdle(t *testing.T) {
-	w := start(t, hub.Options{})
-	if err := w.hub.Idle(t.Context()); err != nil {
-		t.Errorf("without a turn: %v", err)
-	}
-	a := w.connect("ann", nil)
-	id := a.newSession()
-	a.begin("session/prompt", promptParams(id, "hold 1"))
-	a.awaitText(id, "begun")
-	a.close()
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errors.New("no time"))
-	if err := w.hub.Idle(ctx); err == nil || err.Error() != "no time" || w.hub.Turns() != 1 {
-		t.Errorf("during a turn: %v, %d turns", err, w.hub.Turns())
-	}
-	idle := make(chan error)
-	go func() { idle <- w.hub.Idle(t.Context()) }()
-	select {
-	case err := <-idle:
-		t.Errorf("it does not wait: %v", err)
-	default:
-	}
-	close(w.gate("hold 1"))
-	if err := <-idle; err != nil || w.hub.Turns() != 0 {
-		t.Errorf("after the turn: %v, %d turns", err, w.hub.Turns())
-	}
-
-	b := w.connect("bob", nil)
-	id = b.newSession()
-	first := b.begin("session/prompt", promptParams(id, "hold 2"))
-	b.awaitText(id, "begun")
-	second := b.begin("session/prompt", promptParams(id, "never"))
-	b.call("session/list", nil) // the prompt is there
-	w.hub.Cancel()
-	for _, prompt := range []string{first, second} {
-		if r := b.end(prompt); text(r.Result, "stopReason") != "cancelled" {
-			t.Errorf("a cancelled prompt: %s", r.Result)
-		}
 	}
 }
 

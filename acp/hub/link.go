@@ -114,11 +114,14 @@ func (l *link) drained() error {
 	return l.out.wait(ctx, lowWater)
 }
 
-// route passes a message of the client's on, and returns the engine that it went to.
+// route passes a message of the client's on, and returns the engine that it went to. It drops what comes after the end of the connection.
 func (l *link) route(m *message) *engine {
 	h := l.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if l.ctx.Err() != nil {
+		return l.engine // the client is gone, or was dismissed
+	}
 	if m.method == "" {
 		a := l.asks[askKey(m.id)]
 		if a == nil {

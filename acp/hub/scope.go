@@ -21,6 +21,8 @@ func (l *link) refusal(m *message, mem *member) (kind, why string) {
 	switch {
 	case scope == "":
 		return "", ""
+	case l.hub.draining && begins(m.method):
+		return kindShutdown, ErrDrained.Error()
 	case !l.client.may(scope):
 		return forbidden, "this client may not call " + m.method + ": its token lacks the scope " + scope
 	case mem != nil && mem.session.watched != nil && scope != scopeRead && m.method != "session/fork":
@@ -29,6 +31,16 @@ func (l *link) refusal(m *message, mem *member) (kind, why string) {
 		return forbidden, "this client only observes the session; load it again as a controller to call " + m.method
 	default:
 		return "", ""
+	}
+}
+
+// begins reports whether a request begins what a hub that drains has to wait for.
+func begins(method string) bool {
+	switch method {
+	case "session/new", "session/load", "session/resume", "session/fork", "session/prompt", "_session/steering":
+		return true
+	default:
+		return false
 	}
 }
 

@@ -227,9 +227,11 @@ func (s *session) promote() {
 	}
 }
 
-// deserted closes a session without members: at once if it is idle, otherwise after the grace.
+// deserted closes a session without members: at once if it is idle, otherwise after the grace. If the hub drains, it closes any idle session.
 func (s *session) deserted() {
 	switch {
+	case s.hub.draining:
+		s.handOver()
 	case len(s.members) > 0 || s.closing || s.over || !s.isOpen():
 	case !s.busy():
 		s.close()
@@ -292,6 +294,7 @@ func (s *session) end(why string) {
 	s.replayEnded()
 	close(s.gone)
 	s.hub.settle(s.engine)
+	s.hub.dismiss()
 }
 
 // replayEnded ends the state in which the engine replays the conversation.

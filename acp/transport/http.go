@@ -89,6 +89,11 @@ func (c *connection) run(r *io.PipeReader, leave func()) {
 	stop := context.AfterFunc(c.ctx, func() { _ = c.in.CloseWithError(io.EOF) })
 	defer stop()
 	err := c.server.opts.Serve(c.ctx, r, &lineWriter{send: c.deliver})
+	if errors.Is(err, ErrRestart) {
+		ctx, cancel := context.WithTimeout(c.ctx, c.server.opts.Stall)
+		c.flush(ctx)
+		cancel()
+	}
 	c.end(fmt.Errorf("the connection has ended: %w", errors.Join(err, io.EOF)))
 	_ = r.CloseWithError(io.EOF)
 	c.idle.Stop()
@@ -116,7 +121,7 @@ func (c *connection) use() func() {
 // giveUp implements waitingRoom.
 func (c *connection) giveUp(cause error) { c.end(cause) }
 
-// flush implements [waitingRoom].
+// flush waits until the client has what was written, or ctx or the connection ends.
 func (c *connection) flush(ctx context.Context) {
 	for {
 		c.mu.Lock()
@@ -341,7 +346,7 @@ func (s *Server) find(r *http.Request) *connection {
 func (s *Server) begin(w http.ResponseWriter, r *http.Request, body []byte, m *message) {
 	p := s.enter()
 	if p == nil {
-		fail(w, http.StatusServiceUnavailable, tooMany)
+		s.full(w)
 		return
 	}
 	id := p.id

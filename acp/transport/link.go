@@ -323,6 +323,8 @@ func closing(cause error) (status websocket.StatusCode, why string) {
 		return closed.Code, closed.Reason
 	case errors.Is(cause, errDone):
 		return websocket.StatusNormalClosure, ""
+	case errors.Is(cause, ErrRestart):
+		return websocket.StatusServiceRestart, ErrRestart.Error()
 	case errors.Is(cause, errClosed):
 		return websocket.StatusGoingAway, "the server is closing"
 	default:
@@ -353,6 +355,8 @@ func (l *link) receive(ctx context.Context, socket int, ws *websocket.Conn) erro
 			continue
 		case status == websocket.StatusNormalClosure:
 			l.end(errDone)
+		case status == websocket.StatusServiceRestart:
+			l.end(ErrRestart)
 		case errors.Is(err, websocket.ErrMessageTooBig):
 			// The package closes the socket with the words.
 			l.end(websocket.CloseError{Code: websocket.StatusMessageTooBig, Reason: "the message is too large"})

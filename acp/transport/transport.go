@@ -33,7 +33,7 @@ const affinityCookie = "acp-affinity"
 type Options struct {
 	// Serve serves one connection over stdio's stand-ins: r has what the client sends, one message in each line, and w is for the other
 	// direction. It returns when the client is gone, and soon after ctx ends. ctx has the values of the context of the request that began
-	// the connection.
+	// the connection. An error that wraps [ErrRestart] ends the connection after the client has received what was written.
 	Serve func(ctx context.Context, r io.Reader, w io.Writer) error
 	// MaxMessage bounds a message of the client's, in bytes; if zero, 64 MiB.
 	MaxMessage int64
@@ -68,8 +68,13 @@ type Server struct {
 	remotes map[string]*remote     // by WebSocket
 	places  map[*place]bool
 	count   int // of the places that are not free
-	closed  bool
+	// draining refuses new connections.
+	draining, closed bool
 }
+
+// ErrRestart reports a connection that the server has ended in order, because it shuts down: the client has received everything, and begins
+// another connection with the next server.
+var ErrRestart = errors.New("the server is shutting down; connect again")
 
 // errClosed is the cause that ends connections when the server closes.
 var errClosed = errors.New("the server is closing")
@@ -131,8 +136,9 @@ func (s *Server) Close(ctx context.Context) error {
 type place struct {
 	server *Server
 	id     string
-	free   bool        // guarded by server.mu
-	client waitingRoom // guarded by server.mu; nil while the connection has not begun
+	left   chan struct{} // closed when the connection has ended
+	free   bool          // guarded by server.mu
+	client waitingRoom   // guarded by server.mu; nil while the connection has not begun
 }
 
 // waitingRoom is a connection whose client may be away.
@@ -140,23 +146,33 @@ type waitingRoom interface {
 	// away reports whether, and since when, the client is away.
 	away() (since time.Time, ok bool)
 	giveUp(cause error)
-	// flush waits until the client has what was written, or ctx or the connection ends.
-	flush(ctx context.Context)
 }
 
-// Flush waits until the clients that are there have received what was written, or ctx ends.
-func (s *Server) Flush(ctx context.Context) {
+// Drain refuses new connections from now on. Those that exist go on, and their clients can come back.
+func (s *Server) Drain() {
 	s.mu.Lock()
-	var clients []waitingRoom
+	defer s.mu.Unlock()
+	s.draining = true
+}
+
+// Drained waits until the connections have ended whose clients are there, or ctx ends. [Options].Serve ends them.
+func (s *Server) Drained(ctx context.Context) {
+	s.mu.Lock()
+	left := make(map[*place]waitingRoom)
 	for p := range s.places {
 		if p.client != nil && !p.free {
-			clients = append(clients, p.client)
+			left[p] = p.client
 		}
 	}
 	s.mu.Unlock()
-	for _, c := range clients {
-		if _, away := c.away(); !away {
-			c.flush(ctx)
+	for p, client := range left {
+		if _, away := client.away(); away {
+			continue
+		}
+		select {
+		case <-p.left:
+		case <-ctx.Done():
+			return
 		}
 	}
 }
@@ -166,7 +182,7 @@ func (s *Server) Flush(ctx context.Context) {
 func (s *Server) enter() *place {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.closed || s.draining {
 		return nil
 	}
 	if s.count >= s.opts.MaxConnections {
@@ -188,7 +204,7 @@ func (s *Server) enter() *place {
 	}
 	s.count++
 	s.all.Add(1)
-	p := &place{server: s, id: rand.Text()}
+	p := &place{server: s, id: rand.Text(), left: make(chan struct{})}
 	s.places[p] = true
 	return p
 }
@@ -199,6 +215,7 @@ func (p *place) leave() {
 	p.release()
 	delete(p.server.places, p)
 	p.server.mu.Unlock()
+	close(p.left)
 	p.server.all.Done()
 }
 
@@ -248,7 +265,16 @@ func (s *Server) setAffinity(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, &http.Cookie{Name: affinityCookie, Value: s.id, Path: Path, HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode})
 }
 
-const tooMany = "too many connections; close one, or try again later"
+// full refuses a new connection for which [Server.enter] has found no place.
+func (s *Server) full(w http.ResponseWriter) {
+	s.mu.Lock()
+	why := "too many connections; close one, or try again later"
+	if s.draining || s.closed {
+		why = ErrRestart.Error()
+	}
+	s.mu.Unlock()
+	fail(w, http.StatusServiceUnavailable, why)
+}
 
 // DeniedError is an error of [Options.Serve] whose words are for the client: a WebSocket is closed with them.
 type DeniedError struct{ Err error }

@@ -57,7 +57,7 @@ func (s *Server) upgrade(w http.ResponseWriter, r *http.Request) {
 	}
 	p := s.enter()
 	if p == nil {
-		fail(w, http.StatusServiceUnavailable, tooMany)
+		s.full(w)
 		return
 	}
 	defer p.leave()
@@ -111,12 +111,15 @@ func untilInitialize(mute *time.Timer) func(message []byte) {
 // serve serves a connection until it ends.
 func (s *Server) serve(c *remote) {
 	err := s.opts.Serve(c.ctx, c, c.writer())
-	if err == nil {
+	restarts := errors.Is(err, ErrRestart)
+	if err == nil || restarts {
 		ctx, cancel := context.WithTimeout(c.ctx, s.opts.Stall)
 		defer cancel()
-		c.closeWrite()
+		if !restarts {
+			c.closeWrite()
+			err = errDone
+		}
 		c.flush(ctx)
-		err = errDone
 	}
 	c.end(err)
 }

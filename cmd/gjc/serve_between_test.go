@@ -17,13 +17,14 @@ type between struct {
 	*testing.T
 	address string
 	first   *served
+	second  *served
 	token   string
 	a, b    *peer // a client of each
 	session string
 }
 
-// startBetween starts the servers, and a session at the first one that the client of the second one watches.
-func startBetween(t *testing.T) *between {
+// startBetween starts the servers, the first one with more arguments, and a session at the first one that the client of the second one watches.
+func startBetween(t *testing.T, args ...string) *between {
 	t.Helper()
 	cluster := new(postgrestest.Cluster)
 	t.Cleanup(func() {
@@ -32,15 +33,14 @@ func startBetween(t *testing.T) *between {
 		}
 	})
 	w := &between{T: t, address: cluster.Database(t), token: ownToken(t)}
-	store := w.address + "&gjc_lease=1s"
-	w.first = startServe(t, nil, "--token-file", w.token, "--store", store)
-	second := startServe(t, nil, "--token-file", w.token, "--store", store)
+	w.first = startServe(t, nil, append([]string{"--token-file", w.token, "--store", w.store()}, args...)...)
+	w.second = startServe(t, nil, "--token-file", w.token, "--store", w.store())
 	connect := func(s *served) *peer {
 		p := startPeer(t, peerOptions{command: []string{"connect", s.url, "--token-file", w.token, "--retry", "1s"}})
 		p.initialize(object{"_meta": object{"gjc/attach": true}})
 		return p
 	}
-	w.a, w.b = connect(w.first), connect(second)
+	w.a, w.b = connect(w.first), connect(w.second)
 	w.session = w.a.session("auto")
 	w.a.say(w.session, "one")
 	answer, before := w.load(w.b)
@@ -49,6 +49,9 @@ func startBetween(t *testing.T) *between {
 	}
 	return w
 }
+
+// store returns the address for servers.
+func (w *between) store() string { return w.address + "&gjc_lease=1s" }
 
 // load loads the session for a client of any server.
 func (w *between) load(p *peer) (answer message, before []message) {
@@ -66,10 +69,10 @@ func (w *between) row(statement string) []string {
 	return strings.Fields(rows[0])
 }
 
-// engine returns the process that has the session open.
-func (w *between) engine() *os.Process {
+// engine returns the process that has a session open.
+func (w *between) engine(session string) *os.Process {
 	w.Helper()
-	pid, err := strconv.Atoi(w.row("SELECT pid::text FROM gjc_leases")[0])
+	pid, err := strconv.Atoi(w.row("SELECT pid::text FROM gjc_leases WHERE name LIKE '%" + session + "%'")[0])
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -103,7 +106,7 @@ func TestServe_Killed(t *testing.T) {
 	w := startBetween(t)
 	w.begin()
 	w.first.ending, w.first.killed = true, true
-	engine := w.engine()
+	engine := w.engine(w.session)
 	for _, p := range []*os.Process{w.first.cmd.Process, engine} {
 		if err := p.Kill(); err != nil {
 			t.Fatal(err)
@@ -135,7 +138,7 @@ func TestServe_Paused(t *testing.T) {
 	t.Parallel()
 	w := startBetween(t)
 	prompt := w.begin()
-	engine := w.engine()
+	engine := w.engine(w.session)
 	if err := engine.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,8 @@
 //
 // A connection that comes back is the transport's business, and goes unnoticed here. If one is lost for good, the editor gets an error for
 // each request that no one will answer any more, and the next connection begins with the editor's own initialize, so that it can load its
-// sessions again.
+// sessions again. The same follows when the agent ends the connection with [transport.ErrRestart]: then it has answered each request that it
+// has begun.
 package reconnect
 
 import (
@@ -72,8 +73,14 @@ func Run(ctx context.Context, editor io.Reader, out io.Writer, o Options) error 
 		case errors.Is(err, errOut):
 			return err
 		}
-		o.Report(fmt.Sprintf("the connection to %s is lost: %v", o.Name, err))
-		if err := p.ids.lose(p.write, fmt.Sprintf(lostText, o.Name)); err != nil {
+		words := lostText
+		if errors.Is(err, transport.ErrRestart) {
+			words = restartText
+			o.Report(fmt.Sprintf("%s shuts down, and has answered everything that it had begun; connecting again", o.Name))
+		} else {
+			o.Report(fmt.Sprintf("the connection to %s is lost: %v", o.Name, err))
+		}
+		if err := p.ids.lose(p.write, fmt.Sprintf(words, o.Name)); err != nil {
 			return err
 		}
 		if errors.Is(err, transport.ErrTime) {
@@ -90,6 +97,9 @@ func Run(ctx context.Context, editor io.Reader, out io.Writer, o Options) error 
 
 // lostText is the error of a request that no one will answer.
 const lostText = "the connection to %s is lost; the agent's answer will not come. Load the session again to go on."
+
+// restartText is the error of a request that came when the agent had already ended the connection in order.
+const restartText = "%s shuts down and has not begun this request. Load the session again, and send the request again."
 
 // maxWaiting bounds the editor's messages that wait for a connection, in bytes.
 const maxWaiting = 64 << 20

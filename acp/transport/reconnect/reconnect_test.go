@@ -234,6 +234,36 @@ func TestRun_Lost(t *testing.T) {
 	})
 }
 
+// An agent that shuts down in order has answered what it had begun: only what came too late gets an error, and its words say so.
+func TestRun_Restart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, first := start(t)
+		w.initialize(first)
+		w.editor.send(`{"jsonrpc":"2.0","id":1,"method":"session/prompt"}`, `{"jsonrpc":"2.0","id":2,"method":"session/prompt"}`)
+		first.agent.next()
+		first.agent.next()
+		first.agent.send(`{"jsonrpc":"2.0","id":1,"result":{"stopReason":"end_turn"}}`)
+		w.editor.want(`{"jsonrpc":"2.0","id":1,"result":{"stopReason":"end_turn"}}`)
+		first.lose(transport.ErrRestart)
+		w.editor.want(`{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"there shuts down and has not begun this request. Load the session again, and send the request again."}}`)
+		second := newConn(t)
+		w.conns <- second
+		second.agent.want(hello)
+		second.agent.send(welcome)
+		w.editor.send(`{"jsonrpc":"2.0","id":3,"method":"session/load"}`)
+		second.agent.want(`{"jsonrpc":"2.0","id":3,"method":"session/load"}`)
+		w.leave()
+		if err := <-w.done; err != nil {
+			t.Error(err)
+		}
+		for _, want := range []string{"there shuts down, and has answered everything that it had begun", "connected to there again"} {
+			if got := <-w.lines; !strings.Contains(got, want) {
+				t.Errorf("%q, want %q", got, want)
+			}
+		}
+	})
+}
+
 // An initialize without an answer begins the next connection, and its answer is the editor's.
 func TestRun_LostBeforeInitialized(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -31,8 +32,9 @@ type desk struct {
 	meter *meter.Meter
 	log   zerolog.Logger
 
-	mu       sync.Mutex // guards hubs
+	mu       sync.Mutex // guards hubs and draining
 	hubs     map[string]*hub.Hub
+	draining bool
 	endpoint *transport.Server
 }
 
@@ -42,10 +44,13 @@ func (d *desk) admit(w http.ResponseWriter, r *http.Request) { d.endpoint.ServeH
 // cancelTime bounds the end of turns that are cancelled.
 const cancelTime = 2 * time.Second
 
-// drain lets nothing new begin, and waits until the turns that run have ended, also those whose clients are gone, or ctx ends.
+// drain lets nothing new begin, and gives up each session when it is idle, so that another server can open it: it waits until the turns that
+// run have ended, also those whose clients are gone, or ctx ends. Then it cancels them.
 func (d *desk) drain(ctx context.Context) {
 	d.meter.Drain()
+	d.endpoint.Drain()
 	d.mu.Lock()
+	d.draining = true
 	hubs := slices.Collect(maps.Values(d.hubs))
 	d.mu.Unlock()
 	turns := 0
@@ -56,7 +61,10 @@ func (d *desk) drain(ctx context.Context) {
 		d.log.Warn().Int("turns", turns).Msg("waiting for turns to end; a second signal ends them")
 	}
 	for _, h := range hubs {
-		if err := h.Idle(ctx); err != nil {
+		h.Drain()
+	}
+	for _, h := range hubs {
+		if err := h.Drained(ctx); err != nil {
 			d.log.Warn().Err(err).Int("turns", h.Turns()).Msg("cancelling turns")
 			h.Cancel()
 		}
@@ -64,9 +72,9 @@ func (d *desk) drain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 	defer cancel()
 	for _, h := range hubs {
-		_ = h.Idle(ctx) // what is left ends with the connections
+		_ = h.Drained(ctx) // what is left ends with the connections
 	}
-	d.endpoint.Flush(ctx)
+	d.endpoint.Drained(ctx)
 }
 
 // owner names the sender of a request, so that requests of others never join its connections.
@@ -78,8 +86,11 @@ func owner(r *http.Request) string {
 	return v.User + "\x00" + v.Token
 }
 
-// refusals gives those errors their words for the client that are about its token.
+// refusals gives those errors their words for the client that are about its token, or about the end of the server.
 func refusals(err error) error {
+	if errors.Is(err, hub.ErrDrained) {
+		return fmt.Errorf("%w: %w", transport.ErrRestart, err)
+	}
 	for _, known := range []error{access.ErrUnknown, access.ErrExpired, access.ErrRevoked, meter.ErrLimit} {
 		if errors.Is(err, known) {
 			return &transport.DeniedError{Err: err}
@@ -99,7 +110,7 @@ func (d *desk) serve(ctx context.Context, r io.Reader, w io.Writer) (err error) 
 	}
 	parent := ctx
 	defer func() {
-		if err != nil && parent.Err() == nil {
+		if err != nil && parent.Err() == nil && !errors.Is(err, hub.ErrDrained) {
 			d.log.Warn().Str("user", v.User).Str("token", v.Token).Str("remote", v.remote).Err(err).Msg("a connection has failed")
 		}
 	}()
@@ -181,6 +192,9 @@ func (d *desk) hub(user string) *hub.Hub {
 	defer d.mu.Unlock()
 	if d.hubs[user] == nil {
 		d.hubs[user] = hub.New(hub.Options{Dial: func(ctx context.Context) (io.ReadWriteCloser, error) { return d.pool.Connect(ctx, user) }})
+		if d.draining {
+			d.hubs[user].Drain()
+		}
 	}
 	return d.hubs[user]
 }
