@@ -16,6 +16,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"sync"
@@ -55,9 +56,10 @@ type DB struct {
 	server  string // identifies this DB among the renewers of leases
 	host    string
 
-	closing   sync.Once
-	migrating sync.Mutex // held while the schema is checked
-	migrated  bool       // guarded by migrating
+	closing    sync.Once
+	migrations fs.FS
+	migrating  sync.Mutex // held while the schema is checked
+	migrated   bool       // guarded by migrating
 
 	leases   leases
 	bell     bell
@@ -102,7 +104,7 @@ func Open(ctx context.Context, address string, opts Options) (*DB, error) {
 	opts.MaxSession = cmp.Or(opts.MaxSession, 1<<30)
 	opts.MaxFile = cmp.Or(opts.MaxFile, 64<<20)
 	host, _ := os.Hostname() // only shown
-	db := &DB{config: config, address: address, opts: opts, server: token(), host: host}
+	db := &DB{config: config, address: address, opts: opts, server: token(), host: host, migrations: migrations}
 	db.life, db.end = context.WithCancelCause(ctx)
 	db.pool = newPool(config, opts.Conns, cmp.Or(opts.Idle, time.Minute))
 	db.leases.held = make(map[*lease]bool)

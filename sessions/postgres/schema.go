@@ -4,6 +4,7 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"io/fs"
 	"path"
 )
 
@@ -25,14 +26,14 @@ func (db *DB) migrate(ctx context.Context, c *conn) error {
 	if db.migrated {
 		return nil
 	}
-	files, err := migrations.ReadDir("migrations")
+	files, err := fs.ReadDir(db.migrations, "migrations")
 	if err != nil {
 		return err
 	}
 	known := int64(len(files))
 	version, err := schemaVersion(ctx, c)
 	if err == nil && version < known {
-		version, err = upgrade(ctx, c, known)
+		version, err = db.upgrade(ctx, c, files)
 	}
 	if err != nil {
 		return err
@@ -55,7 +56,7 @@ func schemaVersion(ctx context.Context, c *conn) (version int64, err error) {
 }
 
 // upgrade applies the migrations that the database lacks.
-func upgrade(ctx context.Context, c *conn, known int64) (version int64, err error) {
+func (db *DB) upgrade(ctx context.Context, c *conn, files []fs.DirEntry) (version int64, err error) {
 	err = c.tx(ctx, func() error {
 		if _, err := c.exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(migrationLock)); err != nil {
 			return err
@@ -66,12 +67,8 @@ func upgrade(ctx context.Context, c *conn, known int64) (version int64, err erro
 		if version, err = schemaVersion(ctx, c); err != nil {
 			return err
 		}
-		files, err := migrations.ReadDir("migrations")
-		if err != nil {
-			return err
-		}
-		for ; version < known; version++ {
-			text, err := migrations.ReadFile(path.Join("migrations", files[version].Name()))
+		for ; version < int64(len(files)); version++ {
+			text, err := fs.ReadFile(db.migrations, path.Join("migrations", files[version].Name()))
 			if err != nil {
 				return err
 			}

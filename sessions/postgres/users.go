@@ -61,7 +61,8 @@ func (c *conn) createUser(ctx context.Context, role string) (password string, er
 	if _, err := c.exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(migrationLock)); err != nil {
 		return "", err
 	}
-	if _, err := c.exec(ctx, "INSERT INTO gjc_users (role, password) VALUES ($1, $2) ON CONFLICT DO NOTHING", role, token()+token()); err != nil {
+	added, err := c.exec(ctx, "INSERT INTO gjc_users (role, password) VALUES ($1, $2) ON CONFLICT DO NOTHING", role, token()+token())
+	if err != nil {
 		return "", err
 	}
 	if _, err := c.first(ctx, func(r row) { password = r.text(0) }, "SELECT password FROM gjc_users WHERE role = $1", role); err != nil {
@@ -74,8 +75,11 @@ func (c *conn) createUser(ctx context.Context, role string) (password string, er
 	name := `"` + strings.ReplaceAll(role, `"`, `""`) + `"`
 	statements := "GRANT SELECT ON gjc_schema TO " + name +
 		"; GRANT SELECT, INSERT, UPDATE, DELETE ON gjc_files, gjc_data, gjc_leases TO " + name + "; GRANT USAGE ON SEQUENCE gjc_epochs TO " + name
-	if !there { // also after the database was moved to another server
+	switch {
+	case !there: // also after the database was moved to another server
 		statements = "CREATE ROLE " + name + " LOGIN NOINHERIT PASSWORD '" + password + "'; " + statements
+	case added > 0: // by a database of the same name that was dropped
+		statements = "ALTER ROLE " + name + " PASSWORD '" + password + "'; " + statements
 	}
 	if _, err := c.pg.Exec(ctx, statements).ReadAll(); err != nil {
 		return "", c.failed(err)

@@ -204,7 +204,7 @@ func TestBackup(t *testing.T) {
 	must(t, fill(t, storeOf(database)).Close())
 	want := tree(t, database)
 	file := filepath.Join(t.TempDir(), "gjc.dump")
-	for _, command := range [][]string{{"pg_dump", "--format=custom", "--file=" + file, address}, {"pg_restore", "--no-owner", "--dbname=" + restored, file}} {
+	for _, command := range [][]string{{"pg_dump", "--format=custom", "--file=" + file, address}, {"pg_restore", "--no-owner", "--no-privileges", "--exit-on-error", "--dbname=" + restored, file}} {
 		out, err := exec.CommandContext(t.Context(), cluster.Program(command[0]), command[1:]...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%q: %v\n%s", command, err, out)
