@@ -204,7 +204,7 @@ func TestReplay_AsksForNoFiles(t *testing.T) {
 		for ev := range unfailing(events) {
 			w.emit(ev)
 		}
-		w.wantStory("start c1 Peek at a", "end c1: saw")
+		w.wantStory("start c1 Peek at a", "end c1: saw", "notice The turn was interrupted.")
 		if len(files.asked) > 0 {
 			t.Errorf("the replay asked for %v", files.asked)
 		}

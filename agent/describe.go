@@ -11,6 +11,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/sessions"
 )
 
 // unquoted returns the input within a JSON string: some models and programs encode their arguments that way. It returns
@@ -263,3 +264,95 @@ func (pastFiles) ReadDir(context.Context, string) ([]fs.DirEntry, error) {
 }
 
 func (pastFiles) RealPath(path string) string { return path }
+
+// liveCall replays a call that was live when the replay began, up to its current state.
+func (r *replay) liveCall(c providers.ToolCall) bool {
+	s := r.session
+	var now *liveCall
+	var result *providers.Message
+	release, err := s.hold(func(st *state) {
+		if st.turn != nil {
+			if live := st.turn.live(c.ID); live != nil {
+				now = new(*live)
+				return
+			}
+		}
+		branch, err := s.opts.Log.Branch()
+		if err != nil {
+			return // the call has been replayed as interrupted
+		}
+		for _, e := range branch {
+			if m, ok := e.(sessions.MessageEntry); ok && m.Message.Role == providers.RoleTool && m.Message.ToolCallID == c.ID {
+				result = &m.Message
+			}
+		}
+	})
+	if err == nil {
+		defer release()
+	}
+	if now == nil {
+		return r.call(c, result)
+	}
+	r.shownCalls[c.ID] = true
+	switch {
+	case now.started == nil:
+		return true // its announcement follows
+	case !r.yield(*now.started):
+		return false
+	default:
+		return now.progress == nil || r.yield(*now.progress)
+	}
+}
+
+// plan emits the plan that a call has set; result is nil for a live call.
+func (r *replay) plan(c providers.ToolCall, failed bool, result *providers.Message) bool {
+	if c.Name != planTool || failed {
+		return true
+	}
+	entries, ok := planFromInput(c.Input)
+	if !ok && result != nil {
+		entries, ok = planOfPhases(result.Details)
+	}
+	return !ok || r.yield(PlanChanged{Entries: entries})
+}
+
+// pastCall is a past call as it is shown: its start, its end, and what the agent has said with it.
+type pastCall struct {
+	started ToolStarted
+	ended   ToolEnded
+	say     string
+}
+
+// past describes a past call. One without a result was interrupted.
+func (r *replay) past(c providers.ToolCall, result *providers.Message) pastCall {
+	r.shownCalls[c.ID] = true
+	c.Input = unquoted(c.Input)
+	started := ToolStarted{CallID: c.ID, Name: c.Name, Title: c.Name, Kind: KindOther, Input: shownInput(c.Input)}
+	ended := ToolEnded{CallID: c.ID, Failed: true}
+	if result != nil {
+		ended.Failed = result.IsError
+		if d, known := decodeDetails(result.Details, result.Text()); known {
+			started.Title, started.Kind, started.Content, started.Locations = d.Title, d.Kind, d.Start, d.StartLocations
+			ended.Content, ended.Locations, ended.Raw = append(d.Content, d.nestedContent()...), d.Locations, d.Raw
+			return pastCall{started, ended, d.Say}
+		}
+	}
+	r.describe(&started, c)
+	r.describeEnd(&ended, &started, result)
+	return pastCall{started: started, ended: ended}
+}
+
+// call emits a call and its end.
+func (r *replay) call(c providers.ToolCall, result *providers.Message) bool {
+	shown := r.past(c, result)
+	return r.yield(shown.started) && r.ended(c, result, &shown)
+}
+
+// ended emits the end of a call.
+func (r *replay) ended(c providers.ToolCall, result *providers.Message, shown *pastCall) bool {
+	c.Input = unquoted(c.Input)
+	if !r.plan(c, shown.ended.Failed, result) || !r.yield(shown.ended) {
+		return false
+	}
+	return shown.say == "" || r.yield(MessageDelta{MessageID: c.ID + saidSuffix, Speaker: SpeakerAgent, Text: shown.say})
+}

@@ -47,9 +47,12 @@ type ToolStarted struct {
 	Locations []Location
 }
 
-// ToolProgress reports the progress of a call. Nil fields have not changed.
+// ToolProgress reports the progress of a call. Nil and empty fields have not changed.
 type ToolProgress struct {
 	CallID string
+	// Title and Kind replace those of the start.
+	Title string
+	Kind  ToolKind
 	// Running reports that the call runs now.
 	Running bool
 	// Content is everything shown for the call; nil if it has not changed.

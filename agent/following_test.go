@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,7 +15,53 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// Whatever a conversation consists of, a following returns the events of a replay, once and in order.
+// shownItem is a part of a conversation as a client shows it.
+type shownItem struct {
+	Events []agent.Event // the event, or the start of a call
+	End    *agent.ToolEnded
+}
+
+// shown folds events into what a client shows.
+func shown(events []agent.Event) (items []*shownItem) {
+	of := func(id string, open bool) *shownItem {
+		var last *shownItem
+		for _, it := range items {
+			if s, ok := it.Events[0].(agent.ToolStarted); ok && s.CallID == id {
+				if last = it; open && it.End == nil {
+					break
+				}
+			}
+		}
+		return last
+	}
+	for _, ev := range events {
+		switch ev := ev.(type) {
+		case agent.ToolEnded:
+			of(ev.CallID, true).End = &ev
+		case agent.ToolProgress:
+			it := of(ev.CallID, true)
+			s, _ := it.Events[0].(agent.ToolStarted)
+			s.Title, s.Kind, s.Content, s.Locations = ev.Title, ev.Kind, ev.Content, ev.Locations
+			it.Events[0] = s
+		default:
+			items = append(items, &shownItem{Events: []agent.Event{ev}})
+		}
+	}
+	return items
+}
+
+// inTurn reports whether no prompt follows the last answer, so that results can.
+func inTurn(branch []sessions.Entry) bool {
+	for _, e := range slices.Backward(branch) {
+		if m, ok := e.(sessions.MessageEntry); ok && m.Message.Role != providers.RoleTool {
+			return m.Message.Role == providers.RoleAssistant
+		}
+	}
+	return false
+}
+
+// Whatever a conversation consists of, a following has shown after each entry what a replay shows then, except that a call is open as long as
+// its result can follow.
 func TestFollowing_Random(t *testing.T) {
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -43,10 +90,22 @@ func TestFollowing_Random(t *testing.T) {
 		branch := entries(what...)
 		f := agent.NewFollowing(nil)
 		var got []agent.Event
-		for _, e := range branch {
+		for i, e := range branch {
 			got = append(got, f.Add(e)...)
+			want := shown(eventsOf(branch[:i+1], &agent.ReplayOptions{Running: true}))
+			now := shown(got)
+			if inTurn(branch[:i+1]) {
+				for k, it := range now {
+					if k < len(want) && it.End == nil && want[k].End != nil && strings.Contains(fmt.Sprint(want[k].End.Content), "interrupted") {
+						want[k].End = nil
+					}
+				}
+			}
+			if d := cmp.Diff(want, now); d != "" {
+				t.Fatalf("seed %d, entry %d of\n%+v (-want +got):\n%s", seed, i, what[:i+1], d)
+			}
 		}
-		if d := cmp.Diff(eventsOf(branch, nil), append(got, f.End()...)); d != "" {
+		if d := cmp.Diff(shown(eventsOf(branch, nil)), shown(append(got, f.End()...))); d != "" {
 			t.Fatalf("seed %d (-want +got):\n%s", seed, d)
 		}
 		if again := f.End(); len(again) > 0 {
@@ -58,16 +117,20 @@ func TestFollowing_Random(t *testing.T) {
 // Each event comes with the entry that it needs, and not with a later one.
 func TestFollowing_AtOnce(t *testing.T) {
 	f := agent.NewFollowing(nil)
+	const cut = "The call was interrupted."
 	for i, tt := range []struct {
 		entry any
 		want  []string
 	}{
 		{"hi", []string{"user: hi"}},
-		{spoken(providers.Text{Text: "see"}, calls("c1", "x", `{}`), calls("c2", "x", `{}`), providers.Text{Text: "well"}), []string{"agent: see"}},
-		{gives("c2", "x", "two", ""), nil},
-		{gives("c1", "x", "one", ""), []string{"start c1 x", "end c1: one", "start c2 x", "end c2: two", "agent: well"}},
+		{spoken(providers.Text{Text: "see"}, calls("c1", "x", `{}`), calls("c2", "x", `{}`), providers.Text{Text: "well"}), []string{"agent: see", "start c1 x", "start c2 x", "agent: well"}},
+		{gives("c2", "x", "two", ""), []string{"end c2: two"}},
+		{gives("c1", "x", "one", ""), []string{"end c1: one"}},
 		{"more", []string{"user: more"}},
-		{spoken(calls("c3", "x", `{}`)), nil},
+		{spoken(calls("c3", "x", `{}`)), []string{"start c3 x"}},
+		{"the turn was cut", []string{"fail c3: " + cut, "user: the turn was cut"}},
+		{spoken(calls("c4", "x", `{}`)), []string{"start c4 x"}},
+		{spoken(calls("c5", "x", `{}`)), []string{"fail c4: " + cut, "start c5 x"}},
 	} {
 		w := new(world)
 		for _, ev := range f.Add(entries(tt.entry)[0]) {
@@ -81,7 +144,7 @@ func TestFollowing_AtOnce(t *testing.T) {
 	for _, ev := range f.End() {
 		w.emit(ev)
 	}
-	if d := cmp.Diff([]string{"start c3 x", "fail c3: The call was interrupted.", "notice The turn was interrupted."}, w.story()); d != "" {
+	if d := cmp.Diff([]string{"fail c5: " + cut, "notice The turn was interrupted."}, w.story()); d != "" {
 		t.Errorf("the end (-want +got):\n%s", d)
 	}
 }

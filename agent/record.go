@@ -111,6 +111,29 @@ func (t *RunningTurn) recordFailure(r TurnResult) {
 	})
 }
 
+// customEnded is the type of the entry at the end of a turn that has not failed and does not end with an answer: a replay shows it as
+// interrupted otherwise. Models do not see it.
+const customEnded = "gjc.ended"
+
+// recordEnd records that a turn has ended, if its last message does not show that.
+func recordEnd(st *state, t *turnState, r TurnResult) {
+	messages := st.window.Messages
+	if r.Err != nil || r.Stop == StopRefusal || len(messages) == 0 || len(messages) == t.before.window.Messages {
+		return
+	}
+	if last := &messages[len(messages)-1]; last.Role == providers.RoleAssistant && len(last.ToolCalls()) == 0 {
+		return
+	}
+	raw, err := jsonx.Marshal(struct {
+		Stop StopReason `json:"stop"`
+	}{r.Stop})
+	if err != nil {
+		return
+	}
+	// If the log cannot be written, the next turn fails for that reason.
+	_, _ = st.session.opts.Log.Append(sessions.Custom{CustomType: customEnded, Data: raw})
+}
+
 // failed replays why a turn failed. It returns false to stop.
 func (r *replay) failed(e *sessions.Custom) bool {
 	var why failure

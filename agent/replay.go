@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -122,8 +123,8 @@ type replay struct {
 	// shown replaces the text of the next user message; empty for none.
 	shown string
 
-	// waiting stops at a call without a result, which may follow.
-	waiting bool
+	// opened receives the calls of answers, whose ends follow; nil if the results are known.
+	opened func(providers.ToolCall, ToolStarted)
 
 	// session is nil for a stored conversation. running holds the calls of the last answer that had no result when the replay
 	// began, live those of the current answer.
@@ -181,12 +182,21 @@ func (r *replay) end(last []sessions.Entry) {
 	})
 }
 
-// Following makes events of the entries of a conversation while another process appends them. Together they are those that [Replay]
-// returns, in the same order: the events from a call on wait for its result. One goroutine uses it at a time.
+// Following makes events of the entries of a conversation while another process appends them: those that [Replay] returns, each as soon as
+// its entry is there. A call begins with its answer and ends with its result, and what is stored between them comes between them. One
+// goroutine uses it at a time.
 type Following struct {
-	replay replay           // before answer
+	replay replay
 	answer []sessions.Entry // the last answer and the entries after it; before the first answer, the last entry
-	sent   int              // the number of events of answer that were returned
+	open   []openCall       // those of the last answer without a result, in order
+	events []Event
+}
+
+// openCall is a call without a result, as it was shown. cut reports whether it was shown as interrupted, because a prompt has followed.
+type openCall struct {
+	call    providers.ToolCall
+	started ToolStarted
+	cut     bool
 }
 
 // NewFollowing returns a following of a conversation from its start. opts may be nil.
@@ -195,62 +205,93 @@ func NewFollowing(opts *ReplayOptions) *Following {
 	if opts != nil {
 		f.replay.ReplayOptions = *opts
 	}
+	f.replay.yield = func(ev Event) bool { f.events = append(f.events, ev); return true }
+	f.replay.opened = func(c providers.ToolCall, started ToolStarted) {
+		f.open = append(f.open, openCall{call: c, started: started})
+	}
 	return f
 }
 
 // Add returns the events that follow from a new entry.
 func (f *Following) Add(e sessions.Entry) []Event {
-	var events []Event
 	answering := len(f.answer) > 0 && isAnswer(f.answer[0])
 	switch {
 	case isAnswer(e):
-		events = f.finish()
-		f.answer = []sessions.Entry{e}
+		f.cut()
+		f.open, f.answer = nil, []sessions.Entry{e}
 	case answering:
 		f.answer = append(f.answer, e)
-	default:
-		f.replay.yield = func(ev Event) bool { events = append(events, ev); return true }
-		f.replay.step(e)
-		if saysTurn(e) {
-			f.answer = []sessions.Entry{e}
-		}
-		return events
+	case saysTurn(e):
+		f.answer = []sessions.Entry{e}
 	}
-	r := f.replay // a call that waits is replayed again
-	r.waiting = true
-	return append(events, f.run(&r)...)
+	if startsTurn(e) {
+		f.cut()
+	}
+	if m, ok := e.(sessions.MessageEntry); ok && m.Message.Role == providers.RoleTool {
+		f.result(&m.Message)
+	}
+	f.replay.step(e)
+	return f.take()
 }
 
-// run replays the last answer and returns the events that were not returned.
-func (f *Following) run(r *replay) []Event {
-	var all []Event
-	r.yield = func(ev Event) bool { all = append(all, ev); return true }
-	r.answer(f.answer)
-	more := all[min(f.sent, len(all)):]
-	f.sent = len(all)
-	return more
-}
-
-// finish returns the events of the last answer that were not returned: calls without a result were interrupted.
-func (f *Following) finish() []Event {
-	events := f.run(&f.replay)
-	f.answer, f.sent = nil, 0
+func (f *Following) take() []Event {
+	events := f.events
+	f.events = nil
 	return events
 }
 
-// End returns the events that follow from the end of the process that appends: an open call and an open turn are shown as interrupted.
+// result ends the call that a result belongs to, if that is open.
+func (f *Following) result(m *providers.Message) {
+	i := slices.IndexFunc(f.open, func(o openCall) bool { return o.call.ID == m.ToolCallID })
+	if i < 0 {
+		return
+	}
+	o := f.open[i]
+	f.open = slices.Delete(f.open, i, i+1)
+	shown := f.replay.past(o.call, m)
+	if !reflect.DeepEqual(shown.started, o.started) { // the result has more about the call
+		f.replay.yield(ToolProgress{
+			CallID: o.call.ID, Title: shown.started.Title, Kind: shown.started.Kind,
+			Content: append([]Content{}, shown.started.Content...), Locations: append([]Location{}, shown.started.Locations...),
+		})
+	}
+	f.replay.ended(o.call, m, &shown)
+}
+
+// cut shows the open calls as interrupted.
+func (f *Following) cut() {
+	for i := range f.open {
+		if o := &f.open[i]; !o.cut {
+			o.cut = true
+			shown := f.replay.past(o.call, nil)
+			f.replay.ended(o.call, nil, &shown)
+		}
+	}
+}
+
+// End returns the events that follow from the end of the process that appends: open calls and an open turn are shown as interrupted.
 // Another process may go on.
 func (f *Following) End() []Event {
-	last := f.answer
-	events := f.finish()
-	f.replay.yield = func(ev Event) bool { events = append(events, ev); return true }
-	f.replay.end(last)
-	return events
+	f.cut()
+	f.replay.end(f.answer)
+	f.open, f.answer = nil, nil
+	return f.take()
 }
 
 func isAnswer(e sessions.Entry) bool {
 	m, ok := e.(sessions.MessageEntry)
 	return ok && m.Message.Role == providers.RoleAssistant
+}
+
+// startsTurn reports whether an entry is a prompt, or the start of a turn without one. No call of an earlier turn is open then.
+func startsTurn(e sessions.Entry) bool {
+	switch e := e.(type) {
+	case sessions.MessageEntry:
+		return e.Message.Role == providers.RoleUser && (e.Role == "" || e.Role == string(providers.RoleUser))
+	case sessions.CustomMessage:
+		return e.CustomType == customOwnTurn
+	}
+	return false
 }
 
 // saysTurn reports whether an entry counts for [interrupted].
@@ -259,7 +300,7 @@ func saysTurn(e sessions.Entry) bool {
 	case sessions.MessageEntry, sessions.CustomMessage, sessions.BranchSummary:
 		return true
 	case sessions.Custom:
-		return e.CustomType == customFailed
+		return e.CustomType == customFailed || e.CustomType == customEnded
 	}
 	return false
 }
@@ -286,31 +327,26 @@ func (r *replay) step(e sessions.Entry) bool {
 	return r.entry(e)
 }
 
-// interrupted reports whether a branch ends within a turn: with an unanswered prompt, or with a call without a result. A turn that
-// failed has ended.
+// interrupted reports whether a branch ends within a turn: with an unanswered prompt, with a call without a result, or with results that no
+// answer follows. The end of a turn that ended so is recorded.
 func interrupted(branch []sessions.Entry) bool {
-	results := make(map[string]int)
+	results := 0
 	for i := len(branch) - 1; i >= 0; i-- {
 		switch e := branch[i].(type) {
 		case sessions.MessageEntry:
 			switch e.Message.Role {
 			case providers.RoleTool:
-				results[e.Message.ToolCallID]++
+				results++
 			case providers.RoleAssistant:
-				for _, c := range e.Message.ToolCalls() {
-					if results[c.ID]--; results[c.ID] < 0 {
-						return true
-					}
-				}
-				return false
+				return len(e.Message.ToolCalls()) > 0
 			default:
 				// Roles of other programs record what the user did without a model.
-				return len(results) == 0 && (e.Role == "" || e.Role == string(providers.RoleUser))
+				return results == 0 && startsTurn(e)
 			}
 		case sessions.CustomMessage, sessions.BranchSummary:
 			return false
 		case sessions.Custom:
-			if e.CustomType == customFailed {
+			if e.CustomType == customFailed || e.CustomType == customEnded {
 				return false
 			}
 		default:
@@ -460,8 +496,10 @@ func (r *replay) assistant(m *providers.Message) bool {
 				return false
 			}
 			switch {
-			case r.waiting && len(r.results[p.ID]) == 0:
-				return false
+			case r.opened != nil:
+				shown := r.past(p, nil)
+				ok = r.yield(shown.started)
+				r.opened(p, shown.started)
 			case r.live[p.ID]:
 				ok = r.liveCall(p)
 			default:
@@ -507,85 +545,6 @@ func (w *words) flush() bool {
 	text := w.text.String()
 	w.text.Reset()
 	return w.yield(MessageDelta{MessageID: w.id, Speaker: w.speaker, Text: text})
-}
-
-// liveCall replays a call that was live when the replay began, up to its current state.
-func (r *replay) liveCall(c providers.ToolCall) bool {
-	s := r.session
-	var now *liveCall
-	var result *providers.Message
-	release, err := s.hold(func(st *state) {
-		if st.turn != nil {
-			if live := st.turn.live(c.ID); live != nil {
-				now = new(*live)
-				return
-			}
-		}
-		branch, err := s.opts.Log.Branch()
-		if err != nil {
-			return // the call has been replayed as interrupted
-		}
-		for _, e := range branch {
-			if m, ok := e.(sessions.MessageEntry); ok && m.Message.Role == providers.RoleTool && m.Message.ToolCallID == c.ID {
-				result = &m.Message
-			}
-		}
-	})
-	if err == nil {
-		defer release()
-	}
-	if now == nil {
-		return r.call(c, result)
-	}
-	r.shownCalls[c.ID] = true
-	switch {
-	case now.started == nil:
-		return true // its announcement follows
-	case !r.yield(*now.started):
-		return false
-	default:
-		return now.progress == nil || r.yield(*now.progress)
-	}
-}
-
-// plan emits the plan that a call has set; result is nil for a live call.
-func (r *replay) plan(c providers.ToolCall, failed bool, result *providers.Message) bool {
-	if c.Name != planTool || failed {
-		return true
-	}
-	entries, ok := planFromInput(c.Input)
-	if !ok && result != nil {
-		entries, ok = planOfPhases(result.Details)
-	}
-	return !ok || r.yield(PlanChanged{Entries: entries})
-}
-
-// call emits a call and its end. A call without a result was interrupted.
-func (r *replay) call(c providers.ToolCall, result *providers.Message) bool {
-	r.shownCalls[c.ID] = true
-	c.Input = unquoted(c.Input)
-	started := ToolStarted{CallID: c.ID, Name: c.Name, Title: c.Name, Kind: KindOther, Input: shownInput(c.Input)}
-	ended := ToolEnded{CallID: c.ID, Failed: true}
-	var d details
-	known := false
-	if result != nil {
-		ended.Failed = result.IsError
-		d, known = decodeDetails(result.Details, result.Text())
-	}
-	if known {
-		started.Title, started.Kind, started.Content, started.Locations = d.Title, d.Kind, d.Start, d.StartLocations
-		ended.Content, ended.Locations, ended.Raw = append(d.Content, d.nestedContent()...), d.Locations, d.Raw
-	} else {
-		r.describe(&started, c)
-		r.describeEnd(&ended, &started, result)
-	}
-	if !r.yield(started) {
-		return false
-	}
-	if !r.plan(c, result == nil || result.IsError, result) || !r.yield(ended) {
-		return false
-	}
-	return d.Say == "" || r.yield(MessageDelta{MessageID: c.ID + saidSuffix, Speaker: SpeakerAgent, Text: d.Say})
 }
 
 // compactionEvent returns the event of a stored compaction.

@@ -106,6 +106,18 @@ func TestReplay_Stored(t *testing.T) {
 			entries("hi", spoken(calls("c1", "x", `{}`), calls("c1", "x", `{}`)), gives("c1", "x", "done", "")),
 			[]string{"user: hi", "start c1 x", "end c1: done", "start c1 x", "fail c1: The call was interrupted.", "notice The turn was interrupted."},
 		},
+		"a result that no answer follows": {
+			entries("hi", spoken(calls("c1", "x", `{}`)), gives("c1", "x", "done", "")),
+			[]string{"user: hi", "start c1 x", "end c1: done", "notice The turn was interrupted."},
+		},
+		"a turn that has ended with a result": {
+			entries("hi", spoken(calls("c1", "x", `{}`)), gives("c1", "x", "done", ""), sessions.Custom{CustomType: "gjc.ended", Data: jsonx.Raw(`{"stop":"cancelled"}`)}),
+			[]string{"user: hi", "start c1 x", "end c1: done"},
+		},
+		"a prompt after a turn that has ended with a result": {
+			entries("hi", spoken(calls("c1", "x", `{}`)), gives("c1", "x", "done", ""), sessions.Custom{CustomType: "gjc.ended", Data: jsonx.Raw(`{"stop":"cancelled"}`)}, "more"),
+			[]string{"user: hi", "start c1 x", "end c1: done", "user: more", "notice The turn was interrupted."},
+		},
 		"an open call in the middle": {
 			entries("hi", spoken(calls("c1", "x", `{}`)), "go on", spoken(providers.Text{Text: "yo"})),
 			[]string{"user: hi", "start c1 x", "fail c1: The call was interrupted.", "user: go on", "agent: yo"},
@@ -128,14 +140,14 @@ func TestReplay_Stored(t *testing.T) {
 		},
 		"arguments in a string": {
 			entries(spoken(calls("c1", "bash", `"{\"command\":\"npm test\"}"`)), gives("c1", "bash", "passed", "")),
-			[]string{"start c1 bash: npm test", "end c1: $ npm test: passed"},
+			[]string{"start c1 bash: npm test", "end c1: $ npm test: passed", "notice The turn was interrupted."},
 		},
 		"arguments that are broken": {
-			entries(spoken(calls("c1", "bash", `{not json`)), gives("c1", "bash", "passed", "")), []string{"start c1 bash", "end c1: passed"},
+			entries(spoken(calls("c1", "bash", `{not json`)), gives("c1", "bash", "passed", "")), []string{"start c1 bash", "end c1: passed", "notice The turn was interrupted."},
 		},
 		"a plan of phases": {
 			entries(spoken(calls("c1", "todo_write", `{"ops":[]}`)), gives("c1", "todo_write", "ok", `{"phases":[{"name":"Replay","tasks":[{"content":"Restore plan","status":"pending"},{"content":"b","status":"abandoned"}]}]}`)),
-			[]string{"start c1 todo_write", "plan 2", "end c1: ok"},
+			[]string{"start c1 todo_write", "plan 2", "end c1: ok", "notice The turn was interrupted."},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

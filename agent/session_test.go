@@ -348,7 +348,7 @@ func TestCancel_Overstay(t *testing.T) {
 		if n := len(w.story()); n != before {
 			t.Errorf("%d late events", n-before)
 		}
-		want := []string{"user:go", "title:go", "assistant: +stuck", "user:next", "assistant:fine"}
+		want := []string{"user:go", "title:go", "assistant: +stuck", "custom", "user:next", "assistant:fine"}
 		if diff := cmp.Diff(want, w.log.all()); diff != "" {
 			t.Errorf("log (-want +got):\n%s", diff)
 		}

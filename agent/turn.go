@@ -280,6 +280,7 @@ func (st *state) turnOver(t *turnState, r TurnResult) {
 		// This also applies if the end and the cancellation coincide: the canceller waits for this answer.
 		r = TurnResult{Stop: StopCancelled}
 	}
+	recordEnd(st, t, r)
 	countGoal(st, t) // before the uses of the turn are those of the last one
 	r.Usage, r.Changes = usageOf(t.uses), t.changes.all()
 	previews{st}.leavePreview()

@@ -116,6 +116,22 @@ func (t titleData) yields(next titleData) bool {
 	return t.Source != titleUser || t.Title == "" || next.Source == titleUser
 }
 
+// Title is the title of a session as its entries have set it. The zero Title is that of a session without one.
+type Title struct{ last titleData }
+
+// TitleOf returns the title in a header.
+func TitleOf(h *Header) Title { return Title{titleData{h.Title, h.TitleSource}} }
+
+// Add applies the next entry, of any branch.
+func (t *Title) Add(e Entry) {
+	a := about{title: t.last}
+	a.add(e)
+	t.last = a.title
+}
+
+// String returns the title; empty for none.
+func (t *Title) String() string { return t.last.Title }
+
 // SetTitle names the session. source is "auto" or "user". An automatic title never replaces one that the user has set; SetTitle
 // returns [ErrUserTitle] instead. An empty title with source "user" deletes the title. The title is stored in an entry; the header
 // stays unchanged.

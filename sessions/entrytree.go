@@ -115,7 +115,7 @@ func (l *entryTree) link(e Entry, where span, strip bool) {
 	}
 	l.latest = later(l.latest, ref.Time)
 	l.about.add(e)
-	l.uses = addUse(l.uses, e)
+	l.uses = AddEntry(l.uses, e)
 	l.calls.add(e)
 	if label, ok := e.(Label); ok {
 		if label.Label == "" {

@@ -107,12 +107,13 @@ func AddAnswer(uses []Use, m *providers.Message) []Use {
 func UsesOf(entries []Entry) []Use {
 	var uses []Use
 	for _, e := range entries {
-		uses = addUse(uses, e)
+		uses = AddEntry(uses, e)
 	}
 	return uses
 }
 
-func addUse(uses []Use, e Entry) []Use {
+// AddEntry adds the usage in an entry to uses, if it has any, and returns them.
+func AddEntry(uses []Use, e Entry) []Use {
 	switch e := e.(type) {
 	case MessageEntry:
 		return AddAnswer(uses, &e.Message)

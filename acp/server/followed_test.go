@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,8 @@ import (
 	"github.com/gajae-code/gjc/acp/acptest"
 	"github.com/gajae-code/gjc/acp/server/followed"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/providertest"
 	"github.com/gajae-code/gjc/sessions"
 	"github.com/gajae-code/gjc/sessions/postgres"
 	"github.com/gajae-code/gjc/sessions/postgres/postgrestest"
@@ -50,7 +53,7 @@ type aServer struct {
 }
 
 // server starts a server. declared says that its editor knows the extension.
-func (s *servers) server(declared bool, opts postgres.Options) *aServer {
+func (s *servers) server(declared bool, opts postgres.Options, change ...func(*config)) *aServer {
 	s.Helper()
 	db, err := postgres.Open(s.Context(), s.address, opts)
 	if err != nil {
@@ -62,6 +65,9 @@ func (s *servers) server(declared bool, opts postgres.Options) *aServer {
 		c.editor.Capabilities = acptest.AllCapabilities()
 		if err := c.editor.Capabilities.Meta.Set(followed.Meta, declared); err != nil {
 			s.Fatal(err)
+		}
+		for _, fn := range change {
+			fn(c)
 		}
 	})
 	e.dir = s.dir
@@ -106,22 +112,43 @@ func (e *aServer) says(id acp.SessionID, text string) {
 	}))
 }
 
-// conversation returns the updates of a conversation, without the state around it.
+// conversation returns the updates of a conversation, without the state around it: for a call, what the client shows of it.
 func (e *aServer) conversation(id acp.SessionID) []string {
 	e.t.Helper()
-	var all []string
+	var all []map[string]any
+	calls := make(map[any]map[string]any)
 	for _, u := range e.Updates(id) {
 		raw, err := jsonx.Marshal(u)
 		if err != nil {
 			e.t.Fatal(err)
 		}
+		var members map[string]any
+		if err := jsonx.Unmarshal(raw, &members); err != nil {
+			e.t.Fatal(err)
+		}
 		switch u.(type) {
 		case *acp.SessionInfoUpdate, *acp.AvailableCommandsUpdate, *acp.CurrentModeUpdate, *acp.ConfigOptionUpdate, *acp.UsageUpdate:
-		default:
-			all = append(all, string(raw))
+			continue
+		case *acp.ToolCall:
+			calls[members["toolCallId"]] = members
+		case *acp.ToolCallUpdate:
+			if call := calls[members["toolCallId"]]; call != nil {
+				delete(members, "sessionUpdate")
+				maps.Copy(call, members)
+				continue
+			}
 		}
+		all = append(all, members)
 	}
-	return all
+	lines := make([]string, len(all))
+	for i, members := range all {
+		raw, err := jsonx.Marshal(members)
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		lines[i] = string(raw)
+	}
+	return lines
 }
 
 // kindOfError returns the kind in the data of an error.
@@ -220,13 +247,149 @@ func TestFollowed_TakeOver(t *testing.T) {
 		winner, loser = c, b
 	}
 	winner.await(id, interrupted)
-	winner.say(id, "!say goes on", acp.StopReasonEndTurn)
+	loser.await(id, interrupted) // before anything else is stored
+	for _, e := range []*aServer{winner, loser} {
+		if shown := strings.Join(e.conversation(id), "\n"); !strings.Contains(shown, "The call was interrupted.") {
+			t.Errorf("the call that was cut is shown as\n%s", shown)
+		}
+	}
+	waits := make(chan error, 1)
+	go func() {
+		_, err := winner.Prompt(t.Context(), id, "!say goes on\n!wait")
+		waits <- err
+	}()
+	loser.await(id, acptest.Update(func(u *acp.UserMessageChunk) bool {
+		text, ok := u.Content.(*acp.TextContent)
+		return ok && strings.Contains(text.Text, "!wait")
+	}))
+	winner.says(id, "goes on")
+	if err := acp.MethodSessionCancel.Notify(t.Context(), winner.Conn, &acp.CancelNotification{SessionID: id}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-waits; err != nil {
+		t.Error(err)
+	}
 	loser.says(id, "goes on")
 	if _, err := loser.Prompt(t.Context(), id, "!say no"); kindOfError(err) != "session_elsewhere" {
 		t.Errorf("the other one prompts: %v", err)
 	}
 	a.stop()
 	<-stuck
+}
+
+// A client that watches a session sees each call when it begins, and the title and the usage.
+func TestFollowed_AtOnce(t *testing.T) {
+	s := startServers(t)
+	a, b := s.server(true, postgres.Options{}), s.server(true, postgres.Options{})
+	id := a.session()
+	a.say(id, "!say one", acp.StopReasonEndTurn)
+	b.load(id)
+	info := func(title string) acptest.Expectation {
+		return acptest.Update(func(u *acp.SessionInfoUpdate) bool { got, ok := u.Title.Get(); return ok && got == title })
+	}
+	b.await(id, info("!say one"))
+	b.await(id, acptest.Update(func(u *acp.UsageUpdate) bool { return u.Used > 0 && u.Size > 0 }))
+	a.say(id, "/rename A better name", acp.StopReasonEndTurn)
+	b.await(id, info("A better name"))
+	done := make(chan error, 1)
+	go func() {
+		_, err := a.Prompt(t.Context(), id, "!bash until test -e go; do sleep 0.02; done")
+		done <- err
+	}()
+	b.await(id, acptest.Update(func(u *acp.ToolCall) bool { return u.Kind == acp.ToolKindExecute }))
+	if err := os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	b.await(id, acptest.Update(func(u *acp.ToolCallUpdate) bool {
+		status, ok := u.Status.Get()
+		return ok && status == acp.ToolCallStatusCompleted
+	}))
+}
+
+// When the conversation goes back to an earlier place, the clients that watch are detached, and see it when they load the session again.
+func TestFollowed_Branch(t *testing.T) {
+	s := startServers(t)
+	a, b := s.server(true, postgres.Options{}), s.server(true, postgres.Options{})
+	id := a.session()
+	a.say(id, "!say one", acp.StopReasonEndTurn)
+	a.say(id, "!say two", acp.StopReasonEndTurn)
+	times := 0
+	detached := func(back func()) {
+		t.Helper()
+		b.load(id)
+		back()
+		times++
+		b.await(id, func(updates []acp.SessionUpdate, _ []string) bool {
+			n := 0
+			for _, u := range updates {
+				if info, ok := u.(*acp.SessionInfoUpdate); ok {
+					var state followed.State
+					if ok, err := info.Meta.Get(followed.Meta, &state); ok && err == nil && state.State == followed.Detached && strings.Contains(state.Reason, "taken back to an earlier place") {
+						n++
+					}
+				}
+			}
+			return n == times
+		})
+	}
+	detached(func() {
+		tree, _ := a.after(id, "/tree")
+		call[jsonx.Raw](a.env, "_gjc/session/branch", obj{"sessionId": id, "entryId": idOf(t, tree, "user: !say two")})
+	})
+	a.say(id, "!say three", acp.StopReasonEndTurn)
+	n := len(b.conversation(id))
+	b.load(id)
+	if shown := strings.Join(b.conversation(id)[n:], "\n"); !strings.Contains(shown, "one") || strings.Contains(shown, "two") || !strings.Contains(shown, "three") {
+		t.Errorf("after the branch, a load shows\n%s", shown)
+	}
+	detached(func() { a.say(id, "/clear", acp.StopReasonEndTurn) })
+}
+
+// The helpers and the commands that worked in the background when the server died are lost, and the user and the model learn that.
+func TestFollowed_Lost(t *testing.T) {
+	s := startServers(t)
+	gate := providertest.NewGate()
+	a := s.server(true, short, scripted(), func(c *config) {
+		c.server.Models.Models.(*models).list[0].(*providertest.Script).Else(func(req *providers.Request) providertest.Step {
+			switch {
+			case strings.HasPrefix(req.Messages[0].Text(), "look around"):
+				return providertest.Step{gate.Hold(), providertest.Text("the report")}
+			case req.Messages[len(req.Messages)-1].Text() == "delegate":
+				return providertest.Step{
+					providertest.Call("c1", "task", `{"async":true,"tasks":[{"id":"scout","description":"look","assignment":"look around"}]}`),
+					providertest.Call("c2", "bash", `{"command":"sleep 600","async":true}`),
+				}
+			default:
+				return providertest.Step{providertest.Text("they work")}
+			}
+		})
+	})
+	var received string
+	b := s.server(true, short, scripted(providertest.Step{providertest.Check(func(req *providers.Request) {
+		received = req.Messages[len(req.Messages)-1].Text()
+	}), providertest.Text("I see.")}))
+	id := a.session()
+	if _, err := acp.MethodSessionSetMode.Call(t.Context(), a.Conn, &acp.SetSessionModeRequest{SessionID: id, ModeID: "auto"}); err != nil {
+		t.Fatal(err)
+	}
+	a.say(id, "delegate", acp.StopReasonEndTurn)
+	b.load(id)
+	b.says(id, "they work")
+	a.db.Close()
+	for _, lost := range []string{
+		"The helper scout of this session was lost when gjc ended: look.", "A background command of this session was lost when gjc ended: sleep 600.",
+	} {
+		b.await(id, acptest.Update(func(u *acp.Notice) bool { return u.Title == lost }))
+	}
+	b.becomes(id, isController)
+	b.say(id, "and now?", acp.StopReasonEndTurn)
+	if !strings.HasPrefix(received, "and now?") || !strings.Contains(received, "job-1 was lost") || !strings.Contains(received, "job-2 was lost") {
+		t.Errorf("the model receives %q", received)
+	}
+	gate.Open()
 }
 
 // A server without the directory of a session shows it and does not open it, whatever directory its client names.

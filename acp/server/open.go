@@ -245,29 +245,6 @@ func (h *openHandlers) begun(s *session, o *opened, connect func()) {
 	}
 }
 
-// firstUpdates returns the first updates that the client receives for a session.
-func (s *session) firstUpdates(o *opened, snap *agent.Snapshot) []acp.SessionUpdate {
-	all := []acp.SessionUpdate{s.commandsUpdate(o)}
-	if snap.Goal != nil {
-		all = append(all, newMapper(s.out.features).updates(agent.GoalChanged{Goal: snap.Goal})...)
-	}
-	if snap.Messages == 0 && snap.Title == "" {
-		return all
-	}
-	all = append(all, infoUpdate(snap.Title, snap.UpdatedAt))
-	return append(all, s.usageUpdates(snap)...)
-}
-
-// usageUpdates returns the update about the context and the cost of a session; none if the session has no usage.
-func (s *session) usageUpdates(snap *agent.Snapshot) []acp.SessionUpdate {
-	used := snap.Usage.Context()
-	if used == 0 && snap.CostUSD == 0 {
-		return nil
-	}
-	ev := agent.UsageChanged{Used: used, Size: snap.Model.ContextWindow, CostUSD: snap.CostUSD}
-	return newMapper(s.out.features).updates(ev)
-}
-
 // LoadSession opens a stored session and replays its whole conversation before it responds.
 func (h *openHandlers) LoadSession(ctx context.Context, p *acp.LoadSessionRequest) (acp.Reply[acp.LoadSessionResponse], error) {
 	params, err := h.stored(p.Cwd, p.AdditionalDirectories, p.MCPServers, p.SystemPrompt, p.Meta)
@@ -439,7 +416,7 @@ func (h *openHandlers) openLog(ctx context.Context, s *session, params *sessionP
 		_ = log.Close() // report the first error
 		return nil, nil, err
 	}
-	s.out.warn(append(warnings, shell.LostTimers(opts.History)...))
+	s.out.warn(append(warnings, shell.LostJobs(o.Values(), opts.History)...))
 	h.announce(ctx, s, notices)
 	return o, h.connector.connect(s, o, params), nil
 }
@@ -474,6 +451,7 @@ func (h *openHandlers) follow(ctx context.Context, s *session, params *sessionPa
 	f := followed.New(followed.Options{
 		Store: h.store, ID: string(s.id), Missing: params.missing, Tools: h.builder.opts.Sessions.Tools(),
 		Sink:    s.replayed,
+		About:   func(a followed.About) { s.out.about(&a, h.models) },
 		Changed: func(state followed.State) { s.out.write(state.Update()) },
 		Open:    func(ctx context.Context, rest func() error) error { return h.takeOver(ctx, s, params, rest) },
 		Ended:   func(err error) { h.unfollowed(s, err) },

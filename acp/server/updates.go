@@ -10,6 +10,7 @@ import (
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/content"
 	"github.com/gajae-code/gjc/acp/server/air"
+	"github.com/gajae-code/gjc/acp/server/followed"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/contextwindow"
 )
@@ -191,6 +192,12 @@ func (f *features) toolProgress(ev agent.ToolProgress) *acp.ToolCallUpdate {
 	if ev.Running {
 		u.Status = acp.Value(acp.ToolCallStatusInProgress)
 	}
+	if ev.Title != "" {
+		u.Title = acp.Value(ev.Title)
+	}
+	if ev.Kind != "" {
+		u.Kind = acp.Value(acp.ToolKind(ev.Kind))
+	}
 	if ev.Content != nil {
 		u.Content = acp.Value(f.content(ev.Content))
 	}
@@ -296,3 +303,41 @@ func compactionLine(ev *agent.CompactionChanged) string {
 }
 
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+
+// firstUpdates returns the first updates that the client receives for a session.
+func (s *session) firstUpdates(o *opened, snap *agent.Snapshot) []acp.SessionUpdate {
+	all := []acp.SessionUpdate{s.commandsUpdate(o)}
+	if snap.Goal != nil {
+		all = append(all, newMapper(s.out.features).updates(agent.GoalChanged{Goal: snap.Goal})...)
+	}
+	if snap.Messages == 0 && snap.Title == "" {
+		return all
+	}
+	all = append(all, infoUpdate(snap.Title, snap.UpdatedAt))
+	return append(all, s.usageUpdates(snap)...)
+}
+
+// usageUpdates returns the update about the context and the cost of a session; none if the session has no usage.
+func (s *session) usageUpdates(snap *agent.Snapshot) []acp.SessionUpdate {
+	used := snap.Usage.Context()
+	if used == 0 && snap.CostUSD == 0 {
+		return nil
+	}
+	ev := agent.UsageChanged{Used: used, Size: snap.Model.ContextWindow, CostUSD: snap.CostUSD}
+	return newMapper(s.out.features).updates(ev)
+}
+
+// about shows what another process has changed besides the conversation.
+func (o *outlet) about(a *followed.About, models *models) {
+	o.write(infoUpdate(a.Title, a.UpdatedAt))
+	info, _ := models.Lookup(a.Model)
+	usage := agent.UsageChanged{Used: a.Used, Size: info.ContextWindow}
+	if usd, unpriced, _ := agent.Cost(a.Uses); unpriced == 0 {
+		usage.CostUSD = usd
+	}
+	if a.Used > 0 {
+		for _, u := range newMapper(o.features).updates(usage) {
+			o.write(u)
+		}
+	}
+}

@@ -23,6 +23,8 @@ type Options struct {
 	Tools []agent.Tool
 	// Sink returns a function that shows the events of a conversation from its start on.
 	Sink func() func(agent.Event)
+	// About shows what has changed besides the conversation.
+	About func(About)
 	// Changed shows why the client still only observes.
 	Changed func(State)
 	// Open opens the session for writing. It calls rest once no other process can write any more, before it shows anything. It returns an
@@ -53,9 +55,12 @@ type Session struct {
 	source  *follow.Session // nil before the first Show
 	events  *agent.Following
 	sink    func(agent.Event)
+	about   about
 	read    int              // the number of entries that the client has
 	left    []sessions.Entry // that were read, and that the client does not have
+	last    string           // the ID of the last entry that the client has; empty for none
 	refused string           // why the session could not be opened; empty if it was not tried
+	writer
 }
 
 // New returns a session that is not shown yet. The caller stops it.
@@ -107,7 +112,8 @@ func (s *Session) begin(ctx context.Context, replay bool) (err error) {
 			source.Close()
 		}
 	}()
-	owner, _, err := source.Holder()
+	asked := time.Now()
+	owner, keeps, err := source.Holder()
 	if err != nil {
 		return err
 	}
@@ -128,20 +134,34 @@ func (s *Session) begin(ctx context.Context, replay bool) (err error) {
 	}
 	events := agent.NewFollowing(&agent.ReplayOptions{Tools: s.opts.Tools, Workspace: agent.Workspace{Cwd: source.Header().Cwd}})
 	sink := s.opts.Sink()
-	for _, e := range branch(all[:read]) {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		for _, ev := range events.Add(e) {
+	show := func(all []agent.Event) {
+		for _, ev := range all {
 			if replay {
 				sink(ev)
 			}
 		}
 	}
-	if s.source != nil {
+	header := source.Header()
+	about, last := newAbout(&header), ""
+	for _, e := range all[:read] {
+		about.add(e)
+		last = e.Ref().ID
+	}
+	for _, e := range branch(all[:read]) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		show(events.Add(e))
+		if s.ended[e.Ref().ID] {
+			show(events.End())
+		}
+	}
+	if s.source == nil {
+		s.writer = newWriter(owner, asked.Add(keeps), read)
+	} else {
 		s.source.Close()
 	}
-	s.source, s.left, s.read, s.events, s.sink = source, all[read:], read, events, sink
+	s.source, s.left, s.read, s.last, s.events, s.about, s.sink = source, all[read:], read, last, events, about, sink
 	s.setState(owner)
 	return nil
 }
@@ -261,14 +281,27 @@ func (s *Session) step(check *time.Time) (opened bool, err error) {
 		*check = time.Now().Add(follow.Interval) // the store may not answer
 		return false, final(err)
 	}
-	if more && time.Now().Before(*check) {
+	s.tell()
+	asked := time.Now()
+	if more && asked.Before(*check) {
 		return false, nil
 	}
+	read := s.read
 	owner, left, err := s.source.Holder()
 	*check = time.Now().Add(follow.Interval)
 	if err != nil {
 		return false, nil //nolint:nilerr // the store does not answer: later
 	}
+	if owner != nil && s.replacedBy(owner) {
+		// What the former process has written is complete now.
+		if _, err := s.showNew(); err != nil {
+			return false, final(err)
+		}
+		if s.isOfFormer() {
+			s.cut()
+		}
+	}
+	s.found(owner, asked.Add(left), read)
 	if owner != nil {
 		s.refused = ""
 		if left > 0 {
@@ -300,7 +333,7 @@ func (s *Session) step(check *time.Time) (opened bool, err error) {
 func final(err error) error {
 	_, changed := errors.AsType[*follow.ChangedError](err)
 	_, corrupt := errors.AsType[*sessions.CorruptError](err)
-	if changed || corrupt || errors.Is(err, sessions.ErrNotFound) {
+	if changed || corrupt || errors.Is(err, sessions.ErrNotFound) || errors.Is(err, errBranched) {
 		return err
 	}
 	return nil
@@ -324,9 +357,26 @@ func (s *Session) showNew() (more bool, err error) {
 		}
 		more = true
 		for _, e := range entries {
+			if s.last != "" && e.Ref().ParentID != s.last {
+				return more, errBranched
+			}
+			s.last = e.Ref().ID
 			s.read++
+			s.about.add(e)
 			s.show(s.events.Add(e))
+			s.added(e, s.read)
 		}
+	}
+}
+
+// errBranched ends the following of a session whose conversation continues from an earlier place.
+var errBranched = errors.New("the conversation was taken back to an earlier place where the session is open; load the session again")
+
+// tell shows what has changed besides the conversation.
+func (s *Session) tell() {
+	if s.about.changed {
+		s.about.changed = false
+		s.opts.About(s.about.About)
 	}
 }
 
@@ -341,6 +391,12 @@ func (s *Session) rest() error {
 	if _, err := s.showNew(); err != nil {
 		return fmt.Errorf("reading what another process has written: %w", err)
 	}
-	s.show(s.events.End())
+	s.cut()
 	return nil
+}
+
+// cut shows what the end of the process that had the session open has interrupted.
+func (s *Session) cut() {
+	s.ended[s.last] = true
+	s.show(s.events.End())
 }

@@ -51,11 +51,13 @@ type BashSettings struct {
 	Rules []InterceptRule
 }
 
+const bashTool = "bash"
+
 // Bash returns the tool "bash", which runs command lines.
 func Bash(set *BashSettings) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[bashInput]{
 		Schemas: schemas,
-		Name:    "bash", Description: toolkit.Description(bashText), Kind: agent.KindExecute, Exclusive: true,
+		Name:    bashTool, Description: toolkit.Description(bashText), Kind: agent.KindExecute, Exclusive: true,
 		Plan: func(ctx context.Context, call *agent.Call, in *bashInput) (*agent.CallPlan, error) {
 			return set.plan(ctx, call, in)
 		},

@@ -35,6 +35,7 @@ type jobs struct {
 	made   int
 	runs   sync.WaitGroup
 	over   bool
+	lost   []string // reports on jobs of an earlier process, for the model
 	// watch is called for jobs that begin and end; nil if they are not watched.
 	watch func(JobChange)
 }
@@ -304,7 +305,8 @@ func (j *jobs) Report() agent.Report {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	titles := j.notifyLocked(true)
-	var texts []string
+	texts := j.lost
+	j.lost = nil
 	for _, b := range j.list {
 		if m := b.match; m != nil && !m.reported {
 			m.reported = true

@@ -21,7 +21,7 @@ const (
 	maxNote  = 1000
 )
 
-// timerLine describes a timer in the result of the call that has started it: its job, its end and its note. LostTimers reads it.
+// timerLine describes a timer in the result of the call that has started it: its job, its end and its note. lostTimers reads it.
 const timerLine = "%s is a timer until %s: %s"
 
 // noNote stands for the note of a timer without one.
@@ -49,8 +49,8 @@ func startTimer(ctx context.Context, call *agent.Call, in *jobInput) (string, er
 	return fmt.Sprintf(timerLine, b.id, due.UTC().Format(time.RFC3339), note), nil
 }
 
-// LostTimers describes the timers of a conversation that was stored before they ended. They have ended with its process.
-func LostTimers(history []providers.Message) []string {
+// lostTimers describes the timers of a conversation that was stored before they ended. They have ended with its process.
+func lostTimers(history []providers.Message) []string {
 	type timer struct{ id, note string }
 	var open []timer
 	var last time.Time

@@ -1,6 +1,7 @@
 package shell_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -108,11 +109,55 @@ func TestLostTimers(t *testing.T) {
 	history = append(history, job("4", `{"after":60}`, "job-4 is a timer until noon: odd\n")...)
 	history = append(history, job("5", `{"cancel":["job-1"]}`, "job-1 has ended")...)
 	want := []string{"A timer of this session was lost when gjc ended: the build: green?."}
-	if d := cmp.Diff(want, shell.LostTimers(history)); d != "" {
+	if d := cmp.Diff(want, lost(history)); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
-	if got := shell.LostTimers(nil); got != nil {
+	if got := lost(nil); got != nil {
 		t.Errorf("no history lost %q", got)
+	}
+}
+
+func lost(history []providers.Message) []string { return shell.LostJobs(agent.NewValues(nil), history) }
+
+// The commands and helpers whose end is not in a stored conversation are lost, once.
+func TestLostJobs(t *testing.T) {
+	call := func(name, input, result string) []providers.Message {
+		c := providers.ToolCall{ID: "c" + input, Name: name, Input: []byte(input)}
+		return []providers.Message{{Role: providers.RoleAssistant, Parts: []providers.Part{c}}, providertest.ResultOf(c, result)}
+	}
+	says := func(text string) []providers.Message {
+		return []providers.Message{{Role: providers.RoleUser, Parts: []providers.Part{providers.Text{Text: text}}}}
+	}
+	history := slices.Concat(
+		call("bash", `{"command":"make a"}`, "The command runs in the background as job-1. You will be notified when it ends."),
+		call("bash", `{"command":"make b"}`, "The command is taking longer than 1m0s and continues in the background as job-2. You will be notified."),
+		call("task", `{}`, "- job-3: the helper scout works on: look\n- job-4: the helper t.2 works on: see\n\nYou will be notified when each ends."),
+		call("bash", `{"command":"cat notes"}`, "As notes say, the command runs in the background as job-9."),
+		says("go on\n\nBackground job job-1 has failed after 2s: make a\n"),
+		call("job", `{"poll":["job-3"]}`, "Background job job-3 has ended after 1s: helper scout: look\nthe report"),
+	)
+	want := []string{"A background command of this session was lost when gjc ended: make b.", "The helper t.2 of this session was lost when gjc ended: see."}
+	values := agent.NewValues(nil)
+	if d := cmp.Diff(want, shell.LostJobs(values, history)); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+	var report string
+	for _, r := range values.Reports() {
+		report += r.Text
+	}
+	if !strings.Contains(report, "job-2 was lost") || !strings.Contains(report, "job-4 was lost") || strings.Contains(report, "job-3") {
+		t.Errorf("the model receives %q", report)
+	}
+	if again := values.Reports(); len(again) > 0 {
+		t.Errorf("it receives %q again", again)
+	}
+	history = append(history, says("more\n\n"+report)...)
+	if got := lost(history); got != nil {
+		t.Errorf("the same are lost again: %q", got)
+	}
+	history = append(history, call("bash", `{"command":"make c"}`, "The command runs in the background as job-2. You will be notified.")...)
+	if got := lost(history); len(got) != 1 || !strings.Contains(got[0], "make c") {
+		t.Errorf("after a restart: %q", got)
 	}
 }
 
