@@ -112,8 +112,7 @@ func (s *Session) begin(ctx context.Context, replay bool) (err error) {
 			source.Close()
 		}
 	}()
-	asked := time.Now()
-	owner, keeps, err := source.Holder()
+	owner, _, err := source.Holder()
 	if err != nil {
 		return err
 	}
@@ -157,7 +156,7 @@ func (s *Session) begin(ctx context.Context, replay bool) (err error) {
 		}
 	}
 	if s.source == nil {
-		s.writer = newWriter(owner, asked.Add(keeps), read)
+		s.writer = newWriter(owner, read)
 	} else {
 		s.source.Close()
 	}
@@ -282,8 +281,7 @@ func (s *Session) step(check *time.Time) (opened bool, err error) {
 		return false, final(err)
 	}
 	s.tell()
-	asked := time.Now()
-	if more && asked.Before(*check) {
+	if more && time.Now().Before(*check) {
 		return false, nil
 	}
 	read := s.read
@@ -301,7 +299,7 @@ func (s *Session) step(check *time.Time) (opened bool, err error) {
 			s.cut()
 		}
 	}
-	s.found(owner, asked.Add(left), read)
+	s.found(owner, read)
 	if owner != nil {
 		s.refused = ""
 		if left > 0 {
