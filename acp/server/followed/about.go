@@ -6,7 +6,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// About is what a client is shown of a session besides its conversation.
+// About holds the facts about a session that a client sees in addition to its conversation.
 type About struct {
 	Title string // empty for none
 	// UpdatedAt is the time of the last entry.

@@ -280,7 +280,7 @@ func (s *Session) step(check *time.Time) (opened bool, err error) {
 		*check = time.Now().Add(follow.Interval) // the store may not answer
 		return false, final(err)
 	}
-	s.tell()
+	s.reportAbout()
 	if more && time.Now().Before(*check) {
 		return false, nil
 	}
@@ -370,8 +370,8 @@ func (s *Session) showNew() (more bool, err error) {
 // errBranched ends the following of a session whose conversation continues from an earlier place.
 var errBranched = errors.New("the conversation was taken back to an earlier place where the session is open; load the session again")
 
-// tell shows what has changed besides the conversation.
-func (s *Session) tell() {
+// reportAbout shows what has changed in addition to the conversation.
+func (s *Session) reportAbout() {
 	if s.about.changed {
 		s.about.changed = false
 		s.opts.About(s.about.About)

@@ -2,7 +2,7 @@ package followed
 
 import "github.com/gajae-code/gjc/sessions"
 
-// writer is what is known of the processes that write a session.
+// writer holds the facts about the processes that write a session.
 type writer struct {
 	holder *sessions.LockedError // the last one that was found; nil for none
 	// sure is the number of entries that are of holder, or of one before: they were read before it was found. spoke is the number of entries

@@ -141,17 +141,17 @@ func TestLostJobs(t *testing.T) {
 	if d := cmp.Diff(want, shell.LostJobs(values, history)); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
-	var report string
+	var report strings.Builder
 	for _, r := range values.Reports() {
-		report += r.Text
+		report.WriteString(r.Text)
 	}
-	if !strings.Contains(report, "job-2 was lost") || !strings.Contains(report, "job-4 was lost") || strings.Contains(report, "job-3") {
-		t.Errorf("the model receives %q", report)
+	if !strings.Contains(report.String(), "job-2 was lost") || !strings.Contains(report.String(), "job-4 was lost") || strings.Contains(report.String(), "job-3") {
+		t.Errorf("the model receives %q", report.String())
 	}
 	if again := values.Reports(); len(again) > 0 {
 		t.Errorf("it receives %q again", again)
 	}
-	history = append(history, says("more\n\n"+report)...)
+	history = append(history, says("more\n\n"+report.String())...)
 	if got := lost(history); got != nil {
 		t.Errorf("the same are lost again: %q", got)
 	}
