@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/gajae-code/gjc/sessions/postgres/postgrestest"
 )
@@ -143,6 +144,7 @@ func TestServe_Paused(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := w.controls()
+	begin := time.Now()
 	if err := engine.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
@@ -159,6 +161,7 @@ func TestServe_Paused(t *testing.T) {
 		}
 		if strings.Contains(m.line, `"state":"detached"`) {
 			detached = true
+			t.Logf("the client was detached %v after the pause", time.Since(begin).Round(time.Millisecond))
 			if !strings.Contains(m.line, "has taken the session over") {
 				t.Errorf("the client is detached: %s", m.line)
 			}
@@ -171,6 +174,45 @@ func TestServe_Paused(t *testing.T) {
 	}
 	w.b.say(w.session, "later")
 	w.a.until("what follows", func(m message) bool { return strings.Contains(m.line, "later") })
+	w.a.stop()
+	w.b.stop()
+}
+
+// TestServe_PausedIdle pauses a server whose session is idle for longer than its lease. Its client is detached without a write, and no prompt is
+// accepted.
+func TestServe_PausedIdle(t *testing.T) {
+	t.Parallel()
+	w := startBetween(t)
+	engine := w.engine(w.session)
+	if err := engine.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	w.controls()
+	w.b.say(w.session, "theirs")
+	prompt := w.a.prompt(w.session, "!say mine")
+	begin := time.Now()
+	if err := engine.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	w.a.until("the end of the prompt and the reason", func(m message) bool {
+		if m.isResponse() && string(m.ID) == prompt {
+			prompt = ""
+			if m.Error == nil {
+				t.Errorf("the prompt is answered: %s", m.line)
+			}
+		}
+		if strings.Contains(m.line, "agent_message_chunk") && strings.Contains(m.line, "mine") {
+			t.Errorf("the client receives %s", m.line)
+		}
+		if strings.Contains(m.line, `"state":"detached"`) {
+			t.Logf("the client was detached %v after the pause", time.Since(begin).Round(time.Millisecond))
+			begin = time.Time{}
+		}
+		return prompt == "" && begin.IsZero()
+	})
+	if loaded, before := w.load(w.a); !strings.Contains(loaded.line, `"role":"observer"`) || !strings.Contains(strings.Join(lines(before), ""), "theirs") {
+		t.Errorf("the client loads it: %s", loaded.line)
+	}
 	w.a.stop()
 	w.b.stop()
 }

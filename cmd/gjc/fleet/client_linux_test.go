@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -222,9 +223,10 @@ func (c *client) update(n *acp.SessionNotification) {
 
 // attachment describes the client's part in a session.
 type attachment struct {
-	Role  string `json:"role"`
-	State string `json:"state"`
-	Seq   int64  `json:"seq"`
+	Role   string `json:"role"`
+	State  string `json:"state"`
+	Reason string `json:"reason"`
+	Seq    int64  `json:"seq"`
 }
 
 // partOf returns the client's part in a session, if an update is about that.
@@ -238,6 +240,9 @@ func (c *client) learn(a attachment) {
 	switch {
 	case a.State == "detached":
 		c.live = false
+		if since, ok := c.at.sincePause(); ok && strings.Contains(a.Reason, "taken the session over") {
+			c.fleet.noticed(since)
+		}
 	case c.watches && a.Role == "controller":
 		c.watches = false
 		c.session.usable()
@@ -301,7 +306,7 @@ func (c *client) take(fresh *view, attached bool, a attachment) {
 			c.fleet.count("replaced")
 		}
 		if c.old != nil {
-			c.compare(c.old.differences(fresh, c.watches), fresh)
+			c.compare(c.old.differences(fresh), fresh)
 		}
 		if c.view, c.old = fresh, nil; fresh.seq == 0 {
 			fresh.seq = a.Seq // the conversation is empty
@@ -327,6 +332,9 @@ func (c *client) compare(differences []string, fresh *view) {
 	case len(differences) == 0:
 	case c.at.wasAway(span{now.Add(-staleTime), now, true}):
 		c.fleet.count("stale after a pause")
+		if since, ok := c.at.sincePause(); ok {
+			c.fleet.wasStale(since)
+		}
 	default:
 		c.fleet.violations(fmt.Sprintf("client %d at server %d, which was away %v (it watches: %t): %s\nThe conversation was\n%sand is\n%s", c.number, c.at.number, c.at.lastAway(), c.watches, differences[0], c.old, fresh))
 	}

@@ -68,6 +68,8 @@ type fleet struct {
 	counts map[string]int
 	broken []string // rules that were violated
 	killed map[int]bool
+	// after pauses, the times after which clients learned that another server has their session, and after which they were shown an old one.
+	learned, stale []time.Duration
 }
 
 // Servers and clients are killed at random moments of running turns. What each client shows is what is stored, what was answered or shown as done
@@ -210,6 +212,18 @@ func (f *fleet) count(what string) {
 	f.counts[what]++
 }
 
+func (f *fleet) noticed(since time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.learned = append(f.learned, since)
+}
+
+func (f *fleet) wasStale(since time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stale = append(f.stale, since)
+}
+
 func (f *fleet) violations(all ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -289,6 +303,7 @@ func (f *fleet) report(all []handOver, took time.Duration) {
 	}
 	f.t.Logf("%d takeovers; after kills, from the end of the lease until another server had it %s; until a client could prompt %s; the same while another server was down or paused too %s",
 		len(all), distribution(taken), distribution(used), distribution(disturbed))
+	f.t.Logf("after pauses, until clients were detached %s; clients that were shown an old conversation %s", distribution(f.learned), distribution(f.stale))
 	load, _ := os.ReadFile("/proc/loadavg") // only shown
 	f.t.Logf("%v, load %s", took.Round(time.Second), strings.TrimSpace(string(load)))
 	for _, what := range slices.Sorted(maps.Keys(f.counts)) {

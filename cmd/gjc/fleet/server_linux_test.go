@@ -52,6 +52,17 @@ func (s *server) back() {
 	}
 }
 
+// sincePause returns the time since the server went on after its last pause; false if it was not paused, or is.
+func (s *server) sincePause() (time.Duration, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := len(s.away)
+	if n == 0 || !s.away[n-1].paused || s.away[n-1].end.IsZero() {
+		return 0, false
+	}
+	return time.Since(s.away[n-1].end), true
+}
+
 // lastAway returns for how long the server has worked.
 func (s *server) lastAway() string {
 	s.mu.Lock()

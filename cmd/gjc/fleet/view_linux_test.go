@@ -141,34 +141,30 @@ func (v *view) turns() (all []string) {
 	return all
 }
 
-// differences compares what a client has shown with what replaces it. All turns but the last, which may have been cut, were over. A client that
-// watches is shown an open call, and what follows it, when the call has ended.
-func (v *view) differences(stored *view, watches bool) []string {
+// differences compares what a client has shown with what replaces it. All turns but the last, which may have been cut, were over.
+func (v *view) differences(stored *view) []string {
 	was, is := v.turns(), stored.turns()
 	if len(was) == 0 {
 		return nil
-	}
-	if watches && len(is) <= len(was) {
-		was = was[:max(1, len(is))]
 	}
 	for i := range len(was) - 1 {
 		if i >= len(is) || was[i] != is[i] {
 			return []string{fmt.Sprintf("a client has shown turn %d as\n%sand it is stored as\n%s", i, was[i], strings.Join(is[min(i, len(is)):min(i+1, len(is))], ""))}
 		}
 	}
-	if n := len(was); len(is) < n && !watches {
+	if n := len(was); len(is) < n {
 		return []string{fmt.Sprintf("a client has shown the prompt\n%sand it is not stored", was[n-1])}
 	}
 	return nil
 }
 
-// cut reports whether the last turn was cut: its prompt has no answer, or its last call has not ended well.
+// cut reports whether the last turn was cut: its prompt has no answer, or no answer follows its last call.
 func (v *view) cut() bool {
 	if len(v.items) == 0 {
 		return false
 	}
 	last := v.items[len(v.items)-1]
-	return last.kind == itemUser || last.kind == itemCall && last.text != string(acp.ToolCallStatusCompleted)
+	return last.kind == itemUser || last.kind == itemCall
 }
 
 // calls returns the statuses of the calls that have ended.
