@@ -253,7 +253,7 @@ func (e *engine) update(m *message) {
 		}
 	}
 	s.observe(kind, jsonx.Lookup(m.params, "update"))
-	if ofConversation(kind) || kind == "notice" {
+	if ofConversation(kind) { // a notice can come at any time, also before the prompt is stored
 		s.turnBegins()
 	}
 	s.publish(kind, m.params, m.line, nil)

@@ -366,6 +366,7 @@ func (a *engine) turn(id string, m *wire, stop <-chan struct{}) {
 				say("content " + text(r.Result, "content"))
 			}
 		case "refuse":
+			a.update(id, obj{"sessionUpdate": "notice", "severity": "info", "title": "Before", "description": "the prompt is stored"}, false)
 			a.fail(m.ID, "refused")
 			return
 		case "hold":

@@ -352,7 +352,8 @@ func TestFit(t *testing.T) {
 			}
 		}
 		got := strings.Join(kinds, " ")
-		const want = "user_message_chunk agent_message_chunk plan plan tool_call_update config_option_update user_message_chunk agent_message_chunk"
+		// A notice says nothing about the prompt, so it comes before it.
+		const want = "agent_message_chunk user_message_chunk plan plan tool_call_update config_option_update user_message_chunk agent_message_chunk"
 		if got != want {
 			t.Errorf("kinds: %s", got)
 		}
