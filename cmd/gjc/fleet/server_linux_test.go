@@ -174,9 +174,12 @@ func (s *server) kill(machine bool) (ids []int, err error) {
 			return nil, err
 		}
 	}
-	for _, id := range ids {
-		if err := syscall.Kill(id, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
-			return nil, err
+	// A machine fails as a whole: nothing on it sees the end of something else, which would be an orderly end of a turn.
+	for _, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL} {
+		for _, id := range ids {
+			if err := syscall.Kill(id, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+				return nil, err
+			}
 		}
 	}
 	<-s.ended
