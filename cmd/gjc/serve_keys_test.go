@@ -35,12 +35,7 @@ func TestServe_ProviderKeysAsRoot(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can run engines as other users")
 	}
-	dir := t.TempDir()
-	for at := dir; at != os.TempDir() && at != "/"; at = filepath.Dir(at) {
-		if err := os.Chmod(at, 0o755); err != nil { // the users pass through
-			t.Fatal(err)
-		}
-	}
+	dir := passable(t)
 	testProviderKeys(t, "--uids", "272100-272109", "--serve-dir", dir)
 }
 

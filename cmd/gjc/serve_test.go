@@ -210,17 +210,24 @@ func TestServe_Users(t *testing.T) {
 	testUsers(t)
 }
 
+// passable returns a new directory through which other users of the operating system can pass.
+func passable(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for at := dir; at != os.TempDir() && at != "/"; at = filepath.Dir(at) {
+		if err := os.Chmod(at, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
 // TestServe_UsersAsRoot checks that users are kept apart by users of the operating system.
 func TestServe_UsersAsRoot(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can run engines as other users")
 	}
-	dir := t.TempDir()
-	for at := dir; at != os.TempDir() && at != "/"; at = filepath.Dir(at) {
-		if err := os.Chmod(at, 0o755); err != nil { // the users pass through
-			t.Fatal(err)
-		}
-	}
+	dir := passable(t)
 	testUsers(t, "--uids", "272000-272009", "--serve-dir", dir)
 }
 
