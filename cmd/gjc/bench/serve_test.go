@@ -168,7 +168,7 @@ func childrenOf(pid int) []int {
 			continue
 		}
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, task.Name()))
-		for _, word := range strings.Fields(string(text)) {
+		for word := range strings.FieldsSeq(string(text)) {
 			if child, err := strconv.Atoi(word); err == nil {
 				all = append(all, child)
 			}
