@@ -7,14 +7,16 @@ import (
 	"io"
 	"net"
 	"sync"
+	"time"
 )
 
 // errServerGone is the cause that ends an engine.
 var errServerGone = errors.New("the server is gone")
 
 // Listen is the engine's side of a [Pool]: it serves the connections to a socket until stdin ends, and returns when they have ended. It
-// writes one line to stdout when it accepts connections. serve serves a connection over r and w; closer frees a blocked read of r; an error
-// is serve's to log, since no caller is there for it.
+// writes one line to stdout when it accepts connections. serve serves a connection over r and w, and has released what the connection used
+// when it returns: only then does the server see the connection end. closer frees a blocked read of r; an error is serve's to log, since no
+// caller is there for it.
 func Listen(ctx context.Context, socket string, stdin io.Reader, stdout io.Writer, serve func(ctx context.Context, r io.Reader, w io.Writer, closer io.Closer)) error {
 	l, err := new(net.ListenConfig).Listen(ctx, "unix", socket)
 	if err != nil {
@@ -44,7 +46,13 @@ func Listen(ctx context.Context, socket string, stdin io.Reader, stdout io.Write
 		}
 		all.Go(func() {
 			defer func() { _ = conn.Close() }()
-			serve(ctx, conn, conn, conn)
+			serve(ctx, conn, conn, endRead{conn})
 		})
 	}
 }
+
+// endRead ends the reading from a connection. The server takes the end of the connection itself for the release of its sessions, so that one
+// that closed it would let the next client open a session that is still locked.
+type endRead struct{ conn net.Conn }
+
+func (e endRead) Close() error { return e.conn.SetReadDeadline(time.Unix(1, 0)) }
