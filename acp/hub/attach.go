@@ -212,7 +212,7 @@ func (l *link) join(s *session, m *message, a attachment) error {
 	mem.cwd = textMember(m.params, "cwd")
 	err := mem.catchUp(m.method, a)
 	if err == nil && (s.over || s.member(l) != mem) {
-		err = errors.New("the session was closed; load it again")
+		err = errOver
 	}
 	if err != nil {
 		if s.member(l) == mem {
@@ -236,8 +236,14 @@ func (l *link) join(s *session, m *message, a attachment) error {
 	return nil
 }
 
+// errOver is the error of a client whose session ends while it loads it.
+var errOver = errors.New("the session was closed; load it again")
+
 // prepare makes sure that the log has what a client needs.
 func (s *session) prepare(l *link, m *message, a attachment) error {
+	if err := s.refresh(l); err != nil {
+		return err
+	}
 	if a.after >= 0 {
 		if a.after < s.log.floor || a.after > s.seq {
 			return errAfter
@@ -258,7 +264,7 @@ func (s *session) prepare(l *link, m *message, a attachment) error {
 			return err
 		}
 		if s.over || s.closing {
-			return errors.New("the session was closed; load it again")
+			return errOver
 		}
 		if !s.log.complete {
 			return errors.New("the engine cannot read the conversation")
@@ -267,12 +273,33 @@ func (s *session) prepare(l *link, m *message, a attachment) error {
 	return nil
 }
 
+// refresh waits until the log has all that other servers have stored so far of a session that they have open: a client that comes from one
+// of them must not be shown less than it has seen there.
+func (s *session) refresh(l *link) error {
+	if s.watched == nil || s.replaying {
+		return nil
+	}
+	done := make(chan struct{})
+	s.engine.call("session/resume", s.reopening(), func(*message) { close(done) })
+	if err := l.hub.waitFor(l.ctx, done); err != nil {
+		return err
+	}
+	if s.over || s.closing {
+		return errOver
+	}
+	return nil
+}
+
+// reopening returns the parameters with which the hub has the engine read the session again.
+func (s *session) reopening() jsonx.Raw {
+	return setMember(withoutMember(withoutMember(s.params, "systemPrompt"), "_meta"), "sessionId", encode(s.id))
+}
+
 // reload has the engine replay the conversation into the log.
 func (s *session) reload() {
 	s.log.reset(s.seq)
 	s.replaying, s.quiet, s.replayed = true, true, make(chan struct{})
-	params := withoutMember(withoutMember(s.params, "systemPrompt"), "_meta")
-	s.engine.call("session/load", setMember(params, "sessionId", encode(s.id)), func(m *message) {
+	s.engine.call("session/load", s.reopening(), func(m *message) {
 		if m.err != nil {
 			s.log.complete = false
 		}
@@ -309,7 +336,7 @@ func (m *member) catchUp(method string, a attachment) error {
 			return err
 		}
 		if s.over || s.member(l) != m {
-			return errors.New("the session was closed; load it again")
+			return errOver
 		}
 	}
 }

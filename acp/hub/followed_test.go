@@ -81,8 +81,14 @@ func TestServer_Elsewhere(t *testing.T) {
 	if p := there.watch(carl, id); p.Role != "observer" || !p.Elsewhere || p.Reason == "" || p.Clients != 2 {
 		t.Errorf("the second client there: %+v", p)
 	}
+	eve := there.editor("eve", acptest.EditorOptions{})
 	if err := prompt(ann, "second prompt"); err != nil {
 		t.Fatal(err)
+	}
+	// One that comes from here is not shown less than it has seen.
+	there.watch(eve, id)
+	if got, want := told(eve.Updates(id)), "\nuser: first prompt\nagent: first answer\nuser: second prompt\nagent: second answer"; got != want {
+		t.Errorf("a client that comes from the other server is shown %q, want %q", got, want)
 	}
 	for _, e := range []*editor{bob, carl} {
 		e.await(id, "second answer")

@@ -78,7 +78,8 @@ func (s *Session) State() State {
 }
 
 // Show shows the conversation so far, if replay is set, and prepares to show what follows. Until shown is called, nothing else is shown.
-// After an earlier Show, it shows what the client has already had. ok is false if the session is not followed any more.
+// After an earlier Show, it shows what the client has already had or, without replay, all that other processes have appended until now. ok is
+// false if the session is not followed any more.
 func (s *Session) Show(ctx context.Context, replay bool) (shown func(), ok bool, err error) {
 	select {
 	case s.turn <- struct{}{}:
@@ -94,7 +95,12 @@ func (s *Session) Show(ctx context.Context, replay bool) (shown func(), ok bool,
 		return nil, false, nil
 	default:
 	}
-	if err := s.begin(ctx, replay); err != nil {
+	if replay || s.source == nil {
+		err = s.begin(ctx, replay)
+	} else if _, err = s.showNew(); err == nil {
+		s.reportAbout()
+	}
+	if err != nil {
 		release()
 		return nil, true, err
 	}
@@ -354,8 +360,9 @@ func (s *Session) showNew() (more bool, err error) {
 			}
 		}
 		more = true
-		for _, e := range entries {
+		for i, e := range entries {
 			if s.last != "" && e.Ref().ParentID != s.last {
+				s.left = entries[i:] // the next call finds it too
 				return more, errBranched
 			}
 			s.last = e.Ref().ID

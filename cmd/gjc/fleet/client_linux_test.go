@@ -48,6 +48,7 @@ func (c *client) run(ctx context.Context) {
 		at := c.fleet.pick(c)
 		if err := c.visit(ctx, at); err != nil {
 			c.fleet.note(err)
+			c.session.happened("client %d: %v", c.number, err)
 			c.session.failed(fmt.Sprintf("client %d at server %d: %v", c.number, at.number, err))
 		}
 		sleep(ctx, retryTime)
@@ -65,11 +66,14 @@ func sleep(ctx context.Context, d time.Duration) {
 
 // visit is one connection: it loads the session and uses it for a while.
 func (c *client) visit(ctx context.Context, at *server) error {
+	c.session.happened("client %d connects to server %d", c.number, at.number)
 	l, err := c.connect(ctx, at)
 	if err != nil {
 		return err
 	}
 	defer c.leave(l)
+	c.session.happened("client %d loads", c.number)
+	defer c.session.wanted(at)()
 	if err := c.load(ctx, l); err != nil {
 		return err
 	}
@@ -146,6 +150,7 @@ var errDown = errors.New("the server is down")
 
 // leave ends a connection.
 func (c *client) leave(l *link) {
+	c.session.happened("client %d leaves", c.number)
 	_ = l.Close() // it may have been killed
 	time.AfterFunc(dialTime, l.abort)
 	l.wait()
@@ -245,6 +250,7 @@ func (c *client) learn(a attachment) {
 		}
 	case c.watches && a.Role == "controller":
 		c.watches = false
+		c.session.happened("client %d controls the session now", c.number)
 		c.session.usable()
 		c.session.takenOver(c.view)
 	}
@@ -291,6 +297,7 @@ func (c *client) load(ctx context.Context, l *link) error {
 		return err
 	}
 	c.live, c.watches = true, a.Role == "observer"
+	c.session.happened("client %d has loaded and watches: %t", c.number, c.watches)
 	if !c.watches {
 		c.session.usable()
 	}
@@ -336,7 +343,7 @@ func (c *client) compare(differences []string, fresh *view) {
 			c.fleet.wasStale(since)
 		}
 	default:
-		c.fleet.violations(fmt.Sprintf("client %d at server %d, which was away %v (it watches: %t): %s\nThe conversation was\n%sand is\n%s", c.number, c.at.number, c.at.lastAway(), c.watches, differences[0], c.old, fresh))
+		c.fleet.violations(fmt.Sprintf("client %d at server %d, which was away %v (it watches: %t): %s\nThe conversation was\n%sand is\n%s", c.number, c.at.number, c.at.lastAway(), c.watches, differences[0], c.old, fresh) + c.session.between(now.Add(-2*leaseTime), now))
 	}
 }
 

@@ -82,6 +82,22 @@ func (s *server) wasAway(during span) bool {
 	})
 }
 
+// worksFrom returns the first moment from begin on from which the server worked until end; end for none.
+func (s *server) worksFrom(begin, end time.Time) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.away {
+		switch {
+		case !a.begin.Before(end) || !a.end.IsZero() && !a.end.After(begin):
+		case a.end.IsZero() || a.end.After(end):
+			return end
+		default:
+			begin = a.end
+		}
+	}
+	return begin
+}
+
 // life is the text that the environments of the processes of the present life contain.
 func (s *server) life() string { return fmt.Sprintf("%s.%d.%d.", s.mark, s.number, s.lives) }
 

@@ -24,8 +24,22 @@ type session struct {
 	calls   map[string]string
 	loads   []time.Time // since when clients could prompt
 	errors  []string    // of the last visits
+	history []event
+	visits  []visit // that have loaded the session, or tried
 	// takeovers are the moments at which a client that watched learned that its server has the session now.
 	takeovers []takeover
+}
+
+// visit is a time in which a client wanted the session at a server; end is zero if it goes on.
+type visit struct {
+	at         *server
+	begin, end time.Time
+}
+
+// event is what a client has done or learned.
+type event struct {
+	at   time.Time
+	what string
 }
 
 // prompt is one prompt of a client. Its text is unique.
@@ -100,6 +114,58 @@ func (s *session) firstTakeover(t time.Time) (takeover, bool) {
 		}
 	}
 	return takeover{}, false
+}
+
+// wanted records that a client wants the session at a server, until the returned function is called.
+func (s *session) wanted(at *server) (end func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := len(s.visits)
+	s.visits = append(s.visits, visit{at: at, begin: time.Now()})
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.visits[n].end = time.Now()
+	}
+}
+
+// wantedFrom returns the first moment between begin and end from which a client wanted the session at a server that worked until end; end for
+// none.
+func (s *session) wantedFrom(begin, end time.Time) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := end
+	for _, v := range s.visits {
+		from := v.begin
+		if from.Before(begin) {
+			from = begin
+		}
+		from = v.at.worksFrom(from, end)
+		if from.Before(first) && (v.end.IsZero() || v.end.After(from)) {
+			first = from
+		}
+	}
+	return first
+}
+
+// happened records an event.
+func (s *session) happened(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.history = append(s.history, event{time.Now(), fmt.Sprintf(format, args...)})
+}
+
+// between returns the events of a time, in lines.
+func (s *session) between(begin, end time.Time) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var text strings.Builder
+	for _, e := range s.history {
+		if e.at.After(begin) && e.at.Before(end) {
+			fmt.Fprintf(&text, "\n  %s %s", e.at.Format("15:04:05.000"), e.what)
+		}
+	}
+	return text.String()
 }
 
 func (s *session) loadedAt(at *server) {
