@@ -93,16 +93,22 @@ func (f *fleet) harm(ctx context.Context, r *rand.Rand, fault string) bool {
 	case killEngine:
 		ok, err := s.killEngine()
 		f.check(err)
+		if ok {
+			f.happened(s, fault)
+		}
 		return ok
 	case pauseServer:
 		f.check(s.pause(true))
+		f.happened(s, fault)
 		f.restarts.Go(func() {
 			sleep(context.WithoutCancel(ctx), leaseTime+500*time.Millisecond+pause)
 			f.check(s.pause(false))
+			f.happened(s, "goes on")
 		})
 	default:
 		ids, err := s.kill(fault == killMachine)
 		f.check(err)
+		f.happened(s, fault)
 		if fault == killMachine {
 			f.mu.Lock()
 			for _, id := range ids {
@@ -113,9 +119,17 @@ func (f *fleet) harm(ctx context.Context, r *rand.Rand, fault string) bool {
 		f.restarts.Go(func() {
 			sleep(context.WithoutCancel(ctx), pause)
 			f.check(s.start())
+			f.happened(s, "runs")
 		})
 	}
 	return true
+}
+
+// happened records what a server has suffered, for all sessions.
+func (f *fleet) happened(at *server, what string) {
+	for _, s := range f.sessions {
+		s.happened("server %d: %s", at.number, what)
+	}
 }
 
 func (f *fleet) check(err error) {
