@@ -1,9 +1,28 @@
 package postgres
 
-import "io/fs"
+import (
+	"context"
+	"io/fs"
+)
 
 // Upgrade lets a database know further migrations, by the names of their files, as a later version of the program does.
 func (db *DB) Upgrade(more fs.FS) { db.migrations = joined{migrations, more} }
+
+// Pause runs a statement in a transaction, and pauses in the first attempt until resume is closed.
+func (db *DB) Pause(statement string, paused chan<- struct{}, resume <-chan struct{}) error {
+	first := true
+	return db.do(db.opts.Patience, func(ctx context.Context, c *conn, _ bool) error {
+		return c.tx(ctx, func() error {
+			_, err := c.exec(ctx, statement)
+			if first && err == nil {
+				first = false
+				close(paused)
+				<-resume
+			}
+			return err
+		})
+	})
+}
 
 // joined has the files of two file systems in its directories.
 type joined [2]fs.FS

@@ -200,6 +200,31 @@ func TestLease(t *testing.T) {
 	}
 }
 
+// A process that pauses in a transaction does not keep others from taking over a session whose lease has ended. It does the transaction again when
+// it goes on.
+func TestLease_PausedInTransaction(t *testing.T) {
+	address := cluster.Database(t)
+	opts := postgres.Options{Lease: time.Second}
+	db := open(t, address, opts)
+	l, err := sessions.NewStore("/sessions", &sessions.StoreOptions{FS: db.FileSystem("me")}).Create(t.Context(), sessions.Header{Cwd: "/w/demo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	paused, resume, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	sleeper := open(t, address, opts)
+	go func() { done <- sleeper.Pause("UPDATE gjc_leases SET host = 'sleeper' || host", paused, resume) }()
+	<-paused
+	add(t, openLater(t, store(t, address, opts), l.ID()), "one") // it would wait forever
+	close(resume)
+	if err := <-done; err != nil {
+		t.Errorf("the transaction that was paused: %v", err)
+	}
+	if got := postgrestest.Rows(t, address, "SELECT count(*) FROM gjc_leases WHERE host LIKE 'sleepersleeper%'"); !slices.Equal(got, []string{"0"}) {
+		t.Errorf("it was done twice: %q", got)
+	}
+}
+
 func TestOwners(t *testing.T) {
 	db := open(t, cluster.Database(t), postgres.Options{})
 	mine, theirs := db.FileSystem("me"), db.FileSystem("them")

@@ -15,6 +15,7 @@ const checkAfter = time.Second
 type pool struct {
 	config *pgconn.Config
 	rest   time.Duration // after which a connection that is not used is closed
+	pause  time.Duration // of a transaction, after which the server ends it
 	slots  chan struct{}
 	broken sync.WaitGroup // connections that are being closed
 
@@ -23,8 +24,8 @@ type pool struct {
 	reaper *time.Timer // runs while there are idle connections
 }
 
-func newPool(config *pgconn.Config, size int, rest time.Duration) *pool {
-	return &pool{config: config, rest: rest, slots: make(chan struct{}, size)}
+func newPool(config *pgconn.Config, size int, rest, pause time.Duration) *pool {
+	return &pool{config: config, rest: rest, pause: pause, slots: make(chan struct{}, size)}
 }
 
 // take returns a connection, which the caller gives back with put.
@@ -49,7 +50,7 @@ func (p *pool) take(ctx context.Context) (*conn, error) {
 		<-p.slots
 		return nil, &queryError{err: err, safe: true}
 	}
-	return &conn{pg: pg, statements: make(map[string]*pgconn.StatementDescription)}, nil
+	return &conn{pg: pg, pause: p.pause, statements: make(map[string]*pgconn.StatementDescription)}, nil
 }
 
 func (p *pool) last() *conn {

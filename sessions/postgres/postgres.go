@@ -74,6 +74,9 @@ const (
 	maxLease       = 10 * time.Minute
 )
 
+// minPause is the shortest pause in a transaction after which the server ends it. A busy machine makes shorter ones.
+const minPause = 300 * time.Millisecond
+
 // Open returns the database at an address such as "postgres://user@host/name". It connects when the database is first used, and then
 // creates or upgrades the tables. The usual PG* variables and the password file apply. The parameter gjc_lease of the address, such as
 // "gjc_lease=2s", is [Options].Lease for an address without that option. Operations end with ctx.
@@ -106,7 +109,7 @@ func Open(ctx context.Context, address string, opts Options) (*DB, error) {
 	host, _ := os.Hostname() // only shown
 	db := &DB{config: config, address: address, opts: opts, server: token(), host: host, migrations: migrations}
 	db.life, db.end = context.WithCancelCause(ctx)
-	db.pool = newPool(config, opts.Conns, cmp.Or(opts.Idle, time.Minute))
+	db.pool = newPool(config, opts.Conns, cmp.Or(opts.Idle, time.Minute), max(opts.Lease/5, minPause))
 	db.leases.held = make(map[*lease]bool)
 	db.bell.hurried = make(chan struct{})
 	db.listener.watched = make(map[string]map[*watch]bool)

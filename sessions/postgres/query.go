@@ -14,6 +14,7 @@ import (
 // conn is a connection with its prepared statements. One goroutine uses it at a time.
 type conn struct {
 	pg         *pgconn.PgConn
+	pause      time.Duration                           // of a transaction, after which the server ends it
 	statements map[string]*pgconn.StatementDescription // by text
 	used       time.Time
 	stale      bool // its statements do not fit the schema any more
@@ -84,10 +85,12 @@ func (c *conn) failed(err error) error {
 	return &queryError{err: err, safe: pgconn.SafeToRetry(err)}
 }
 
-// tx runs steps in a transaction. It rolls back on an error.
+// tx runs steps in a transaction. It rolls back on an error. If this process pauses between two steps, for longer than a process does that
+// works, the server ends the transaction: its locks would keep the others from taking over a session whose lease has ended.
 func (c *conn) tx(ctx context.Context, steps func() error) error {
-	if _, err := c.exec(ctx, "BEGIN ISOLATION LEVEL READ COMMITTED"); err != nil {
-		return err
+	begin := "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = " + strconv.FormatInt(c.pause.Milliseconds(), 10)
+	if _, err := c.pg.Exec(ctx, begin).ReadAll(); err != nil {
+		return c.failed(err)
 	}
 	if err := steps(); err != nil {
 		if !c.pg.IsClosed() {

@@ -24,6 +24,7 @@ const (
 	canceled        = "57014" // by statement_timeout
 	stalePlan       = "0A000" // after another process has upgraded the schema
 	noStatement     = "26000"
+	paused          = "25P03" // for longer than idle_in_transaction_session_timeout
 	uniqueViolation = "23505"
 )
 
@@ -43,7 +44,7 @@ func (e *queryError) passing() bool {
 		_, isConfig := errors.AsType[*pgconn.ParseConfigError](e.err)
 		return !isConfig
 	}
-	if slices.Contains([]string{readOnly, serialization, deadlock, lockUnavailable, canceled, stalePlan, noStatement, uniqueViolation}, pg.Code) {
+	if slices.Contains([]string{readOnly, serialization, deadlock, lockUnavailable, canceled, stalePlan, noStatement, uniqueViolation, paused}, pg.Code) {
 		return true
 	}
 	// Connections, resources, and the operator's intervention.
