@@ -225,17 +225,16 @@ func (s *Session) Run() {
 	defer close(s.done)
 	err := s.follow()
 	s.end()
+	<-s.turn
 	s.opts.Ended(err)
 }
 
-// end makes further calls of Show fail.
+// end makes further calls of Show fail. The caller has the turn.
 func (s *Session) end() {
-	s.turn <- struct{}{}
 	if s.source != nil {
 		s.source.Close()
 	}
 	close(s.over)
-	<-s.turn
 }
 
 // Stop ends the following, and waits for its end. It is idempotent.
@@ -250,27 +249,30 @@ func (s *Session) Stop() {
 		return
 	}
 	if first {
+		s.turn <- struct{}{}
 		s.end()
+		<-s.turn
 		s.opts.Ended(ErrStopped)
 	}
 }
 
-// follow is [Session.Run]. It returns nil if the session was opened.
+// follow is [Session.Run]. It returns nil if the session was opened. It has the turn when it returns: a Show that waits for it must not read on in
+// a session that this process writes now.
 func (s *Session) follow() error {
 	var check time.Time // when the holder is looked for, if nothing comes before
 	for {
-		select {
-		case s.turn <- struct{}{}:
-		case <-s.ctx.Done():
+		s.turn <- struct{}{}
+		if s.ctx.Err() != nil {
 			return context.Cause(s.ctx)
 		}
 		opened, err := s.step(&check)
-		source := s.source
-		<-s.turn
 		if err != nil || opened {
 			return err
 		}
+		source := s.source
+		<-s.turn
 		if err := source.Wait(s.ctx, time.Until(check)); err != nil {
+			s.turn <- struct{}{}
 			return err
 		}
 	}
