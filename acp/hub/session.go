@@ -308,11 +308,13 @@ func (s *session) replayEnded() {
 
 // detached sends a client the reason why it no longer takes part in a session.
 func (m *member) detached(why string) {
+	part := map[string]string{"state": "detached", "reason": why}
+	if why == drained {
+		part["kind"] = kindShutdown
+	}
 	params := encode(map[string]any{
 		"sessionId": m.session.id,
-		"update": map[string]any{
-			"sessionUpdate": "session_info_update", "_meta": map[string]any{attachKey: map[string]string{"state": "detached", "reason": why}},
-		},
+		"update":    map[string]any{"sessionUpdate": "session_info_update", "_meta": map[string]any{attachKey: part}},
 	})
 	m.link.out.put(request(nil, "session/update", params))
 }

@@ -138,25 +138,57 @@ func TestServe_DrainBalanced(t *testing.T) {
 		t.Errorf("the prompt is answered with %s", answer.line)
 	}
 	w.first.exits(engine)
-	// Whatever the editor sends next is answered, by the next server.
-	load := func() message {
-		answer, _ := p.answer(p.request("session/load", object{"sessionId": id, "cwd": p.work, "mcpServers": []any{}}))
+	// Whatever the editor sends next is answered, by the next server, which has opened the session.
+	next := func() message {
+		answer, _ := p.answer(p.prompt(id, "!say goes-on"))
 		return answer
 	}
-	answer := load()
+	answer := next()
 	for answer.Error != nil && strings.Contains(answer.Error.Message, "has not begun this request") { // it was on its way
-		answer = load()
+		answer = next()
 	}
-	if answer.Error != nil {
-		t.Errorf("loading it again: %s", answer.line)
+	if !strings.Contains(answer.line, "end_turn") {
+		t.Errorf("the next prompt is answered with %s", answer.line)
 	}
-	p.say(id, "goes-on")
 	p.stop()
 	if text := p.stderrText.String(); !strings.Contains(text, "has answered everything that it had begun") || strings.Contains(text, "is lost") {
 		t.Errorf("gjc connect says %q", text)
 	}
 	<-w.a.ended
 	w.once("goes-on")
+	w.b.stop()
+}
+
+// TestServe_KilledBalanced kills the server of an editor that knows no extension in a turn. The editor goes on at the next server without loading
+// the session.
+func TestServe_KilledBalanced(t *testing.T) {
+	t.Parallel()
+	w := startBetween(t)
+	lb := balance(t, w.first, w.second)
+	p := startPeer(t, peerOptions{command: []string{"connect", lb.url(), "--token-file", w.token}})
+	p.initialize(object{})
+	id := p.session("auto")
+	p.say(id, "one-here")
+	turn := p.prompt(id, "!say begun\n!bash sleep 600")
+	p.until("the command", func(m message) bool { return strings.Contains(m.line, `"in_progress"`) })
+	engine := w.engine(id)
+	w.first.ending, w.first.killed = true, true
+	for _, process := range []*os.Process{w.first.cmd.Process, engine} {
+		if err := process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if answer, _ := p.answer(turn); answer.Error == nil || !strings.Contains(answer.Error.Message, "Send the next prompt to go on") {
+		t.Errorf("the prompt is answered with %s", answer.line)
+	}
+	_, before := p.until("the control", func(m message) bool { return strings.Contains(m.line, `{"gjc/attach":{"role":"controller"}}`) })
+	if text := strings.Join(lines(before), "\n"); !strings.Contains(text, "The turn was interrupted.") || !strings.Contains(text, `"status":"failed"`) || strings.Contains(text, "user_message_chunk") {
+		t.Errorf("before it controls the session, the editor receives %s", text)
+	}
+	p.say(id, "goes-on")
+	p.stop()
+	<-w.a.ended
+	w.once("one-here", "begun", "goes-on")
 	w.b.stop()
 }
 

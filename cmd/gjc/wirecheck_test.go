@@ -134,6 +134,9 @@ func (c *wireCheck) examine(line []byte) error {
 		if err := c.validate("error", c.schema.of("error", ""), m.Error); err != nil {
 			return err
 		}
+		if bytes.Contains(m.Error, []byte("the agent's answer will not come")) {
+			c.rules.session(a.SessionID).cut = true
+		}
 		return c.rules.answered(a, nil)
 	}
 	if !known {

@@ -65,6 +65,8 @@ type sessionRules struct {
 	known bool
 	// busy counts the open prompts and loads.
 	busy int
+	// cut is set if "gjc connect" has lost the connection in a turn: what becomes of the turn follows outside it.
+	cut bool
 	// calls has the tool calls, and whether they have ended.
 	calls map[string]bool
 }
@@ -94,6 +96,7 @@ func (r rules) asks(a asked) {
 		r.session(a.SessionID).known = true
 	case "session/prompt":
 		r.session(a.SessionID).busy++
+		r.session(a.SessionID).cut = false
 	}
 }
 
@@ -114,7 +117,7 @@ func (r rules) answered(a asked, result json.RawMessage) error {
 		s := r.session(a.SessionID)
 		s.busy--
 		for id, ended := range s.calls {
-			if !ended && s.busy == 0 && !r.client.attaches() {
+			if !ended && s.busy == 0 && !s.cut && !r.client.attaches() {
 				return fmt.Errorf("%s is answered, but the tool call %s is left open", a.method, id)
 			}
 		}
@@ -179,7 +182,7 @@ func (r rules) notification(method string, params json.RawMessage) error {
 	ended := u.Status == "completed" || u.Status == "failed"
 	switch u.SessionUpdate {
 	case "user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan":
-		if s.busy == 0 && !r.client.attaches() {
+		if s.busy == 0 && !s.cut && !r.client.attaches() {
 			return fmt.Errorf("a %s while there is no turn", u.SessionUpdate)
 		}
 	}

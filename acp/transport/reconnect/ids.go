@@ -2,6 +2,7 @@ package reconnect
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -20,6 +21,9 @@ type ids struct {
 	unanswered []request         // the editor's
 	asked      map[string]string // the agent's: its ID by the one that the editor has
 	connection int               // counted from 0; the agent's IDs are as they are in the first
+	book       book
+	reopening  map[string]*opened // the requests without an answer that open sessions again
+	report     func(line string)
 }
 
 // request is a request without an answer.
@@ -69,7 +73,14 @@ func (s *ids) fromEditor(line []byte) []byte {
 		initialize := method == "initialize"
 		if initialize && s.version == "" {
 			s.hello, s.helloID = bytes.Clone(line), id
+			switch lookup(m.Params, "clientCapabilities", "_meta", attachKey).Kind() {
+			case '{', 't':
+				s.book.declared = true
+			default:
+				s.book.declared = false
+			}
 		}
+		s.book.asked(id, method, m.Params)
 		s.unanswered = append(s.unanswered, request{id, initialize && s.helloID == id})
 		return line
 	}
@@ -84,7 +95,7 @@ func (s *ids) fromEditor(line []byte) []byte {
 	return replace(line, "id", m.ID, theirs)
 }
 
-// fromAgent records a message of the agent's, and returns it for the editor.
+// fromAgent records a message of the agent's, and returns it for the editor; nil if it is not for the editor.
 func (s *ids) fromAgent(line []byte) []byte {
 	m, method, id, ok := parse(line)
 	if !ok {
@@ -92,8 +103,17 @@ func (s *ids) fromAgent(line []byte) []byte {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if o := s.reopening[id]; o != nil && method == "" {
+		delete(s.reopening, id)
+		if len(m.Error) > 0 {
+			s.book.remove(o.id)
+			s.report(fmt.Sprintf("session %s could not be opened again: %s", o.id, cmp.Or(text(m.Error, "message"), string(m.Error))))
+		}
+		return nil
+	}
 	switch {
 	case method == "" && id != "":
+		s.book.answered(id, &m)
 		if i := slices.IndexFunc(s.unanswered, func(r request) bool { return r.id == id }); i >= 0 {
 			switch {
 			case !s.unanswered[i].initialize:
@@ -101,9 +121,12 @@ func (s *ids) fromAgent(line []byte) []byte {
 				s.hello, s.helloID = nil, ""
 			default:
 				s.version = version(m.Result)
+				s.book.initialized(m.Result)
 			}
 			s.unanswered = slices.Delete(s.unanswered, i, i+1)
 		}
+	case method == "session/update":
+		s.book.updated(m.Params)
 	case s.connection == 0:
 	case id != "":
 		ours := s.rename(id)
@@ -155,10 +178,20 @@ func version(result jsonx.Raw) string {
 	return "null"
 }
 
-// lose answers the editor's requests of a connection that is lost, by write. An initialize stays: the next connection begins with it.
-func (s *ids) lose(write func(line []byte) error, text string) error {
+// lose answers the editor's requests of a connection that is lost, by write, with a text for whether the sessions will be opened again. An
+// initialize stays: the next connection begins with it.
+func (s *ids) lose(write func(line []byte) error, name string, say words) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	text := fmt.Sprintf(say.load, name)
+	if s.book.resumes && !s.book.declared {
+		text = fmt.Sprintf(say.again, name)
+	}
+	for _, line := range s.book.lose(fmt.Sprintf(say.reason, name)) {
+		if err := write(line); err != nil {
+			return err
+		}
+	}
 	var stay []request
 	for _, r := range s.unanswered {
 		if r.initialize {
@@ -172,8 +205,16 @@ func (s *ids) lose(write func(line []byte) error, text string) error {
 			return err
 		}
 	}
-	s.unanswered, s.asked = stay, nil
+	s.unanswered, s.asked, s.reopening = stay, nil, nil
 	return nil
+}
+
+// reopen returns the requests that open the editor's sessions over the present connection.
+func (s *ids) reopen() (lines [][]byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reopening, lines = s.book.reopen(s.connection)
+	return lines
 }
 
 // renew begins the next connection. It returns the message with which it begins; nil if the editor has sent none. greeted is set if the
@@ -199,6 +240,7 @@ func (s *ids) greeted(line []byte) (bool, error) {
 	case version(m.Result) != s.version:
 		return true, fmt.Errorf("the agent now speaks version %s of the protocol, and spoke %s; restart the agent in the editor", version(m.Result), s.version)
 	default:
+		s.book.initialized(m.Result)
 		return true, nil
 	}
 }

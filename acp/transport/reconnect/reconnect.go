@@ -1,9 +1,8 @@
 // Package reconnect passes the messages of an editor that only starts commands on to an agent elsewhere, over connections that may be lost.
 //
 // A connection that comes back is the transport's business, and goes unnoticed here. If one is lost for good, the editor gets an error for
-// each request that no one will answer any more, and the next connection begins with the editor's own initialize, so that it can load its
-// sessions again. The same follows when the agent ends the connection with [transport.ErrRestart]: then it has answered each request that it
-// has begun.
+// each request that no one will answer any more. The next connection begins with the editor's own initialize, and opens the sessions that the
+// editor had open. An editor that has declared the extension of docs/attach.md is detached from them instead, and loads what it misses. The same follows when the agent ends the connection with [transport.ErrRestart]: then it has answered each request that it has begun.
 package reconnect
 
 import (
@@ -60,7 +59,7 @@ func Run(ctx context.Context, editor io.Reader, out io.Writer, o Options) error 
 	if err != nil {
 		return err
 	}
-	p := &pump{o: o, out: out, in: newQueue(maxWaiting)}
+	p := &pump{o: o, out: out, in: newQueue(maxWaiting), ids: ids{report: o.Report}}
 	go p.in.fill(ctx, editor)
 	for conn := newLines(first); ; {
 		err := p.carry(ctx, conn)
@@ -73,14 +72,14 @@ func Run(ctx context.Context, editor io.Reader, out io.Writer, o Options) error 
 		case errors.Is(err, errOut):
 			return err
 		}
-		words := lostText
+		say := lost
 		if errors.Is(err, transport.ErrRestart) {
-			words = restartText
+			say = restart
 			o.Report(fmt.Sprintf("%s shuts down, and has answered everything that it had begun; connecting again", o.Name))
 		} else {
 			o.Report(fmt.Sprintf("the connection to %s is lost: %v", o.Name, err))
 		}
-		if err := p.ids.lose(p.write, fmt.Sprintf(words, o.Name)); err != nil {
+		if err := p.ids.lose(p.write, o.Name, say); err != nil {
 			return err
 		}
 		if errors.Is(err, transport.ErrTime) {
@@ -91,15 +90,31 @@ func Run(ctx context.Context, editor io.Reader, out io.Writer, o Options) error 
 		} else if err != nil {
 			return fmt.Errorf("connecting again: %w", err)
 		}
-		o.Report(fmt.Sprintf("connected to %s again; the editor has to load its sessions again", o.Name))
+		o.Report(fmt.Sprintf("connected to %s again", o.Name))
 	}
 }
 
-// lostText is the error of a request that no one will answer.
-const lostText = "the connection to %s is lost; the agent's answer will not come. Load the session again to go on."
+// words are the texts for an editor whose connection ends. Each has the name of the agent.
+type words struct {
+	load   string // the error of a request that no one will answer, if the editor has to load its sessions
+	again  string // the same if they are opened again
+	reason string // why a session is detached
+}
 
-// restartText is the error of a request that came when the agent had already ended the connection in order.
-const restartText = "%s shuts down and has not begun this request. Load the session again, and send the request again."
+var (
+	// lost is for a connection that has broken.
+	lost = words{
+		load:   "the connection to %s is lost; the agent's answer will not come. Load the session again to go on.",
+		again:  "the connection to %s is lost; the agent's answer will not come. Send the next prompt to go on, or load the session to see what was done.",
+		reason: "the connection to %s was lost; load the session again",
+	}
+	// restart is for one that the agent has ended in order: it has not begun what it has not answered.
+	restart = words{
+		load:   "%s shuts down and has not begun this request. Load the session again, and send the request again.",
+		again:  "%s shuts down and has not begun this request. Send it again.",
+		reason: "%s shuts down; load the session again",
+	}
+)
 
 // maxWaiting bounds the editor's messages that wait for a connection, in bytes.
 const maxWaiting = 64 << 20
@@ -182,14 +197,17 @@ func (p *pump) down(conn *lines) error {
 		if err != nil {
 			return err
 		}
-		if err := p.write(p.ids.fromAgent(line)); err != nil {
+		if line = p.ids.fromAgent(line); line == nil {
+			continue
+		}
+		if err := p.write(line); err != nil {
 			return err
 		}
 	}
 }
 
-// renew opens the next connection, and initializes it as the editor has initialized the first one. It gives up a while after the editor has
-// ended.
+// renew opens the next connection, initializes it as the editor has initialized the first one, and opens the editor's sessions again: the
+// requests for that come before the editor's next messages. It gives up a while after the editor has ended.
 func (p *pump) renew(ctx context.Context) (*lines, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -218,6 +236,11 @@ func (p *pump) renew(ctx context.Context) (*lines, error) {
 	}
 	if _, err = conn.Write(hello); err == nil && greeted {
 		err = p.greet(ctx, conn)
+		for _, line := range p.ids.reopen() {
+			if err == nil {
+				_, err = conn.Write(line)
+			}
+		}
 	}
 	if err != nil {
 		_ = conn.Close()
