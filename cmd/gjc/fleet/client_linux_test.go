@@ -77,7 +77,7 @@ func (c *client) visit(ctx context.Context, at *server) error {
 	if err := c.load(ctx, l); err != nil {
 		return err
 	}
-	if c.watch(ctx) {
+	if c.watch(ctx, l) {
 		return nil
 	}
 	c.session.loadedAt(at)
@@ -106,13 +106,13 @@ func (c *client) visit(ctx context.Context, at *server) error {
 }
 
 // watch waits while another server has the session, for as long as a lease. It reports whether that server still has it.
-func (c *client) watch(ctx context.Context) bool {
+func (c *client) watch(ctx context.Context, l *link) bool {
 	for begin := time.Now(); ; sleep(ctx, retryTime) { // the update of another process ends it
 		live, watches := c.part()
 		if live && !watches {
 			return false
 		}
-		if !live || ctx.Err() != nil || time.Since(begin) > leaseTime+time.Duration(c.random.IntN(1000))*time.Millisecond {
+		if l.gone() || !live || ctx.Err() != nil || time.Since(begin) > leaseTime+time.Duration(c.random.IntN(1000))*time.Millisecond {
 			c.fleet.count("watched")
 			return true
 		}

@@ -284,13 +284,13 @@ func (f *fleet) report(all []handOver, took time.Duration) {
 		if at.IsZero() {
 			at = h.takenAt
 		}
-		// A hand-over begins when the lease has ended and a client wants the session at a server that works.
-		begin := s.wantedFrom(h.expired, h.takenAt)
-		taken, used = append(taken, h.takenAt.Sub(begin)), append(used, at.Sub(begin))
-		if h.takenAt.Sub(begin) > slow {
+		// A hand-over takes the time in which a client wants the session at a server that works.
+		took := s.wantedFor(h.expired, h.takenAt)
+		taken, used = append(taken, took), append(used, s.wantedFor(h.expired, at))
+		if took > slow {
 			late++
-			f.t.Logf("session %d: the lease ended at %s, a client wanted it after %s, and it was taken over after %s:%s", s.number, h.expired.Format("15:04:05.000"),
-				begin.Sub(h.expired), h.takenAt.Sub(h.expired), s.between(h.expired.Add(-leaseTime), at.Add(time.Second/10)))
+			f.t.Logf("session %d: the lease ended at %s, and was taken over after %s, of which a client wanted it for %s:%s", s.number, h.expired.Format("15:04:05.000"),
+				h.takenAt.Sub(h.expired), took, s.between(h.expired.Add(-leaseTime), at.Add(time.Second/10)))
 		}
 		next := slices.IndexFunc(all[i+1:], func(later handOver) bool { return later.session == h.session })
 		if seen, ok := s.firstTakeover(h.takenAt); ok && seen.cut && seen.sent.After(h.since) && (next < 0 || seen.at.Before(all[i+1+next].takenAt)) {

@@ -26,6 +26,16 @@ type link struct {
 	wait func()
 }
 
+// gone reports whether the connection has ended.
+func (l *link) gone() bool {
+	select {
+	case <-l.Conn.Closing():
+		return true
+	default:
+		return false
+	}
+}
+
 // capabilities are those of a client that knows the extension and notices, and has neither files nor terminals.
 func capabilities() *acp.ClientCapabilities {
 	c := &acp.ClientCapabilities{Session: &acp.ClientSessionCapabilities{Notices: &acp.NoticeCapabilities{}}}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -129,23 +130,34 @@ func (s *session) wanted(at *server) (end func()) {
 	}
 }
 
-// wantedFrom returns the first moment between begin and end from which a client wanted the session at a server that worked until end; end for
-// none.
-func (s *session) wantedFrom(begin, end time.Time) time.Time {
+// wantedFor returns how long, between begin and end, at least one client wanted the session at a server that worked until end: the time in which
+// a server could have taken it over.
+func (s *session) wantedFor(begin, end time.Time) (sum time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	first := end
+	var all []visit
 	for _, v := range s.visits {
-		from := v.begin
-		if from.Before(begin) {
-			from = begin
+		if v.begin.Before(begin) {
+			v.begin = begin
 		}
-		from = v.at.worksFrom(from, end)
-		if from.Before(first) && (v.end.IsZero() || v.end.After(from)) {
-			first = from
+		if v.end.IsZero() || v.end.After(end) {
+			v.end = end
+		}
+		if v.begin = v.at.worksFrom(v.begin, end); v.begin.Before(v.end) {
+			all = append(all, v)
 		}
 	}
-	return first
+	slices.SortFunc(all, func(a, b visit) int { return a.begin.Compare(b.begin) })
+	for _, v := range all {
+		if v.begin.Before(begin) {
+			v.begin = begin
+		}
+		if v.begin.Before(v.end) {
+			sum += v.end.Sub(v.begin)
+			begin = v.end
+		}
+	}
+	return sum
 }
 
 // happened records an event.
