@@ -11,29 +11,36 @@ import (
 	"github.com/gajae-code/gjc/sessions/postgres/postgrestest"
 )
 
-// BenchmarkAppend measures entries of 500 bytes, written by eight sessions at a time.
+// BenchmarkAppend measures entries of 500 bytes, written by sessions at a time: those of one engine, with as many connections as it has, and
+// those of several. Commits share the syncs of a disk, so that more writers are faster on a slow one.
 func BenchmarkAppend(b *testing.B) {
 	for name, durable := range map[string]bool{"Synced": true, "Unsynced": false} {
-		b.Run(name, func(b *testing.B) { benchmarkAppend(b, durable) })
+		for _, engines := range []int{1, 8} {
+			b.Run(fmt.Sprintf("%s/%d", name, engines), func(b *testing.B) { benchmarkAppend(b, durable, engines) })
+		}
 	}
 }
 
-func benchmarkAppend(b *testing.B, durable bool) {
+func benchmarkAppend(b *testing.B, durable bool, engines int) {
 	own := &postgrestest.Cluster{Durable: durable}
 	b.Cleanup(func() { _ = own.Stop() })
+	address := own.Database(b)
 	const writers = 8
-	s := store(b, own.Database(b), postgres.Options{Conns: writers})
-	logs := make([]*sessions.Log, writers)
-	for i := range logs {
-		logs[i] = create(b, s)
-		add(b, logs[i], "first")
+	var logs []*sessions.Log
+	for range engines {
+		s := store(b, address, postgres.Options{Conns: writers})
+		for range writers {
+			l := create(b, s)
+			add(b, l, "first")
+			logs = append(logs, l)
+		}
 	}
 	text := strings.Repeat("entry ", 80)
 	b.ResetTimer()
 	var wg sync.WaitGroup
 	for i, l := range logs {
 		wg.Go(func() {
-			for range (b.N + i) / writers {
+			for range (b.N + i) / len(logs) {
 				add(b, l, text)
 			}
 		})
