@@ -35,7 +35,7 @@ func (l *logFile) write(text []byte, sync bool) error {
 		return err
 	}
 	if info.Size() != l.size {
-		return errChanged(l.path)
+		return l.changed()
 	}
 	n, err := l.file.Write(text)
 	if err == nil && n < len(text) {
@@ -55,6 +55,15 @@ func (l *logFile) write(text []byte, sync bool) error {
 	}
 	l.size, l.torn = l.size+int64(n), nil
 	return nil
+}
+
+// changed returns the error about a file that has another size than this log has left. Where locks are leases, only the next holder of this
+// log's lease can have written to it.
+func (l *logFile) changed() error {
+	if leases, ok := l.fs.(leaseHolder); ok && leases.Lost(l.path) != nil {
+		return fmt.Errorf("%s: %w", l.path, ErrTakenOver)
+	}
+	return errChanged(l.path)
 }
 
 // stat returns the file's information by name and checks that the name still refers to the open file. Windows does not allow an

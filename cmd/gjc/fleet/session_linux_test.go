@@ -37,7 +37,7 @@ type visit struct {
 	begin, end time.Time
 }
 
-// event is what a client has done or learned.
+// event describes what a client has done or learned.
 type event struct {
 	at   time.Time
 	what string
