@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -109,10 +110,8 @@ func (r *remoteFS) Stat(ctx context.Context, path string) (fs.FileInfo, error) {
 	if err := permit.Check(ctx, permit.Effect{Action: permit.Look, Path: path}); err != nil {
 		return nil, err
 	}
-	for _, root := range append([]string{r.workspace.Cwd}, r.workspace.Additional...) {
-		if path == root {
-			return remoteInfo{name: filepath.Base(path), dir: true}, nil
-		}
+	if slices.Contains(append([]string{r.workspace.Cwd}, r.workspace.Additional...), path) {
+		return remoteInfo{name: filepath.Base(path), dir: true}, nil
 	}
 	data, err := r.read(ctx, path)
 	if err != nil {
