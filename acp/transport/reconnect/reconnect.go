@@ -43,6 +43,9 @@ var errEditor = errors.New("the editor has ended")
 // ErrEnded reports that the agent has ended the connection.
 var ErrEnded = errors.New("the agent has ended the connection")
 
+// maxTries bounds how often in a row a new connection may be lost before it is initialized.
+const maxTries = 10
+
 // helloTime bounds the time for the answer to an initialize that is sent again.
 const helloTime = time.Minute
 
@@ -85,9 +88,17 @@ func Run(ctx context.Context, editor io.Reader, out io.Writer, o Options) error 
 		if errors.Is(err, transport.ErrTime) {
 			return fmt.Errorf("%s: %w", o.Name, err)
 		}
-		if conn, err = p.renew(ctx); errors.Is(err, errEditor) || ctx.Err() != nil {
+		for tries := 1; ; tries++ {
+			conn, err = p.renew(ctx)
+			again := errors.Is(err, transport.ErrLost) && !errors.Is(err, transport.ErrTime) || errors.Is(err, transport.ErrRestart)
+			if !again || tries == maxTries {
+				break
+			}
+		}
+		if errors.Is(err, errEditor) || ctx.Err() != nil {
 			return nil
-		} else if err != nil {
+		}
+		if err != nil {
 			return fmt.Errorf("connecting again: %w", err)
 		}
 		o.Report(fmt.Sprintf("connected to %s again", o.Name))

@@ -264,6 +264,32 @@ func TestRun_Restart(t *testing.T) {
 	})
 }
 
+// A connection that is lost before it is initialized is followed by another one, but not without end.
+func TestRun_LostAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, c := start(t)
+		w.initialize(c)
+		for _, err := range []error{errCut, transport.ErrRestart, errCut} {
+			c.lose(err)
+			c = newConn(t)
+			w.conns <- c
+			c.agent.want(hello)
+		}
+		c.agent.send(welcome)
+		w.editor.send(`{"jsonrpc":"2.0","method":"note"}`)
+		c.agent.want(`{"jsonrpc":"2.0","method":"note"}`)
+		for range 11 {
+			c.lose(errCut)
+			c = newConn(t)
+			w.conns <- c
+		}
+		if err := <-w.done; err == nil || err.Error() != "connecting again: initializing there: cut: the connection is lost" {
+			t.Error(err)
+		}
+		w.leave()
+	})
+}
+
 // An initialize without an answer begins the next connection, and its answer is the editor's.
 func TestRun_LostBeforeInitialized(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
