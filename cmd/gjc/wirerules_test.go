@@ -65,7 +65,8 @@ type sessionRules struct {
 	known bool
 	// busy counts the open prompts and loads.
 	busy int
-	// cut is set if "gjc connect" has lost the connection in a turn: what becomes of the turn follows outside it.
+	// cut is set from when "gjc connect" has lost the connection in a turn until the next turn is over: what becomes of the former follows outside
+	// it, or not at all.
 	cut bool
 	// calls has the tool calls, and whether they have ended.
 	calls map[string]bool
@@ -96,7 +97,6 @@ func (r rules) asks(a asked) {
 		r.session(a.SessionID).known = true
 	case "session/prompt":
 		r.session(a.SessionID).busy++
-		r.session(a.SessionID).cut = false
 	}
 }
 
@@ -116,6 +116,10 @@ func (r rules) answered(a asked, result json.RawMessage) error {
 	case "session/load", "session/prompt":
 		s := r.session(a.SessionID)
 		s.busy--
+		if s.cut && result != nil {
+			clear(s.calls)
+			s.cut = false
+		}
 		for id, ended := range s.calls {
 			if !ended && s.busy == 0 && !s.cut && !r.client.attaches() {
 				return fmt.Errorf("%s is answered, but the tool call %s is left open", a.method, id)
