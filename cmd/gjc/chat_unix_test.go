@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -383,7 +384,13 @@ func TestChat_Dumb(t *testing.T) {
 	}
 	p.awaitEnd("\nstrict >")
 	p.enter("!wait")
-	p.awaitEnd("!wait")
+	p.until("has a turn: its prompt is stored", func(string) bool { // a dumb terminal shows nothing of it, and ^C discards a line that was not read
+		files, err := filepath.Glob(filepath.Join(o.home, ".gjc", "agent", "sessions", "*", "*.jsonl"))
+		return err == nil && slices.ContainsFunc(files, func(file string) bool {
+			data, _ := os.ReadFile(file)
+			return strings.Contains(string(data), "!wait")
+		})
+	})
 	p.keys("C-c")
 	p.await("cancelled")
 	p.awaitEnd("\nstrict >")
