@@ -58,7 +58,10 @@ func knownOfHTTP() map[string]string {
 // of the session have no common order.
 var (
 	eitherOfSDK  = [...]string{"exit.eof.answers-first"}
-	eitherOfHTTP = [...]string{"session.load.user", "session.load.agent", "session.load.message-ids", "session.load.order", "session.load.before-response", "prompt.updates-first"}
+	eitherOfHTTP = [...]string{
+		"session.load.user", "session.load.agent", "session.load.message-ids", "session.load.order", "session.load.before-response",
+		"session.load.tools", "session.load.tools-ended", "session.load.tools-announced", "prompt.updates-first",
+	}
 )
 
 // gjc is conformant over the network: by "gjc connect", and by the clients of the official SDK for WebSocket and HTTP.
