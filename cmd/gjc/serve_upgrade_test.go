@@ -118,15 +118,21 @@ func takesClients(s *served) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
+// startBalanced starts two servers with a load balancer, and a session of an editor that knows no extension, at the first one.
+func startBalanced(t *testing.T) (w *between, p *peer, session string) {
+	t.Helper()
+	w = startBetween(t)
+	lb := balance(t, w.first, w.second)
+	p = startPeer(t, peerOptions{command: []string{"connect", lb.url(), "--token-file", w.token}})
+	p.initialize(object{})
+	return w, p, p.session("auto")
+}
+
 // TestServe_DrainBalanced moves the client of an editor that knows no extension to the next server: it has the answer to its prompt first, and
 // the next one runs there.
 func TestServe_DrainBalanced(t *testing.T) {
 	t.Parallel()
-	w := startBetween(t)
-	lb := balance(t, w.first, w.second)
-	p := startPeer(t, peerOptions{command: []string{"connect", lb.url(), "--token-file", w.token}})
-	p.initialize(object{})
-	id := p.session("auto")
+	w, p, id := startBalanced(t)
 	turn := p.prompt(id, "!say begun\n!say ended")
 	engine := w.engine(id)
 	w.drain()
@@ -163,11 +169,7 @@ func TestServe_DrainBalanced(t *testing.T) {
 // the session.
 func TestServe_KilledBalanced(t *testing.T) {
 	t.Parallel()
-	w := startBetween(t)
-	lb := balance(t, w.first, w.second)
-	p := startPeer(t, peerOptions{command: []string{"connect", lb.url(), "--token-file", w.token}})
-	p.initialize(object{})
-	id := p.session("auto")
+	w, p, id := startBalanced(t)
 	p.say(id, "one-here")
 	turn := p.prompt(id, "!say begun\n!bash sleep 600")
 	p.until("the command", func(m message) bool { return strings.Contains(m.line, `"in_progress"`) })

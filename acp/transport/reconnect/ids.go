@@ -73,12 +73,7 @@ func (s *ids) fromEditor(line []byte) []byte {
 		initialize := method == "initialize"
 		if initialize && s.version == "" {
 			s.hello, s.helloID = bytes.Clone(line), id
-			switch lookup(m.Params, "clientCapabilities", "_meta", attachKey).Kind() {
-			case '{', 't':
-				s.book.declared = true
-			default:
-				s.book.declared = false
-			}
+			s.book.declared = declares(lookup(m.Params, "clientCapabilities", "_meta"), false)
 		}
 		s.book.asked(id, method, m.Params)
 		s.unanswered = append(s.unanswered, request{id, initialize && s.helloID == id})

@@ -2,7 +2,8 @@
 //
 // A connection that comes back is the transport's business, and goes unnoticed here. If one is lost for good, the editor gets an error for
 // each request that no one will answer any more. The next connection begins with the editor's own initialize, and opens the sessions that the
-// editor had open. An editor that has declared the extension of docs/attach.md is detached from them instead, and loads what it misses. The same follows when the agent ends the connection with [transport.ErrRestart]: then it has answered each request that it has begun.
+// editor had open. An editor that has declared the extension of docs/attach.md is detached from them instead, and loads what it misses. The
+// same follows when the agent ends the connection with [transport.ErrRestart]: then it has answered each request that it has begun.
 package reconnect
 
 import (

@@ -71,15 +71,19 @@ func (b *book) answered(request string, m *message) {
 	}
 	b.remove(c.session)
 	if !c.closes && c.session != "" {
-		declared := b.declared
-		switch lookup(c.params, "_meta", attachKey).Kind() {
-		case '{', 't':
-			declared = true
-		case 'f':
-			declared = false
-		default:
-		}
-		b.open = append(b.open, &opened{c.session, c.params, declared})
+		b.open = append(b.open, &opened{c.session, c.params, declares(lookup(c.params, "_meta"), b.declared)})
+	}
+}
+
+// declares reports whether a _meta declares attachKey; otherwise if it says nothing about it.
+func declares(meta jsonx.Raw, otherwise bool) bool {
+	switch jsonx.Lookup(meta, attachKey).Kind() {
+	case '{', 't':
+		return true
+	case 'f':
+		return false
+	default:
+		return otherwise
 	}
 }
 
