@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"go.uber.org/goleak"
 
 	"github.com/gajae-code/gjc/internal/sandbox"
 	"github.com/gajae-code/gjc/internal/testenv"
@@ -67,19 +66,12 @@ func TestMain(m *testing.M) {
 // leakChecked looks for goroutines and processes after all tests, because most of them run in parallel.
 type leakChecked struct{ *testing.M }
 
-// dyingGoroutines is the time that ending goroutines get, on a busy machine.
-const dyingGoroutines = 5 * time.Second
-
 func (m leakChecked) Run() int {
 	code := testenv.Run(m.M)
 	if code != 0 {
 		return code
 	}
-	err := goleak.Find()
-	for begin := time.Now(); err != nil && time.Since(begin) < dyingGoroutines; {
-		err = goleak.Find()
-	}
-	if err != nil {
+	if err := testenv.Leaked(); err != nil {
 		fmt.Fprintln(os.Stderr, "goroutines are left:", err)
 		return 1
 	}

@@ -16,10 +16,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
-	"go.uber.org/goleak"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/gajae-code/gjc/internal/telemetry"
+	"github.com/gajae-code/gjc/internal/testenv"
 )
 
 // collector receives spans over HTTP.
@@ -105,7 +105,7 @@ func values(all []*commonpb.KeyValue) map[string]any {
 }
 
 func TestTracer(t *testing.T) {
-	t.Cleanup(func() { goleak.VerifyNone(t) })
+	testenv.NoLeaks(t)
 	for _, compression := range []string{"", "gzip"} {
 		c := newCollector(t, nil)
 		tr := tracer(t, fatal(t), map[string]string{
@@ -261,7 +261,7 @@ func TestSampler(t *testing.T) {
 
 // A hostile collector delays no turn, and the tracer ends in time.
 func TestTracer_HostileCollector(t *testing.T) {
-	t.Cleanup(func() { goleak.VerifyNone(t) })
+	testenv.NoLeaks(t)
 	never := make(chan struct{})
 	t.Cleanup(func() { close(never) })
 	var mu sync.Mutex
@@ -345,7 +345,7 @@ func TestTracer_HostileCollector(t *testing.T) {
 
 // A collector that recovers gets the spans.
 func TestTracer_Retry(t *testing.T) {
-	t.Cleanup(func() { goleak.VerifyNone(t) })
+	testenv.NoLeaks(t)
 	recovered := make(chan struct{})
 	c := newCollector(t, func(n int, w http.ResponseWriter, _ *http.Request) {
 		if n == 1 {

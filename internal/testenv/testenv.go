@@ -211,18 +211,24 @@ func NoLeaks(t testing.TB) {
 		if t.Failed() {
 			return // a failed test may leave goroutines, and its own message is more useful
 		}
-		err := goleak.Find(ignore)
-		for begin := time.Now(); err != nil && time.Since(begin) < leakPatience; {
-			err = goleak.Find(ignore)
-		}
-		if err != nil {
+		if err := Leaked(ignore); err != nil {
 			t.Errorf("goroutines are left:\n%s", trim(err.Error()))
 		}
 	})
 }
 
-// leakPatience limits the wait for goroutines to end. On a busy machine, the half second of goleak is too short.
-const leakPatience = 2 * time.Second
+// leakPatience limits the wait for goroutines to end. On a busy machine, the half second of goleak is too short, and net/http
+// lets a server's connection sleep for as long before it closes it.
+const leakPatience = 5 * time.Second
+
+// Leaked waits until no goroutine is left that the options do not ignore, and otherwise returns an error that has their stacks.
+func Leaked(opts ...goleak.Option) error {
+	err := goleak.Find(opts...)
+	for begin := time.Now(); err != nil && time.Since(begin) < leakPatience; {
+		err = goleak.Find(opts...)
+	}
+	return err
+}
 
 func trim(s string) string {
 	const most = 8 << 10

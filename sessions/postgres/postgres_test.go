@@ -7,8 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/gajae-code/gjc/internal/testenv"
 	"github.com/gajae-code/gjc/sessions"
 	"github.com/gajae-code/gjc/sessions/postgres"
 	"github.com/gajae-code/gjc/sessions/postgres/postgrestest"
@@ -21,7 +20,7 @@ var cluster postgrestest.Cluster
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if code == 0 {
-		if err := goleak.Find(); err != nil {
+		if err := testenv.Leaked(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}

@@ -20,9 +20,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"github.com/gajae-code/gjc/cmd/gjc/internal/serve/gateway"
+	"github.com/gajae-code/gjc/internal/testenv"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/anthropic"
 	"github.com/gajae-code/gjc/providers/google"
@@ -180,7 +180,7 @@ func wires() []struct {
 }
 
 func TestGateway_Wires(t *testing.T) {
-	t.Cleanup(func() { goleak.VerifyNone(t) })
+	testenv.NoLeaks(t)
 	for _, wire := range wires() {
 		t.Run(wire.api, func(t *testing.T) {
 			gate, said := providertest.NewGate(), secret
@@ -245,7 +245,7 @@ func TestGateway_Wires(t *testing.T) {
 }
 
 func TestGateway_Cancel(t *testing.T) {
-	t.Cleanup(func() { goleak.VerifyNone(t) })
+	testenv.NoLeaks(t)
 	gate := providertest.NewGate()
 	model := providertest.NewServer(providertest.Step{providertest.Text("Hello"), gate.Hold()})
 	defer model.Close()
