@@ -126,6 +126,22 @@ func (p *pane) awaitEnd(text string) string {
 	return p.until("ends with "+strconv.Quote(text), func(s string) bool { return strings.HasSuffix(s, text) })
 }
 
+// completes presses Tab until the last line of the screen ends with a text. A key that comes before the commands of the session does nothing.
+func (p *pane) completes(text string) {
+	p.t.Helper()
+	looks := 0
+	p.until("ends with "+strconv.Quote(text), func(s string) bool {
+		if strings.HasSuffix(s, text) {
+			return true
+		}
+		if looks%100 == 0 {
+			p.keys("Tab")
+		}
+		looks++
+		return false
+	})
+}
+
 // until waits until the screen fulfils a condition.
 func (p *pane) until(condition string, fulfilled func(screen string) bool) string {
 	p.t.Helper()
