@@ -50,6 +50,8 @@ type leaseHolder interface {
 	// Lost returns a channel that is closed when this process notices that another one has taken over the lock of the named file.
 	// It returns nil if this process does not have that lock.
 	Lost(name string) <-chan struct{}
+	// Renew returns the time between two renewals of a lock.
+	Renew() time.Duration
 }
 
 // Lost returns a channel that is closed when another process takes over the session of an open log, which cannot be written then; nil if

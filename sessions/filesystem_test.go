@@ -21,3 +21,7 @@ func TestStore_Real(t *testing.T) {
 func TestFollow_Real(t *testing.T) {
 	sessionstest.TestFollow(t, func(*testing.T) sessions.FileSystem { return sessions.Disk() }, t.TempDir())
 }
+
+func TestPipe_Real(t *testing.T) {
+	sessionstest.TestPipe(t, func(*testing.T) sessions.FileSystem { return sessions.Disk() }, t.TempDir())
+}

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
@@ -249,6 +251,16 @@ func isObject(text []byte) bool {
 func Locate(ctx context.Context, s *Store, id string) (FileSystem, string, error) {
 	at, err := s.find(ctx, id)
 	return s.fs, at.path, err
+}
+
+// Pipes returns the file system of a store, the directory in which its processes connect with each other (see package pipe), and the time
+// between two looks into it.
+func Pipes(s *Store) (fsys FileSystem, dir string, every time.Duration) {
+	every = time.Second
+	if f, ok := s.fs.(leaseHolder); ok {
+		every = f.Renew() // which causes as much load
+	}
+	return s.fs, filepath.Join(filepath.Dir(s.dir), "pipes"), every
 }
 
 // DecodeHeader decodes the first line of the session file at path. It returns a [*CorruptError] for a file of an older version too.

@@ -227,6 +227,9 @@ func (f *fileSystem) Lost(name string) <-chan struct{} {
 	return nil
 }
 
+// Renew returns the time between two renewals of a lease.
+func (f *fileSystem) Renew() time.Duration { return f.db.opts.Renew }
+
 // unlock ends a lease. If the database is not reachable for a moment, the lease expires.
 func (f *fileSystem) unlock(held *lease) {
 	at := held.at

@@ -53,6 +53,11 @@ func TestFollow(t *testing.T) {
 	sessionstest.TestFollow(t, func(t *testing.T) sessions.FileSystem { return open(t, address, postgres.Options{}).FileSystem("me") }, "/")
 }
 
+func TestPipe(t *testing.T) {
+	address := cluster.Database(t)
+	sessionstest.TestPipe(t, func(t *testing.T) sessions.FileSystem { return open(t, address, postgres.Options{}).FileSystem("me") }, "/")
+}
+
 func TestStore(t *testing.T) {
 	address := cluster.Database(t)
 	owners := 0
