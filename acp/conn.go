@@ -39,7 +39,18 @@ type conn struct{ rpc *jsonrpc.Conn }
 // Call sends a request and decodes its result. For an error response it returns an [*Error]. If ctx ends first, it returns the
 // cause and notifies the peer with "$/cancel_request".
 func (c *conn) Call(ctx context.Context, method string, params, result any) error {
-	err := c.rpc.Call(ctx, method, params, result)
+	return wireError(c.rpc.Call(ctx, method, params, result))
+}
+
+// Start sends a request, in the order of the calls to Start and Notify, and returns a function that waits for its result as [conn.Call]
+// does, which must be called.
+func (c *conn) Start(method string, params any) (wait func(ctx context.Context, result any) error) {
+	call := c.rpc.Go(method, params)
+	return func(ctx context.Context, result any) error { return wireError(call.Await(ctx, result)) }
+}
+
+// wireError returns the error of a call as one of this package.
+func wireError(err error) error {
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return &Error{Code: ErrorCode(e.Code), Message: e.Message, Data: e.Data}
 	}

@@ -144,6 +144,8 @@ type Prompt struct {
 	Answer func(ctx context.Context, t *RunningTurn) error
 	// Output is the format of the answer to Parts, which then calls no tools; nil for text. [NewOutput] returns one.
 	Output *providers.OutputFormat
+	// MessageID is the ID of the user's message; if empty, a new one.
+	MessageID string
 	// Trace is the trace that the prompt is part of. Optional.
 	Trace Trace
 }

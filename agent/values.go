@@ -244,7 +244,7 @@ func recordBeginning(t *RunningTurn, shown string) (*providers.Message, string, 
 		return recordReports(t)
 	}
 	shown = t.withReports(shown)
-	user := &providers.Message{ID: t.session.opts.NewID(), Role: providers.RoleUser, Parts: t.parts}
+	user := &providers.Message{ID: cmp.Or(t.prompt.MessageID, t.session.opts.NewID()), Role: providers.RoleUser, Parts: t.parts}
 	if err := t.recordShown(shown); err != nil {
 		return nil, "", err
 	}

@@ -53,7 +53,7 @@ func (h *Hub) Drained(ctx context.Context) error {
 // handOver closes a session that nothing uses at the moment. Its clients are detached when the engine has released it, and not before, so that
 // one that loads it at once elsewhere can have it.
 func (s *session) handOver() {
-	if s.closing || s.over || !s.isOpen() || s.busy() || s.replaying {
+	if s.closing || s.over || !s.isOpen() || s.busy() && s.watched == nil || s.replaying {
 		return // a later call closes it, or it is being closed
 	}
 	s.closing = true

@@ -46,6 +46,8 @@ type call struct {
 	attach  attachment
 	// then receives the answer of a request of the hub's own.
 	then func(*message)
+	// asked is the ID of the engine's own request that this one serves; nil for none.
+	asked jsonx.Raw
 }
 
 // run starts the goroutines of an engine. They end when its connection is closed.
@@ -161,14 +163,16 @@ func (e *engine) receive(line []byte) {
 		e.pass(line)
 	case m.method == "":
 		e.answered(&m)
+	case m.method == elsewherePrompt && m.isRequest():
+		e.promptElsewhere(&m)
+	case m.method == elsewhereCancel:
+		e.cancelElsewhere(&m)
 	case m.isRequest():
 		e.ask(&m)
 	case m.method == "session/update":
 		e.update(&m)
 	case m.method == "$/cancel_request":
-		if a := e.asks[callKey(jsonx.Lookup(m.params, "requestId"))]; a != nil {
-			a.cancel(m.params)
-		}
+		e.cancelRequest(&m)
 	case m.method == "elicitation/complete":
 		for _, l := range e.everyone() {
 			l.out.put(line)
@@ -256,6 +260,15 @@ func (e *engine) update(m *message) {
 	if ofConversation(kind) { // a notice can come at any time, also before the prompt is stored
 		s.turnBegins()
 	}
+	if p := s.own(kind, jsonx.Lookup(m.params, "update")); p != nil {
+		if name := p.call.name(); name != "" {
+			m.params = setMeta(m.params, authorKey, encode(name))
+			m.line = nil
+		}
+		s.publish(kind, m.params, m.line, p.call.link)
+		p.seq = s.seq
+		return
+	}
 	s.publish(kind, m.params, m.line, nil)
 }
 
@@ -307,6 +320,10 @@ func (e *engine) answered(m *message) {
 
 // reply sends an answer to the client, with the client's ID.
 func (c *call) reply(m *message) {
+	if c.asked != nil {
+		c.engine.out.put(answer(c.asked, m.result, m.err))
+		return
+	}
 	if c.link == nil || c.link.gone {
 		return
 	}
@@ -373,6 +390,7 @@ func (c *call) settle(m *message) {
 		}
 		if s != nil {
 			s.closing = false
+			s.advance()
 		}
 	case "session/set_mode", "session/set_config_option":
 		if s != nil && ok {
@@ -388,6 +406,14 @@ func (c *call) settle(m *message) {
 		}
 	}
 	c.reply(m)
+}
+
+// name returns the name of the client that has made the request, which may be one of another server; empty if it has none.
+func (c *call) name() string {
+	if c.link == nil {
+		return textOf(meta(c.params, authorKey))
+	}
+	return c.link.name()
 }
 
 // author returns the name of the client that made the request.

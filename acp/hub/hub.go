@@ -130,7 +130,7 @@ func (h *Hub) Cancel() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, s := range h.sessions {
-		if len(s.prompts) > 0 {
+		if len(s.prompts) > 0 && s.watched == nil {
 			s.cancelled()
 			s.engine.out.put(request(nil, "session/cancel", encode(map[string]string{"sessionId": s.id})))
 		}

@@ -145,6 +145,10 @@ func (l *link) route(m *message) *engine {
 	switch {
 	case m.method == "initialize":
 		l.features = parseFeatures(m.params)
+		if m.isRequest() {
+			m.params = declareElsewhere(m.params)
+			m.line = request(m.id, m.method, m.params)
+		}
 	case m.method == "$/cancel_request":
 		return l.cancelRequest(m)
 	case s == nil:
@@ -200,6 +204,10 @@ func (l *link) inSession(m *message, s *session) *engine {
 			m.params = setMeta(m.params, authorKey, encode(name))
 			m.line = request(m.id, m.method, m.params)
 		}
+		if s.watched != nil && m.isRequest() {
+			m.params = marked(m.params)
+			m.line = request(m.id, m.method, m.params)
+		}
 	}
 	if s.over {
 		l.refuse(m, -32002, "session_closed", "the session was closed; load it again")
@@ -220,10 +228,7 @@ func (l *link) cancelRequest(m *message) *engine {
 		return l.engine // it is answered, or that of another client
 	}
 	if s := c.session; s != nil {
-		s.dropWaiting(func(p *prompt) bool { return p.call == c }, func() *message {
-			return &message{err: failure(jsonrpc.CodeCancelled, "cancelled", "the prompt was cancelled before its turn")}
-		})
-		if l.calls[callKey(c.own)] != c {
+		if s.dropPrompt(c) {
 			return c.engine
 		}
 	}

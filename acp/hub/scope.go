@@ -25,7 +25,8 @@ func (l *link) refusal(m *message, mem *member) (kind, why string) {
 		return kindShutdown, ErrDrained.Error()
 	case !l.client.may(scope):
 		return forbidden, "this client may not call " + m.method + ": its token lacks the scope " + scope
-	case mem != nil && mem.session.watched != nil && scope != scopeRead && m.method != "session/fork":
+	case mem != nil && mem.session.watched != nil && scope != scopeRead && m.method != "session/fork" &&
+		(!mem.session.takesPrompts() || !passesElsewhere(m.method)):
 		return "session_elsewhere", textMember(mem.session.watched, "reason") + "; session/fork makes a copy of it in which this client can go on"
 	case mem != nil && mem.observer && scope != scopeRead:
 		return forbidden, "this client only observes the session; load it again as a controller to call " + m.method

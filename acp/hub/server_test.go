@@ -14,11 +14,13 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/rs/zerolog"
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/acptest"
 	"github.com/gajae-code/gjc/acp/hub"
 	"github.com/gajae-code/gjc/acp/server"
+	"github.com/gajae-code/gjc/acp/server/relay"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/bridges"
@@ -80,12 +82,21 @@ func newTeam(t *testing.T, model providers.Model) *team {
 func newServer(t *testing.T, model providers.Model, dir, store string) *team {
 	t.Helper()
 	local := bridges.Local{Shell: bridges.FindShell(""), Env: os.Environ()}
+	stored := sessions.NewStore(store, nil)
+	guests := relay.NewHost(stored, zerolog.Nop())
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { guests.Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
 	h := hub.New(hub.Options{Dial: inProcess(func(ctx context.Context, r io.Reader, w io.Writer) error {
 		return server.Serve(ctx, r, w, nil, server.Options{
 			Version: "test", NewID: uuid.NewString, OS: "linux",
 			Models: server.ModelOptions{Models: oneModel{model}},
 			Sessions: server.SessionOptions{
-				Store: sessions.NewStore(store, nil), Tools: func() []agent.Tool { return tools.All(new(tools.Settings)) },
+				Store: stored, Guests: guests, Tools: func() []agent.Tool { return tools.All(new(tools.Settings)) },
 			},
 			Machine: server.MachineOptions{Environ: local.Environ, Bridges: func(o server.BridgeOptions) server.Bridges {
 				set := bridges.New(bridges.Options{

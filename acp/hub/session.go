@@ -97,8 +97,14 @@ func (s *session) answer(result jsonx.Raw) {
 	if own := withoutMember(jsonx.Lookup(result, "_meta"), attachKey); len(own) > len("{}") {
 		s.result = setMember(s.result, "_meta", own)
 	}
-	if s.watched = nil; textMember(meta(result, attachKey), "role") == roleObserver {
-		s.watched = bytes.Clone(meta(result, attachKey))
+	s.watch(meta(result, attachKey))
+}
+
+// watch records the part that the engine takes in the session.
+func (s *session) watch(part jsonx.Raw) {
+	s.watched = nil
+	if textMember(part, "role") == roleObserver || string(jsonx.Lookup(part, "elsewhere")) == "true" {
+		s.watched = bytes.Clone(part)
 	}
 }
 
@@ -115,9 +121,7 @@ func (s *session) part(update jsonx.Raw, line []byte) bool {
 		s.end(textMember(own, "reason"))
 		return true
 	}
-	if s.watched = nil; textMember(own, "role") == roleObserver {
-		s.watched = bytes.Clone(own)
-	}
+	s.watch(own)
 	for _, m := range s.members {
 		if m.live && m.declared {
 			m.link.out.put(request(nil, "session/update", encode(map[string]any{
@@ -132,7 +136,7 @@ func (s *session) part(update jsonx.Raw, line []byte) bool {
 // part returns the part that a client takes in the session.
 func (m *member) part() jsonx.Raw {
 	switch {
-	case m.session.watched != nil:
+	case m.session.watched != nil && !(m.observer && m.session.takesPrompts()):
 		return m.session.watched
 	case m.observer:
 		return encode(map[string]string{"role": roleObserver})
@@ -404,7 +408,7 @@ func (s *session) prompt(c *call, line []byte) {
 
 // advance sends the next prompt to the engine, if none is there.
 func (s *session) advance() {
-	if len(s.prompts) == 0 || s.replaying || !s.isOpen() {
+	if len(s.prompts) == 0 || s.replaying || !s.isOpen() || s.closing {
 		return
 	}
 	if p := s.prompts[0]; !p.begun {
@@ -416,8 +420,8 @@ func (s *session) advance() {
 // turnBegins shows the prompt that the engine has to the other clients. It is called at the first sign that the engine has stored the prompt: one
 // that is refused, or lost with its engine, is shown to none.
 func (s *session) turnBegins() {
-	if len(s.prompts) == 0 || s.replaying {
-		return
+	if len(s.prompts) == 0 || s.replaying || s.watched != nil {
+		return // a session that is open elsewhere shows a prompt when it is stored there
 	}
 	if p := s.prompts[0]; p.begun && !p.shown {
 		p.shown = true
@@ -489,7 +493,7 @@ func (s *session) echo(c *call) int64 {
 			}
 		}
 		for _, content := range texts {
-			params := encode(userChunk{SessionID: s.id, Update: userUpdate{"user_message_chunk", id, content}, Meta: map[string]string{authorKey: c.link.name()}})
+			params := encode(userChunk{SessionID: s.id, Update: userUpdate{"user_message_chunk", id, content}, Meta: map[string]string{authorKey: c.name()}})
 			s.publish("user_message_chunk", params, nil, c.link)
 		}
 	}

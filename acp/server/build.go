@@ -8,6 +8,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/server/air"
+	"github.com/gajae-code/gjc/acp/server/relay"
 	"github.com/gajae-code/gjc/acp/server/sides"
 	"github.com/gajae-code/gjc/acp/server/slash"
 	"github.com/gajae-code/gjc/acp/server/worktrees"
@@ -165,7 +166,7 @@ func (b *builder) childBuilder(s *session, params *sessionParams, set *Bridges, 
 			capabilities := params.can
 			capabilities.FS = acp.FileSystemCapabilities{} // the editor does not have the files open
 			return b.opts.Machine.Bridges(BridgeOptions{
-				Client: b.client.conn, Capabilities: capabilities, SessionID: id, Workspace: ws, Children: b.children, Mark: s.mark,
+				Client: s.relay.Caller(b.client.conn), Capabilities: capabilities, SessionID: id, Workspace: ws, Children: b.children, Mark: s.mark,
 			})
 		},
 		languages: func(roots []string, set *Bridges, session func() *agent.Session) *lsp.Workspace {
@@ -206,8 +207,11 @@ func (b *builder) bridges(s *session, params *sessionParams) Bridges {
 	if params.worktree != nil {
 		capabilities.FS = acp.FileSystemCapabilities{} // the editor has none of these files open, and may refuse those outside of its project
 	}
+	if guests := b.opts.Sessions.Guests; guests != nil && relay.Declared(b.client.capabilities().Meta) {
+		s.relay = guests.Session(string(s.id), b.client.conn)
+	}
 	all := b.opts.Machine.Bridges(BridgeOptions{
-		Client: b.client.conn, Capabilities: capabilities, SessionID: s.id, Workspace: params.Workspace, Children: b.children, Mark: s.mark,
+		Client: s.relay.Caller(b.client.conn), Capabilities: capabilities, SessionID: s.id, Workspace: params.Workspace, Children: b.children, Mark: s.mark,
 		Apart: params.side.Side == sides.Client,
 	})
 	if s.out.air.Has(air.SessionIndex) {

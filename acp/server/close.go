@@ -95,6 +95,7 @@ func (s *session) end() error {
 	stop := context.AfterFunc(ctx, s.out.close)
 	defer stop()
 	err := o.Close(ctx)
+	s.relay.Close(ctx)
 	if o.tools.extensions != nil {
 		o.tools.extensions.Close(ctx)
 	}

@@ -47,7 +47,7 @@ func otherErrors() []errorKind {
 		{kind: "session_not_found", means: "the session does not exist"},
 		{kind: "session_closed", means: "the session was closed in the meantime"},
 		{kind: "session_locked", means: "another process has the session open"},
-		{kind: "session_elsewhere", means: "the client only watches the session, which another process has open or whose directory is not here"},
+		{kind: "session_elsewhere", means: "another process has the session open, or its directory is not here: the client cannot do this, or the answer to its prompt is lost"},
 		{kind: "session_taken_over", means: "another server has taken the session over; load it again"},
 		{kind: "session_corrupt", means: "the session's file is damaged; it was not changed"},
 		{kind: "storage", means: "the session can no longer be saved"},

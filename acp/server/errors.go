@@ -7,6 +7,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/server/followed"
+	"github.com/gajae-code/gjc/acp/server/relay"
 	"github.com/gajae-code/gjc/acp/server/sides"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
@@ -87,6 +88,7 @@ func wireError(err error) *acp.Error {
 		{sides.ErrNowhere, acp.ErrorCodeInvalidParams, "no_workspace"},
 		{agent.ErrForkCancelled, acp.ErrorCodeInternalError, "fork_cancelled"},
 		{agent.ErrSessionClosed, acp.ErrorCodeResourceNotFound, "session_closed"},
+		{relay.ErrGone, acp.ErrorCodeInternalError, "session_elsewhere"},
 	} {
 		if errors.Is(err, m.is) {
 			return withData(m.code, err.Error(), errorData{Kind: m.kind})

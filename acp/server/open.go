@@ -9,6 +9,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/server/followed"
+	"github.com/gajae-code/gjc/acp/server/relay"
 	"github.com/gajae-code/gjc/acp/server/sides"
 	"github.com/gajae-code/gjc/acp/server/worktrees"
 	"github.com/gajae-code/gjc/agent"
@@ -243,6 +244,7 @@ func (h *openHandlers) begun(s *session, o *opened, connect func()) {
 	if o.lost != nil {
 		h.tasks.run(func() { h.guard(s, o) }) // ends with the session
 	}
+	s.relay.Open()
 }
 
 // LoadSession opens a stored session and replays its whole conversation before it responds.
@@ -453,6 +455,7 @@ func (h *openHandlers) follow(ctx context.Context, s *session, params *sessionPa
 		Sink:    s.replayed,
 		About:   func(a followed.About) { s.out.about(&a, h.models) },
 		Changed: func(state followed.State) { s.out.write(state.Update()) },
+		Reach:   h.reach(s),
 		Open:    func(ctx context.Context, rest func() error) error { return h.takeOver(ctx, s, params, rest) },
 		Ended:   func(err error) { h.unfollowed(s, err) },
 	})
@@ -464,6 +467,16 @@ func (h *openHandlers) follow(ctx context.Context, s *session, params *sessionPa
 	}
 	s.refuse(elsewhere(s.id, f))
 	return resp, nil
+}
+
+// reach returns a function that connects the client with the process that has a session open; nil for a client that cannot take part there.
+func (h *openHandlers) reach(s *session) func(*sessions.LockedError) (*relay.Caller, error) {
+	if !relay.Declared(h.client.capabilities().Meta) {
+		return nil
+	}
+	return func(holder *sessions.LockedError) (*relay.Caller, error) {
+		return relay.Call(h.store, string(s.id), holder, h.client.conn)
+	}
 }
 
 // watch shows a session that is followed, and returns the response. ok is false if it is not followed any more.

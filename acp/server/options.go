@@ -6,6 +6,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/server/relay"
 	"github.com/gajae-code/gjc/acp/server/sides"
 	"github.com/gajae-code/gjc/acp/server/slash"
 	"github.com/gajae-code/gjc/agent"
@@ -103,6 +104,8 @@ type Models interface {
 type SessionOptions struct {
 	// Store keeps the sessions. Required.
 	Store *sessions.Store
+	// Guests lets clients of other processes with the same store take part in the sessions, if the client is a hub. The caller runs it. Optional.
+	Guests *relay.Host
 	// Tools returns gjc's own tools, in order. Required.
 	Tools func() []agent.Tool
 	// Settings returns the user's settings. The error lists the mistakes in the configuration; the other settings are valid. A nil

@@ -11,6 +11,8 @@ import (
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/content"
 	"github.com/gajae-code/gjc/acp/server/air"
+	"github.com/gajae-code/gjc/acp/server/followed"
+	"github.com/gajae-code/gjc/acp/server/relay"
 	"github.com/gajae-code/gjc/acp/server/slash"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/goal"
@@ -31,9 +33,12 @@ type promptHandlers struct {
 
 // Prompt queues a turn. The prompts of a session run one after the other, in the order of the wire.
 func (h *promptHandlers) Prompt(ctx context.Context, p *acp.PromptRequest) (acp.Reply[acp.PromptResponse], error) {
-	s, err := h.sessions.lookup(p.SessionID)
+	s, err := h.sessions.find(p.SessionID)
 	if err != nil {
 		return nil, err
+	}
+	if f := s.followed.Load(); f != nil {
+		return h.promptElsewhere(ctx, f, p)
 	}
 	h.models.refresh(ctx) // before the session's model is called: the last call may have asked for a login
 	begin, command, err := newTurn(p)
@@ -81,6 +86,29 @@ func (h *promptHandlers) Prompt(ctx context.Context, p *acp.PromptRequest) (acp.
 	}, nil
 }
 
+// promptElsewhere sends a prompt to the process that has the session open.
+func (h *promptHandlers) promptElsewhere(ctx context.Context, f *followed.Session, p *acp.PromptRequest) (acp.Reply[acp.PromptResponse], error) {
+	if typed, err := slash.Parse(p.Prompt); err == nil && typed.IsBuiltIn() {
+		return nil, withData(acp.ErrorCodeInvalidRequest, "what this command shows is seen only where the session is open: "+f.State().Reason,
+			errorData{Kind: "session_elsewhere", SessionID: string(p.SessionID)})
+	}
+	wait, ok := f.Prompt(p)
+	if !ok {
+		return nil, elsewhere(p.SessionID, f)
+	}
+	return func() (*acp.PromptResponse, error) {
+		resp, err := wait(ctx)
+		if !errors.Is(err, followed.ErrOpen) {
+			return resp, err
+		}
+		here, err := h.Prompt(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		return here()
+	}, nil
+}
+
 // changeReport returns the ID with which a prompt asks for a report on the files that its turn changes; empty for none.
 func (h *promptHandlers) changeReport(s *session, m acp.Meta) string {
 	if !s.out.air.Has(air.FileChangeReport) {
@@ -95,20 +123,22 @@ func (h *promptHandlers) changeReport(s *session, m acp.Meta) string {
 
 // newTurn returns a function that queues the turn for a prompt: a slash command's turn or a model's turn.
 func newTurn(p *acp.PromptRequest) (begin func(*opened) *agent.Turn, command bool, err error) {
-	trace := traceOf(p.Meta)
-	output, err := outputOf(p.Meta)
-	if err != nil {
+	prompt := agent.Prompt{Trace: traceOf(p.Meta)}
+	if prompt.Output, err = outputOf(p.Meta); err != nil {
 		return nil, false, err
+	}
+	if prompt.MessageID, err = relay.MessageID(p.Meta); err != nil {
+		return nil, false, invalidParams("%v", err)
 	}
 	typed, err := slash.Parse(p.Prompt)
 	if err != nil {
 		return nil, false, invalidParams("%v", err)
 	}
-	if typed != nil && output != nil {
+	if typed != nil && prompt.Output != nil {
 		return nil, false, invalidParams("a slash command has no %s; send the command first, then a prompt with the schema", content.OutputSchemaMeta)
 	}
 	if typed != nil {
-		return func(o *opened) *agent.Turn { return o.commands.Start(o.Session, typed, trace) }, true, nil
+		return func(o *opened) *agent.Turn { return o.commands.Start(o.Session, typed, prompt) }, true, nil
 	}
 	parts, err := content.PromptParts(p.Prompt, 0)
 	if err != nil {
@@ -116,10 +146,12 @@ func newTurn(p *acp.PromptRequest) (begin func(*opened) *agent.Turn, command boo
 	}
 	if named := slash.Mentions(p.Prompt); len(named) > 0 {
 		return func(o *opened) *agent.Turn {
-			return o.Prompt(agent.Prompt{Prepare: o.commands.Attach(o.Session, parts, named), Output: output, Trace: trace})
+			prompt.Prepare = o.commands.Attach(o.Session, parts, named)
+			return o.Prompt(prompt)
 		}, false, nil
 	}
-	return func(o *opened) *agent.Turn { return o.Prompt(agent.Prompt{Parts: parts, Output: output, Trace: trace}) }, false, nil
+	prompt.Parts = parts
+	return func(o *opened) *agent.Turn { return o.Prompt(prompt) }, false, nil
 }
 
 // outputOf returns the format of the answer in a request's _meta; nil for text.
@@ -155,8 +187,17 @@ func traceOf(m acp.Meta) agent.Trace {
 }
 
 // Cancel ends the running turn and the queued ones. It does nothing for a session that is idle or not open.
-func (h *promptHandlers) Cancel(_ context.Context, p *acp.CancelNotification) error {
-	s, err := h.sessions.lookup(p.SessionID)
+func (h *promptHandlers) Cancel(ctx context.Context, p *acp.CancelNotification) error {
+	s, err := h.sessions.find(p.SessionID)
+	if err == nil {
+		if f := s.followed.Load(); f != nil {
+			ok, err := f.Cancel(ctx, p)
+			if !ok {
+				err = elsewhere(p.SessionID, f)
+			}
+			return err
+		}
+	}
 	if err != nil {
 		for _, s := range h.sessions.all() { // the ID may be that of a subagent
 			s.then(func(o *opened, err error) {

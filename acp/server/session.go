@@ -9,6 +9,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/server/followed"
+	"github.com/gajae-code/gjc/acp/server/relay"
 	"github.com/gajae-code/gjc/acp/server/slash"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools/debug"
@@ -31,6 +32,7 @@ type session struct {
 	ending ending
 	// followed is set while the session is open elsewhere, or cannot be opened here, and the client watches it.
 	followed atomic.Pointer[followed.Session]
+	relay    *relay.Session // nil if the client has no use for other processes that take part
 
 	requests   atomic.Int64 // counts, in wire order, the requests that opened the session or found it open
 	answers    line         // the answers to changes of settings

@@ -19,6 +19,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/gajae-code/gjc/acp/server"
+	"github.com/gajae-code/gjc/acp/server/relay"
 	"github.com/gajae-code/gjc/acp/server/sides"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/config"
 	"github.com/gajae-code/gjc/cmd/gjc/internal/mcpfiles"
@@ -163,6 +164,8 @@ func newEngineCommand(h *host, opts *options) *cobra.Command {
 			}
 			debug.SetGCPercent(60)
 			go system.TrimMemory(cmd.Context(), trimAfter) // ends with the process
+			e.options.Sessions.Guests = relay.NewHost(e.options.Sessions.Store, log)
+			go e.options.Sessions.Guests.Run(cmd.Context()) // ends with the process
 			err = engines.Listen(cmd.Context(), socket, h.stdin, h.stdout, func(ctx context.Context, r io.Reader, w io.Writer, closer io.Closer) {
 				options := e.options // of one user: the clients share models, tools and the store
 				options.Machine.Children = proc.NewGroup(h.children)

@@ -252,7 +252,7 @@ func TestConnect_Restart(t *testing.T) {
 	home, work := tempDir(t), tempDir(t)
 	host := func(address string) string { return strings.TrimPrefix(strings.TrimSuffix(address, "/acp"), "http://") }
 	first := host(listening(t, home, "--model", "offline/demo"))
-	p := newRelay(t, first)
+	p := newTCPProxy(t, first)
 	c := startConnect(t, "http://"+p.listener.Addr().String())
 	c.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}`)
 	c.answer("0")

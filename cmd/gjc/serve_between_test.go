@@ -134,6 +134,95 @@ SELECT a.seq::text FROM gjc_data a JOIN gjc_data b ON a.file = b.file AND b.seq 
 	w.b.stop()
 }
 
+// reaches waits until the client of the second server can prompt in the session that the first one has open.
+func (w *between) reaches() {
+	w.Helper()
+	w.b.until("the part", func(m message) bool { return strings.Contains(m.line, `"role":"controller","elsewhere":true`) })
+}
+
+// shownOnce checks that the client of the second server was shown a text of an agent once.
+func (w *between) shownOnce(messages []message, text string) {
+	w.Helper()
+	n := 0
+	for _, m := range messages {
+		if strings.Contains(m.line, "agent_message_chunk") && strings.Contains(m.line, text) {
+			n++
+		}
+	}
+	if n != 1 {
+		w.Errorf("%q was shown %d times", text, n)
+	}
+}
+
+// TestServe_Elsewhere lets the client of one server prompt and cancel in a session that another one has open. A prompt that waits there when that
+// server is killed is run by the other one.
+func TestServe_Elsewhere(t *testing.T) {
+	t.Parallel()
+	w := startBetween(t)
+	w.reaches()
+	answer, before := w.b.answer(w.b.prompt(w.session, "!say from-there"))
+	if !strings.Contains(answer.line, `"end_turn"`) || !strings.Contains(answer.line, `"gjc/seq"`) {
+		t.Errorf("the prompt is answered with %s", answer.line)
+	}
+	w.shownOnce(before, "from-there")
+	if strings.Contains(strings.Join(lines(before), ""), "user_message_chunk") {
+		t.Errorf("the client is shown its own prompt: %q", lines(before))
+	}
+	_, before = w.a.until("the answer", func(m message) bool {
+		return strings.Contains(m.line, "agent_message_chunk") && strings.Contains(m.line, "from-there")
+	})
+	if text := strings.Join(lines(before), ""); !strings.Contains(text, "user_message_chunk") || !strings.Contains(text, "!say from-there") {
+		t.Errorf("before the answer, the other client is shown %s", text)
+	}
+	for _, refused := range []string{
+		w.b.request("session/set_mode", object{"sessionId": w.session, "modeId": "ask"}),
+		w.b.prompt(w.session, "/usage"),
+	} {
+		if answer, _ := w.b.answer(refused); answer.Error == nil || !strings.Contains(answer.line, "session_elsewhere") {
+			t.Errorf("what cannot be done there is answered with %s", answer.line)
+		}
+	}
+	first := w.begin()
+	w.b.notify("session/cancel", object{"sessionId": w.session})
+	if answer, _ := w.a.answer(first); !strings.Contains(answer.line, `"cancelled"`) {
+		t.Errorf("the turn that was cancelled there ends with %s", answer.line)
+	}
+	w.begin()
+	waits := w.b.prompt(w.session, "!say waited")
+	w.passed("waited")
+	w.first.ending, w.first.killed = true, true
+	engine := w.engine(w.session)
+	for _, p := range []*os.Process{w.first.cmd.Process, engine} {
+		if err := p.Kill(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if answer, before = w.b.answer(waits); !strings.Contains(answer.line, `"end_turn"`) {
+		t.Errorf("the prompt that waited is answered with %s", answer.line)
+	}
+	w.shownOnce(before, "waited")
+	if text := strings.Join(lines(before), ""); !strings.Contains(text, "The turn was interrupted.") {
+		t.Errorf("before, the client receives %s", text)
+	}
+	if left := postgrestest.Rows(t, w.address, "SELECT name FROM gjc_files WHERE dir LIKE '%/pipes' AND name NOT LIKE '%.lock'"); len(left) > 0 {
+		t.Errorf("%q are left", left)
+	}
+	<-w.a.ended // with an error: its server is gone
+	w.b.stop()
+}
+
+// passed waits until a text was sent to the server that has the session open.
+func (w *between) passed(text string) {
+	w.Helper()
+	sent := `SELECT 1::text FROM gjc_data d JOIN gjc_files f ON f.id = d.file
+WHERE f.dir LIKE '%/pipes' AND position(convert_to('` + text + `', 'UTF8') IN d.data) > 0`
+	for begin := time.Now(); len(postgrestest.Rows(w.T, w.address, sent)) == 0; time.Sleep(10 * time.Millisecond) {
+		if time.Since(begin) > time.Minute {
+			w.Fatalf("%q was not sent to the other server", text)
+		}
+	}
+}
+
 // TestServe_Paused pauses a server in a turn for longer than its lease. Its turn ends with a reason, and its client can watch.
 func TestServe_Paused(t *testing.T) {
 	t.Parallel()

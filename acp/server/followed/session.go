@@ -8,12 +8,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gajae-code/gjc/acp/server/relay"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/sessions"
 	"github.com/gajae-code/gjc/sessions/follow"
 )
 
-// Options describes a session that is followed. All fields are required. No two of its functions run at a time.
+// Options describes a session that is followed. All fields but Reach are required. No two of its functions run at a time.
 type Options struct {
 	Store *sessions.Store
 	ID    string
@@ -27,6 +28,8 @@ type Options struct {
 	About func(About)
 	// Changed shows why the client still only observes.
 	Changed func(State)
+	// Reach connects the client with the process that has the session open; nil for a client that only watches there.
+	Reach func(holder *sessions.LockedError) (*relay.Caller, error)
 	// Open opens the session for writing. It calls rest once no other process can write any more, before it shows anything. It returns an
 	// error that wraps [sessions.ErrLocked] if another process is faster.
 	Open func(ctx context.Context, rest func() error) error
@@ -50,6 +53,7 @@ type Session struct {
 	running bool
 	stopped bool
 	state   State
+	there   elsewhere
 
 	// Who has the turn uses the fields below.
 	source  *follow.Session // nil before the first Show
@@ -66,6 +70,7 @@ type Session struct {
 // New returns a session that is not shown yet. The caller stops it.
 func New(opts Options) *Session {
 	s := &Session{opts: opts, turn: make(chan struct{}, 1), done: make(chan struct{}), over: make(chan struct{})}
+	s.there.changed = make(chan struct{})
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
 	return s
 }
@@ -195,6 +200,9 @@ func (s *Session) setState(owner *sessions.LockedError) bool {
 	state := State{Role: RoleObserver}
 	missing := s.opts.Missing(s.source.Header().Cwd)
 	switch {
+	case owner != nil && missing == "" && s.reaches() != nil:
+		state.Role, state.Elsewhere = RoleController, true
+		state.Reason = words(owner) + " has the session open; prompts and answers of this client go there"
 	case owner != nil && missing == "":
 		state.Elsewhere, state.Reason = true, words(owner)+" has the session open; this client watches, and controls the session when that process has ended"
 	case owner != nil:
@@ -210,6 +218,9 @@ func (s *Session) setState(owner *sessions.LockedError) bool {
 	defer s.mu.Unlock()
 	changed := s.state != state
 	s.state = state
+	if changed {
+		s.notifyChanged()
+	}
 	return changed
 }
 
@@ -223,6 +234,7 @@ func (s *Session) Run() {
 	s.running = true
 	s.mu.Unlock()
 	defer close(s.done)
+	defer s.there.work.Wait()
 	err := s.follow()
 	s.end()
 	<-s.turn
@@ -231,6 +243,7 @@ func (s *Session) Run() {
 
 // end makes further calls of Show fail. The caller has the turn.
 func (s *Session) end() {
+	s.reach(nil)
 	if s.source != nil {
 		s.source.Close()
 	}
@@ -308,11 +321,17 @@ func (s *Session) step(check *time.Time) (opened bool, err error) {
 		}
 	}
 	s.found(owner, read)
+	s.reach(owner)
 	if owner != nil {
 		s.refused = ""
+		wait := follow.Interval
 		if left > 0 {
-			*check = time.Now().Add(min(left+margin, follow.Interval))
+			wait = min(wait, left+margin)
 		}
+		if s.calls() {
+			wait = min(wait, callInterval)
+		}
+		*check = time.Now().Add(wait)
 		s.report(owner)
 		return false, nil
 	}
@@ -372,6 +391,7 @@ func (s *Session) showNew() (more bool, err error) {
 			s.about.add(e)
 			s.show(s.events.Add(e))
 			s.added(e, s.read)
+			s.storedMessage(e)
 		}
 	}
 }

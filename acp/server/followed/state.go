@@ -33,11 +33,12 @@ const Detached = "detached"
 type State struct {
 	// Role names what the client may do; empty with State.
 	Role string `json:"role,omitzero"`
-	// Elsewhere reports whether another process has the session open.
+	// Elsewhere reports whether another process has the session open. A controller then prompts, cancels and answers there, and changes
+	// nothing else.
 	Elsewhere bool `json:"elsewhere,omitzero"`
 	// State is [Detached] if the client takes no part any more.
 	State string `json:"state,omitzero"`
-	// Reason is why the client is no controller, in words; empty for a controller.
+	// Reason is why the client does not control the session here, in words; empty if it does.
 	Reason string `json:"reason,omitzero"`
 }
 

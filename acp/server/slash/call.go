@@ -48,6 +48,11 @@ func Parse(blocks []acp.ContentBlock) (*Typed, error) {
 	return typed, nil
 }
 
+// IsBuiltIn reports whether gjc itself answers a command, and no model. It may be called on nil.
+func (t *Typed) IsBuiltIn() bool {
+	return t != nil && slices.ContainsFunc(builtins(), func(b builtin) bool { return b.name == t.name && b.run != nil })
+}
+
 // call is one execution of a command, in its own turn of the session.
 type call struct {
 	context.Context //nolint:containedctx // bounds the one turn that runs the command
@@ -58,15 +63,16 @@ type call struct {
 }
 
 // Start queues the turn of a command and returns the turn. An unknown command is sent to the model unchanged.
-func (c *Commands) Start(session *agent.Session, typed *Typed, trace agent.Trace) *agent.Turn {
+func (c *Commands) Start(session *agent.Session, typed *Typed, prompt agent.Prompt) *agent.Turn {
 	own := builtins()
 	at := slices.IndexFunc(own, func(b builtin) bool { return b.name == typed.name })
 	if at >= 0 && own[at].run != nil {
-		return session.Prompt(agent.Prompt{Answer: func(ctx context.Context, t *agent.RunningTurn) error {
+		prompt.Answer = func(ctx context.Context, t *agent.RunningTurn) error {
 			return own[at].run(&call{ctx, typed, c, session, t})
-		}, Trace: trace})
+		}
+		return session.Prompt(prompt)
 	}
-	return session.Prompt(agent.Prompt{Prepare: func(ctx context.Context, t *agent.RunningTurn) (agent.Prepared, error) {
+	prompt.Prepare = func(ctx context.Context, t *agent.RunningTurn) (agent.Prepared, error) {
 		call := &call{ctx, typed, c, session, t}
 		var prepared agent.Prepared
 		var err error
@@ -83,7 +89,8 @@ func (c *Commands) Start(session *agent.Session, typed *Typed, trace agent.Trace
 			prepared.Parts, prepared.Shown = slices.Concat(prepared.Parts, more), typed.text
 		}
 		return prepared, err
-	}, Trace: trace})
+	}
+	return session.Prompt(prompt)
 }
 
 // expand returns the prompt for a command of a command file, a skill, an MCP server or an extension. An unknown command is sent to the model

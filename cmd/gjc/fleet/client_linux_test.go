@@ -25,6 +25,7 @@ type client struct {
 	at      *server    // that it is or was connected to
 	live    bool       // the link has loaded the session
 	watches bool       // another server has the session
+	reaches bool       // and takes prompts
 	turn    bool       // its prompt is not answered
 	forgets bool       // it was killed with what it remembered
 	view    *view      // nil before the first visit, and for a client that has forgotten
@@ -38,6 +39,8 @@ const (
 	loadTime   = 10 * time.Second
 	promptTime = 15 * time.Second
 	retryTime  = 50 * time.Millisecond
+	// acceptTime is more than a server needs until it takes prompts of another one's clients.
+	acceptTime = 5 * time.Second
 	// staleTime is more than a server that was paused needs until it notices that another one has its sessions.
 	staleTime = 5 * leaseTime
 )
@@ -77,12 +80,12 @@ func (c *client) visit(ctx context.Context, at *server) error {
 	if err := c.load(ctx, l); err != nil {
 		return err
 	}
-	if c.watch(ctx, l) {
-		return nil
+	if watches, err := c.watch(ctx, l); watches || err != nil {
+		return err
 	}
 	c.session.loadedAt(at)
 	for range 1 + c.random.IntN(4) {
-		live, _ := c.part()
+		live, _, _ := c.part()
 		switch {
 		case ctx.Err() != nil || !live:
 			return nil
@@ -105,16 +108,27 @@ func (c *client) visit(ctx context.Context, at *server) error {
 	return err
 }
 
-// watch waits while another server has the session, for as long as a lease. It reports whether that server still has it.
-func (c *client) watch(ctx context.Context, l *link) bool {
+// watch waits while another server has the session, for as long as a lease, and prompts there if it can. It reports whether that server still
+// has it.
+func (c *client) watch(ctx context.Context, l *link) (bool, error) {
+	patience := leaseTime + time.Duration(c.random.IntN(1000))*time.Millisecond
+	if c.random.IntN(2) == 0 {
+		patience += acceptTime
+	}
 	for begin := time.Now(); ; sleep(ctx, retryTime) { // the update of another process ends it
-		live, watches := c.part()
+		live, watches, reaches := c.part()
 		if live && !watches {
-			return false
+			return false, nil
 		}
-		if l.gone() || !live || ctx.Err() != nil || time.Since(begin) > leaseTime+time.Duration(c.random.IntN(1000))*time.Millisecond {
+		if l.gone() || !live || ctx.Err() != nil || time.Since(begin) > patience {
 			c.fleet.count("watched")
-			return true
+			return true, nil
+		}
+		if reaches && c.random.IntN(4) > 0 {
+			if err := c.prompt(ctx, l); err != nil {
+				return true, err
+			}
+			c.fleet.count("answered elsewhere")
 		}
 	}
 }
@@ -156,7 +170,7 @@ func (c *client) leave(l *link) {
 	l.wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.link, c.live, c.turn, c.watches = nil, false, false, false
+	c.link, c.live, c.turn, c.watches, c.reaches = nil, false, false, false, false
 	c.settle()
 }
 
@@ -228,11 +242,16 @@ func (c *client) update(n *acp.SessionNotification) {
 
 // attachment describes the client's part in a session.
 type attachment struct {
-	Role   string `json:"role"`
-	State  string `json:"state"`
-	Reason string `json:"reason"`
-	Seq    int64  `json:"seq"`
+	Role      string `json:"role"`
+	Elsewhere bool   `json:"elsewhere"`
+	State     string `json:"state"`
+	Reason    string `json:"reason"`
+	Seq       int64  `json:"seq"`
 }
+
+// watches reports whether another server has the session, or none, and reaches whether the client can prompt there.
+func (a *attachment) watches() bool { return a.Elsewhere || a.Role == "observer" }
+func (a *attachment) reaches() bool { return a.Elsewhere && a.Role == "controller" }
 
 // partOf returns the client's part in a session, if an update is about that.
 func partOf(u *acp.SessionInfoUpdate) (a attachment, ok bool) {
@@ -248,19 +267,21 @@ func (c *client) learn(a attachment) {
 		if since, ok := c.at.sincePause(); ok && strings.Contains(a.Reason, "taken the session over") {
 			c.fleet.noticed(since)
 		}
+	case a.watches():
+		c.reaches = a.reaches()
 	case c.watches && a.Role == "controller":
-		c.watches = false
+		c.watches, c.reaches = false, false
 		c.session.happened("client %d controls the session now", c.number)
 		c.session.usable()
 		c.session.takenOver(c.view)
 	}
 }
 
-// part reports whether the connection has the session, and whether it only watches it.
-func (c *client) part() (live, watches bool) {
+// part reports whether the connection has the session, whether another server has it open, and whether that one takes prompts.
+func (c *client) part() (live, watches, reaches bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.live, c.watches
+	return c.live, c.watches, c.reaches
 }
 
 // load loads the session: what is new, if the client remembers the rest.
@@ -296,7 +317,7 @@ func (c *client) load(ctx context.Context, l *link) error {
 	if err != nil {
 		return err
 	}
-	c.live, c.watches = true, a.Role == "observer"
+	c.live, c.watches, c.reaches = true, a.watches(), a.reaches()
 	c.session.happened("client %d has loaded and watches: %t", c.number, c.watches)
 	if !c.watches {
 		c.session.usable()

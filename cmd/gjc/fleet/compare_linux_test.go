@@ -117,7 +117,7 @@ func (f *fleet) open(c *client) (l *link, err error) {
 	for begin := time.Now(); ; time.Sleep(retryTime) { // another process releases it, or its lease ends
 		if l, err = c.connect(context.Background(), at); err == nil {
 			if err = c.load(context.Background(), l); err == nil {
-				if _, watches := c.part(); !watches {
+				if _, watches, _ := c.part(); !watches {
 					c.session.loadedAt(at)
 					return l, nil
 				}

@@ -238,7 +238,7 @@ func (f *fleet) note(err error) {
 	switch e, ok := errors.AsType[*acp.Error](err); {
 	case ok:
 		what = fmt.Sprintf("%d %s", e.Code, kindOf(err))
-		if kindOf(err) == "storage" {
+		if kind := kindOf(err); kind == "storage" || kind == "" {
 			what += " " + e.Message
 		}
 	case errors.Is(err, errDown):

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// relay is a TCP proxy whose connections the test cuts.
-type relay struct {
+// tcpProxy is a TCP proxy whose connections the test cuts.
+type tcpProxy struct {
 	listener net.Listener
 	all      sync.WaitGroup
 
@@ -17,13 +17,13 @@ type relay struct {
 	open []net.Conn
 }
 
-func newRelay(t *testing.T, to string) *relay {
+func newTCPProxy(t *testing.T, to string) *tcpProxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &relay{listener: listener, to: to}
+	r := &tcpProxy{listener: listener, to: to}
 	r.all.Go(func() {
 		for {
 			c, err := listener.Accept()
@@ -42,7 +42,7 @@ func newRelay(t *testing.T, to string) *relay {
 }
 
 // cut cuts all connections. The next ones go to another address.
-func (r *relay) cut(to string) {
+func (r *tcpProxy) cut(to string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range r.open {
@@ -51,7 +51,7 @@ func (r *relay) cut(to string) {
 	r.open, r.to = nil, to
 }
 
-func (r *relay) carry(c net.Conn) {
+func (r *tcpProxy) carry(c net.Conn) {
 	defer func() { _ = c.Close() }()
 	r.mu.Lock()
 	s, err := net.Dial("tcp", r.to)
