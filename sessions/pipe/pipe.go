@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gajae-code/gjc/sessions"
 	"github.com/gajae-code/gjc/sessions/follow"
@@ -155,8 +156,10 @@ func ignoreMissing(err error) error {
 // Offer is a connection that another process wants.
 type Offer struct {
 	Session string
-	fs      sessions.FileSystem
-	name    string
+	// Time is the time of the last line that the other process has written.
+	Time time.Time
+	fs   sessions.FileSystem
+	name string
 }
 
 // Name identifies the offer.
@@ -172,11 +175,21 @@ func Offers(fsys sessions.FileSystem, dir string) ([]*Offer, error) {
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), up)
 		if at := strings.LastIndexByte(name, '.'); ok && at > 0 {
-			all = append(all, &Offer{Session: name[:at], fs: fsys, name: filepath.Join(dir, name)})
+			info, err := e.Info()
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // it has just ended
+			}
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, &Offer{name[:at], info.ModTime(), fsys, filepath.Join(dir, name)})
 		}
 	}
 	return all, nil
 }
+
+// Remove removes an offer whose process is gone.
+func (o *Offer) Remove() error { return remove(o.fs, o.name) }
 
 // The errors of [Offer.Accept].
 var (

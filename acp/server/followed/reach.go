@@ -117,7 +117,7 @@ func (s *Session) Prompt(p *acp.PromptRequest) (wait func(context.Context) (*acp
 	}, true
 }
 
-// ErrOpen is the error of a prompt that no other process has stored, in a session that is open here or not followed any more.
+// ErrOpen is the error of a prompt that no other process has stored, in a session that is open here or cannot be followed any more.
 var ErrOpen = errors.New("the session is not open elsewhere any more")
 
 // sentPrompt is a prompt that another process has. The session's mutex guards all but id.
@@ -193,7 +193,7 @@ func (s *Session) next(ctx context.Context, sent *sentPrompt, err error) (*acp.P
 		case <-s.over:
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			if sent.stored {
+			if sent.stored || s.ctx.Err() != nil {
 				return nil, err
 			}
 			return nil, ErrOpen

@@ -21,8 +21,8 @@ type Caller struct {
 	accepted chan struct{}
 }
 
-// ErrGone is the error of a prompt whose answer is lost, with the process that had the session open.
-var ErrGone = errors.New("the process that has had the session open has given it up before it answered; load the session to see what was done")
+// ErrGone is the error of a prompt whose answer is lost.
+var ErrGone = errors.New("the connection to the process that has the session open has ended before it answered; load the session to see what was done")
 
 // Call connects with the process that has a session of a store open. Questions of the session go to client. The caller closes the
 // connection.

@@ -69,14 +69,35 @@ func (h *Host) accept(ctx context.Context) error {
 	var all []error
 	for _, o := range offers {
 		s := h.session(o.Session)
-		if s == nil || s.has(o.Name()) {
-			continue
-		}
-		if err := s.accept(ctx, o); err != nil && !errors.Is(err, pipe.ErrEarly) {
-			all = append(all, err)
+		switch {
+		case s == nil && time.Since(o.Time) > abandonedAfter:
+			all = append(all, h.sweep(ctx, o))
+		case s == nil || s.has(o.Name()):
+		default:
+			if err := s.accept(ctx, o); err != nil && !errors.Is(err, pipe.ErrEarly) {
+				all = append(all, err)
+			}
 		}
 	}
 	return errors.Join(all...)
+}
+
+// abandonedAfter is the time after which what a process has offered, and not removed, is removed if no process has the session open: one that
+// lives calls only a process that has it.
+const abandonedAfter = 24 * time.Hour
+
+// sweep removes an old offer that is no use any more.
+func (h *Host) sweep(ctx context.Context, o *pipe.Offer) error {
+	fsys, path, err := sessions.Locate(ctx, h.store, o.Session)
+	if err == nil {
+		holder, _, err := fsys.Holder(path)
+		if err != nil || holder != nil {
+			return err
+		}
+	} else if !errors.Is(err, sessions.ErrNotFound) {
+		return err
+	}
+	return o.Remove()
 }
 
 func (h *Host) count() int {

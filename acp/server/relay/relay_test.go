@@ -5,11 +5,15 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
 	"github.com/gajae-code/gjc/acp"
@@ -340,6 +344,50 @@ func TestHost_Hostile(t *testing.T) {
 		if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, c.want) {
 			t.Errorf("%s is answered with %s: %v", c.sent, line, err)
 		}
+	}
+}
+
+// What a process that was killed has offered is removed after a day, if no process has the session open.
+func TestHost_Abandoned(t *testing.T) {
+	w := start(t, nil)
+	fsys, dir, _ := sessions.Pipes(w.store)
+	if err := fsys.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	closed, err := w.store.Create(t.Context(), sessions.Header{ID: "closed", Cwd: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	open, err := w.store.Create(t.Context(), sessions.Header{ID: "open", Cwd: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = open.Close() }()
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"closed.new", "closed.old", "open.old", "unknown.old"} {
+		for _, end := range []string{".up.jsonl", ".down.jsonl"} {
+			path := filepath.Join(dir, name+end)
+			if err := os.WriteFile(path, []byte("4711 1\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasSuffix(name, ".old") {
+				if err := os.Chtimes(path, time.Time{}, time.Now().Add(-25*time.Hour)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	w.accept()
+	var left []string
+	entries, err := fsys.ReadDir(dir)
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	slices.Sort(left)
+	if diff := cmp.Diff([]string{"closed.new.down.jsonl", "closed.new.up.jsonl", "open.old.down.jsonl", "open.old.up.jsonl"}, left); err != nil || diff != "" {
+		t.Errorf("%v (-want +left):\n%s", err, diff)
 	}
 }
 
