@@ -209,7 +209,7 @@ func (s *Session) accept(ctx context.Context, o *pipe.Offer) error {
 // guest handles what another process sends.
 type guest struct {
 	session *Session
-	closing <-chan struct{}
+	closing <-chan struct{} // of the connection; the session's mutex guards it
 }
 
 // Handle implements [jsonrpc.Handler].
@@ -239,10 +239,13 @@ func (g *guest) Handle(ctx context.Context, req *jsonrpc.Request) (jsonrpc.Reply
 // outlive returns a context for a prompt. It ends when the other process cancels the prompt, and not when that process is gone: the turn goes
 // on, as it does without any other client.
 func (g *guest) outlive(ctx context.Context) (context.Context, func()) {
+	g.session.mu.Lock()
+	closing := g.closing
+	g.session.mu.Unlock()
 	kept, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		select {
-		case <-g.closing:
+		case <-closing:
 		default:
 			cancel(context.Cause(ctx))
 		}
