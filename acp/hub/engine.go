@@ -266,7 +266,7 @@ func (e *engine) update(m *message) {
 			m.line = nil
 		}
 		s.publish(kind, m.params, m.line, p.call.link)
-		p.seq = s.seq
+		p.shown, p.seq = true, s.seq
 		return
 	}
 	s.publish(kind, m.params, m.line, nil)
