@@ -230,6 +230,7 @@ func (w *world) prompt(text string) agent.TurnResult {
 	if r.Err != nil {
 		w.t.Errorf("the turn failed: %v", r.Err)
 	}
+	synctest.Wait() // what an extension writes before its answer may be shown or logged after that is read
 	return r
 }
 
