@@ -101,6 +101,7 @@ func (c *client) visit(ctx context.Context, at *server) error {
 	case 0:
 		l.abort() // the network is gone
 	case 1:
+		c.session.happened("client %d closes the session", c.number)
 		ctx, cancel := context.WithTimeout(ctx, dialTime)
 		defer cancel()
 		_, err = acp.MethodSessionClose.Call(ctx, l.Conn, &acp.CloseSessionRequest{SessionID: acp.SessionID(c.session.id)})
@@ -198,6 +199,7 @@ func (c *client) kill(forget bool) bool {
 		return false
 	}
 	c.forgets = forget
+	c.session.happened("client %d is killed", c.number)
 	c.link.abort()
 	return true
 }
@@ -236,7 +238,11 @@ func (c *client) update(n *acp.SessionNotification) {
 	case c.fresh != nil:
 		c.fresh.add(seq, n.Update, c.view == nil)
 	case c.live:
+		placed := c.view.own == ""
 		c.view.add(seq, n.Update, false)
+		if !placed && c.view.own == "" {
+			c.session.happened("the prompt of client %d gets its place", c.number)
+		}
 	}
 }
 
@@ -264,11 +270,13 @@ func (c *client) learn(a attachment) {
 	switch {
 	case a.State == "detached":
 		c.live = false
+		c.session.happened("client %d is detached: %s", c.number, a.Reason)
 		if since, ok := c.at.sincePause(); ok && strings.Contains(a.Reason, "taken the session over") {
 			c.fleet.noticed(since)
 		}
 	case a.watches():
 		c.reaches = a.reaches()
+		c.session.happened("client %d watches and prompts there: %t", c.number, c.reaches)
 	case c.watches && a.Role == "controller":
 		c.watches, c.reaches = false, false
 		c.session.happened("client %d controls the session now", c.number)
@@ -376,6 +384,7 @@ func (c *client) prompt(ctx context.Context, l *link) error {
 	c.mu.Lock()
 	c.view.own, c.turn = p.text, true
 	c.mu.Unlock()
+	c.session.happened("client %d sends %s", c.number, p.word)
 	resp, err := l.Prompt(ctx, acp.SessionID(c.session.id), p.text)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -392,6 +401,7 @@ func (c *client) prompt(ctx context.Context, l *link) error {
 	}
 	c.view.answered(seq)
 	c.session.answered(p)
+	c.session.happened("client %d receives the answer to %s", c.number, p.word)
 	return nil
 }
 
