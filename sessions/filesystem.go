@@ -54,6 +54,13 @@ type leaseHolder interface {
 	Renew() time.Duration
 }
 
+// finder is implemented by a [FileSystem] on which a call for each directory is slow.
+type finder interface {
+	// Find lists what is in the directories of dir, and has part in its name, by the paths of those directories. The entries are those of
+	// ReadDir. It is no error if dir does not exist.
+	Find(dir, part string) (map[string][]fs.DirEntry, error)
+}
+
 // Lost returns a channel that is closed when another process takes over the session of an open log, which cannot be written then; nil if
 // no other process can.
 func Lost(l *Log) <-chan struct{} {

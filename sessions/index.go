@@ -110,7 +110,11 @@ func (s *Store) projectDirs() ([]projectDir, error) {
 			continue
 		}
 		path := filepath.Join(s.dir, e.Name())
-		info, err := s.fs.Stat(path)
+		look := e.Info // which is no further call in a database
+		if isLink(e) {
+			look = func() (fs.FileInfo, error) { return s.fs.Stat(path) }
+		}
+		info, err := look()
 		if err != nil || !info.IsDir() {
 			continue // removed meanwhile, or not readable
 		}

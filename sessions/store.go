@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -331,7 +332,7 @@ func (s *Store) find(ctx context.Context, id string) (found, error) {
 	if err := checkID(id); err != nil {
 		return found{}, err
 	}
-	dirs, err := s.dirs()
+	dirs, list, err := lists(s, id)
 	if err != nil {
 		return found{}, err
 	}
@@ -341,7 +342,7 @@ func (s *Store) find(ctx context.Context, id string) (found, error) {
 		if ctx.Err() != nil {
 			return found{}, context.Cause(ctx)
 		}
-		files, err := s.fs.ReadDir(dir)
+		files, err := list(dir)
 		if err != nil {
 			continue // removed meanwhile, or not readable
 		}
@@ -381,6 +382,20 @@ func (s *Store) find(ctx context.Context, id string) (found, error) {
 		return found{}, fmt.Errorf("%w: %s", ErrNotFound, id)
 	}
 	return at, nil
+}
+
+// lists returns the directories that may have files of a session, and a function that returns at least those files of one.
+func lists(s *Store, id string) (dirs []string, list func(dir string) ([]fs.DirEntry, error), err error) {
+	f, ok := s.fs.(finder)
+	if !ok {
+		dirs, err = s.dirs()
+		return dirs, s.fs.ReadDir, err
+	}
+	all, err := f.Find(s.dir, "_"+id+fileSuffix)
+	if err != nil {
+		return nil, nil, fmt.Errorf("looking for session %s: %w", id, err)
+	}
+	return slices.Sorted(maps.Keys(all)), func(dir string) ([]fs.DirEntry, error) { return all[dir], nil }, nil
 }
 
 // isBackupOf reports whether a file is a backup that a rewrite of the session's file has left, by this or another program.

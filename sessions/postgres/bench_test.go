@@ -95,3 +95,37 @@ func BenchmarkList(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkOpen opens and closes a session of a user with sessions in many directories: with one query for all of them, and with one for each,
+// as a file system is asked that cannot find.
+func BenchmarkOpen(b *testing.B) {
+	const dirs = 200
+	fsys := open(b, cluster.Database(b), postgres.Options{}).FileSystem("me")
+	id := ""
+	for n := range dirs {
+		s := sessions.NewStore("/sessions", &sessions.StoreOptions{FS: fsys})
+		l, err := s.Create(b.Context(), sessions.Header{Cwd: fmt.Sprint("/w/project", n)})
+		if err != nil {
+			b.Fatal(err)
+		}
+		add(b, l, "prompt")
+		if err := l.Close(); err != nil {
+			b.Fatal(err)
+		}
+		id = l.ID()
+	}
+	for name, fsys := range map[string]sessions.FileSystem{"Find": fsys, "ReadDir": struct{ sessions.FileSystem }{fsys}} {
+		b.Run(name, func(b *testing.B) {
+			s := sessions.NewStore("/sessions", &sessions.StoreOptions{FS: fsys})
+			for b.Loop() {
+				l, err := s.Open(b.Context(), id)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := l.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

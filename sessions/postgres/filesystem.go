@@ -188,6 +188,32 @@ func (f *fileSystem) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
+const find = `
+SELECT dir, name, id, is_dir, size, modified FROM gjc_files WHERE owner = $1 AND dir > $2 AND dir < $3 AND strpos(name, $4) > 0`
+
+// Find lists what is in the directories of dir, and has part in its name, with one query.
+func (f *fileSystem) Find(dir, part string) (map[string][]fs.DirEntry, error) {
+	at, err := f.place("readdir", dir)
+	if err != nil {
+		return nil, err
+	}
+	prefix := strings.TrimSuffix(at.path(), "/")
+	var all map[string][]fs.DirEntry
+	err = f.do("readdir", at, func(ctx context.Context, c *conn, _ bool) error {
+		all = make(map[string][]fs.DirEntry)
+		_, err := c.each(ctx, func(r row) {
+			in := r.text(0)
+			if strings.Contains(in[len(prefix)+1:], "/") {
+				return // in a directory of a directory
+			}
+			in = filepath.FromSlash(in)
+			all[in] = append(all[in], fs.FileInfoToDirEntry(info{r.text(1), r.int(2), r.bool(3), r.int(4), r.time(5)}))
+		}, find, f.owner, prefix+"/", prefix+"0", part) // "0" follows "/"
+		return err
+	})
+	return all, err
+}
+
 const createDir = `
 INSERT INTO gjc_files (owner, dir, name, is_dir) VALUES ($1, $2, $3, true) ON CONFLICT (owner, dir, name) DO NOTHING`
 

@@ -2,10 +2,15 @@ package postgres_test
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
+	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/internal/testenv"
 	"github.com/gajae-code/gjc/sessions"
@@ -41,6 +46,63 @@ func open(t testing.TB, address string, opts postgres.Options) *postgres.DB {
 	}
 	t.Cleanup(db.Close)
 	return db
+}
+
+// Find returns what a look into each directory returns, and nothing of other owners, of the directory itself or of those below.
+func TestFind(t *testing.T) {
+	db := open(t, cluster.Database(t), postgres.Options{})
+	fsys := db.FileSystem("me")
+	for owner, names := range map[string][]string{
+		"me":    {"/s/a/1_x.jsonl", "/s/a/1_x.jsonl.bak", "/s/a/2_xx.jsonl", "/s/b c/3_x.jsonl", "/s/b c/_%.jsonl", "/s/4_x.jsonl", "/s/a/deep/5_x.jsonl", "/s0/a/6_x.jsonl", "/s./a/7_x.jsonl"},
+		"other": {"/s/a/8_x.jsonl", "/s/z/9_x.jsonl"},
+	} {
+		for _, name := range names {
+			if err := db.FileSystem(owner).MkdirAll(path.Dir(name), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			f, err := db.FileSystem(owner).OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o600)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.Write([]byte("line\n")); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	finder := fsys.(interface {
+		Find(dir, part string) (map[string][]fs.DirEntry, error)
+	})
+	for dir, all := range map[string]map[string][]string{
+		"/s":    {"_x.jsonl": {"/s/a/1_x.jsonl", "/s/a/1_x.jsonl.bak", "/s/b c/3_x.jsonl"}, "_%": {"/s/b c/_%.jsonl"}, "_y": nil},
+		"/":     {"4_x": {"/s/4_x.jsonl"}, "1_x": nil},
+		"/none": {"": nil},
+	} {
+		for part, want := range all {
+			found, err := finder.Find(dir, part)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for in, entries := range found {
+				for _, e := range entries {
+					name := path.Join(in, e.Name())
+					got = append(got, name)
+					is, err := fsys.Lstat(name)
+					info, _ := e.Info()
+					if err != nil || !sessions.SameFile(is, info) || is.Size() != info.Size() || !is.ModTime().Equal(info.ModTime()) {
+						t.Errorf("%s is %v, and was found as %v: %v", name, is, info, err)
+					}
+				}
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("Find(%q, %q): (-want +got)\n%s", dir, part, diff)
+			}
+		}
+	}
 }
 
 func TestFileSystem(t *testing.T) {
