@@ -74,6 +74,9 @@ type ToolEnded struct {
 	Raw jsonx.Raw
 }
 
+// PromptStored reports that the log has the message of a prompt. Other events of its turn follow, unless it is cut. A replay does not contain it.
+type PromptStored struct{ MessageID string }
+
 // PlanChanged carries the whole plan.
 type PlanChanged struct{ Entries []PlanEntry }
 
@@ -181,6 +184,7 @@ func (ConfigChanged) isEvent()     {}
 func (OwnTurnChanged) isEvent()    {}
 func (GoalChanged) isEvent()       {}
 func (PlanText) isEvent()          {}
+func (PromptStored) isEvent()      {}
 func (CompactionChanged) isEvent() {}
 func (CompactionDelta) isEvent()   {}
 func (SubagentChanged) isEvent()   {}

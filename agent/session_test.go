@@ -19,6 +19,31 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
+// Each prompt that is stored is reported once, with the ID of its message, before anything else of its turn; one that is not stored is not.
+func TestTurn_PromptStored(t *testing.T) {
+	run(t, nil, func(w *world) {
+		var got []string
+		w.onEvent = func(ev agent.Event) {
+			switch ev := ev.(type) {
+			case agent.PromptStored:
+				all := w.log.all()
+				got = append(got, fmt.Sprintf("%s after %s", ev.MessageID, all[len(all)-1]))
+			case agent.MessageDelta:
+				got = append(got, ev.Text)
+			}
+		}
+		for _, p := range []agent.Prompt{{MessageID: "own"}, {}} {
+			p.Parts = words("hi")
+			w.session.Prompt(p).Wait(w.t.Context())
+		}
+		w.log.failAt = len(w.log.all()) + 1
+		w.prompt("hi")
+		if diff := cmp.Diff([]string{"own after user:hi", "one", "m3 after user:hi", "two"}, got); diff != "" {
+			t.Errorf("reported (-want +got):\n%s", diff)
+		}
+	}, providertest.Step{providertest.Text("one")}, providertest.Step{providertest.Text("two")})
+}
+
 func TestTurn_TextToolText(t *testing.T) {
 	run(t, nil, func(w *world) {
 		w.usage = true

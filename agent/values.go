@@ -248,7 +248,16 @@ func recordBeginning(t *RunningTurn, shown string) (*providers.Message, string, 
 	if err := t.recordShown(shown); err != nil {
 		return nil, "", err
 	}
-	return user, shown, t.record(user)
+	return user, shown, t.do(func(st *state) error {
+		if err := t.keep(st, user); err != nil {
+			return err
+		}
+		st.turn.recorded(user)
+		if !t.session.child {
+			st.emit(PromptStored{user.ID})
+		}
+		return nil
+	})
 }
 
 // recordReports begins a turn of gjc's own with the reports. The model receives them as gjc's words.

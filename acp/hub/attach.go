@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/gajae-code/gjc/internal/jsonrpc"
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -123,9 +124,10 @@ func (l *link) open(m *message) {
 	}
 }
 
-// await returns a live session as soon as no other engine opens, closes or replays it; nil if it is not live. The caller holds the hub's
-// mutex, which await releases while it waits.
+// await returns a live session as soon as no other engine opens, closes or replays it, and the hub has the updates about all that the engine has
+// stored; nil if it is not live. The caller holds the hub's mutex, which await releases while it waits.
 func (l *link) await(id string) (*session, error) {
+	waited := false // for updates
 	for {
 		s := l.hub.sessions[id]
 		if l.ctx.Err() != nil { // the client is gone, or was dismissed
@@ -142,10 +144,13 @@ func (l *link) await(id string) (*session, error) {
 			wait = s.ready
 		case s.replaying && s.engine != l.engine:
 			wait = s.replayed
+		case !waited && s.awaitUpdates(l): // it may have been closed meanwhile
+			waited = true
+			continue
 		default:
 			return s, nil
 		}
-		if err := l.hub.waitFor(l.ctx, wait); err != nil {
+		if err := l.hub.waitFor(l.ctx, wait, l.hub.opts.Stall); err != nil {
 			return nil, err
 		}
 	}
@@ -260,7 +265,7 @@ func (s *session) prepare(l *link, m *message, a attachment) error {
 			}
 			s.reload()
 		}
-		if err := l.hub.waitFor(l.ctx, s.replayed); err != nil {
+		if err := l.hub.waitFor(l.ctx, s.replayed, l.hub.opts.Stall); err != nil {
 			return err
 		}
 		if s.over || s.closing {
@@ -281,13 +286,28 @@ func (s *session) refresh(l *link) error {
 	}
 	done := make(chan struct{})
 	s.engine.call("session/resume", s.reopening(), func(*message) { close(done) })
-	if err := l.hub.waitFor(l.ctx, done); err != nil {
+	if err := l.hub.waitFor(l.ctx, done, l.hub.opts.Stall); err != nil {
 		return err
 	}
 	if s.over || s.closing {
 		return errOver
 	}
 	return nil
+}
+
+// updatePatience bounds how long a client that joins waits for updates. They come at once, unless the engine cannot store anything.
+const updatePatience = 2 * time.Second
+
+// awaitUpdates waits until the log has all that the engine has stored of a session that it has open: a client of another server may have seen
+// that, and come over. If it takes long, the client is shown what there is. It reports whether it has waited.
+func (s *session) awaitUpdates(l *link) bool {
+	if s.watched != nil || s.replaying || !s.isOpen() || !s.busy() {
+		return false
+	}
+	done := make(chan struct{})
+	s.engine.call(elsewhereStored, encode(map[string]string{"sessionId": s.id}), func(*message) { close(done) })
+	_ = l.hub.waitFor(l.ctx, done, updatePatience)
+	return true
 }
 
 // reopening returns the parameters with which the hub has the engine read the session again.

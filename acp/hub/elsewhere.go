@@ -12,9 +12,10 @@ import (
 // the others prompt and cancel. The names are those of package acp/server/relay.
 const (
 	elsewhereKey    = "gjc/elsewhere" // of the hub's capabilities
-	messageKey      = "gjc/message"   // of a prompt: the ID of its message
+	messageKey      = "gjc/message"   // of a prompt: the ID of its message; of an update: the message that is stored
 	elsewherePrompt = "_gjc/elsewhere/prompt"
 	elsewhereCancel = "_gjc/elsewhere/cancel"
+	elsewhereStored = "_gjc/elsewhere/stored"
 )
 
 // declareElsewhere adds to the parameters of initialize that the hub takes prompts of other servers.

@@ -14,6 +14,7 @@ import (
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/acptest"
 	"github.com/gajae-code/gjc/acp/hub"
+	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/testenv"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
@@ -279,5 +280,71 @@ func TestElsewhere_Queue(t *testing.T) {
 	defer cancel()
 	if err := w.hub.Drained(ctx); err != nil {
 		t.Error(err)
+	}
+}
+
+// A prompt is shown to the other clients when it is stored, and not when the model begins to answer. A client that joins is shown what is stored,
+// also if the engine has not reported it yet: it may have seen it at another server.
+func TestPrompt_Stored(t *testing.T) {
+	w := start(t, hub.Options{})
+	a := w.connect("ann", attaches())
+	id := a.newSession()
+	b := w.connect("bob", attaches())
+	wantResult(t, b.load(id))
+	held := a.begin("session/prompt", promptParams(id, "stored 1"))
+	b.awaitText(id, "stored 1")
+	close(w.gate("stored 1"))
+	r := a.end(held)
+	wantResult(t, r)
+	b.awaitText(id, "done")
+	if got := shown(b.received(), id); got != "\nu: stored 1\na: done" {
+		t.Errorf("the other client shows %q", got)
+	}
+	held = a.begin("session/prompt", promptParams(id, "quiet 1"))
+	await(a, func(got []wire) (struct{}, bool) {
+		return struct{}{}, slices.ContainsFunc(got, func(m wire) bool { return text(m.Params, "update", "sessionUpdate") == "usage_update" })
+	})
+	if got := shown(b.received(), id); strings.Contains(got, "quiet") {
+		t.Errorf("the other client shows %q, of which the hub has had no sign", got)
+	}
+	c := w.connect("carl", attaches())
+	wantResult(t, c.load(id))
+	if got := shown(c.received(), id); got != "\nu: stored 1\na: done\nu: quiet 1" {
+		t.Errorf("a client that joins shows %q", got)
+	}
+	close(w.gate("quiet 1"))
+	wantResult(t, a.end(held))
+	for _, other := range []*client{b, c} {
+		other.awaitText(id, "done\nu: quiet 1\na: done")
+	}
+	for _, m := range a.received() {
+		if text(m.Params, "update", "_meta", "gjc/message") != "" {
+			t.Errorf("a client receives %s, which is for the hub", m.Params)
+		}
+	}
+}
+
+// A prompt of a client of this server that another server has stored is shown once, also if this server takes the session over before the answer.
+func TestElsewhere_Overtaken(t *testing.T) {
+	w := start(t, hub.Options{})
+	a := w.connect("ann", attaches())
+	id := a.newSession()
+	b := w.connect("bob", attaches())
+	wantResult(t, b.load(id))
+	w.holder(id).part(id, obj{"role": "controller", "elsewhere": true, "reason": "another server has it"})
+	await(b, func(got []wire) (struct{}, bool) {
+		return struct{}{}, slices.ContainsFunc(got, func(m wire) bool { return text(m.Params, "update", "_meta", "gjc/attach", "reason") != "" })
+	})
+	r := a.prompt(id, "overtaken 1")
+	wantResult(t, r)
+	if seq := jsonx.Lookup(jsonx.Lookup(r.Result, "_meta"), "gjc/seq"); seq == nil {
+		t.Error("the answer has no number")
+	}
+	b.awaitText(id, "done")
+	if got := shown(b.received(), id); got != "\nu: overtaken 1\na: done" {
+		t.Errorf("the other client shows %q", got)
+	}
+	if got := shown(a.received(), id); got != "\na: done" {
+		t.Errorf("its client shows %q", got)
 	}
 }

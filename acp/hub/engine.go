@@ -248,8 +248,15 @@ func (e *engine) update(m *message) {
 		return
 	}
 	kind := textMember(jsonx.Lookup(m.params, "update"), "sessionUpdate")
-	if kind == "session_info_update" && s.id == m.session && s.part(jsonx.Lookup(m.params, "update"), m.line) {
-		return
+	if kind == "session_info_update" && s.id == m.session {
+		update := jsonx.Lookup(m.params, "update")
+		if meta(update, messageKey) != nil {
+			s.turnBegins()
+			return
+		}
+		if s.part(update, m.line) {
+			return
+		}
 	}
 	if kind == "subagent_update" {
 		if child := textMember(jsonx.Lookup(m.params, "update"), "sessionId"); child != "" {
@@ -425,10 +432,10 @@ func (c *call) author() string {
 }
 
 // waitFor waits for a channel with the hub's mutex released, for a bounded time. The caller holds h.mu.
-func (h *Hub) waitFor(ctx context.Context, ch <-chan struct{}) error {
+func (h *Hub) waitFor(ctx context.Context, ch <-chan struct{}, patience time.Duration) error {
 	h.mu.Unlock()
 	defer h.mu.Lock()
-	ctx, cancel := context.WithTimeoutCause(ctx, h.opts.Stall, errors.New("timed out waiting for the session; try again"))
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.New("timed out waiting for the session; try again"))
 	defer cancel()
 	select {
 	case <-ch:

@@ -95,6 +95,7 @@ type engine struct {
 	made  int
 	turns map[string]chan func() // by session
 	stops map[string]chan struct{}
+	quiet map[string]bool // sessions with a stored prompt that the hub does not know of
 	all   sync.WaitGroup
 	ctx   context.Context
 	end   context.CancelFunc
@@ -115,7 +116,7 @@ func (s stream) Close() error {
 // dial starts an engine.
 func (h *house) dial(context.Context) (io.ReadWriteCloser, error) {
 	x, y := net.Pipe()
-	a := &engine{house: h, in: y, out: y, asked: make(map[string]chan *wire), turns: make(map[string]chan func()), stops: make(map[string]chan struct{})}
+	a := &engine{house: h, in: y, out: y, asked: make(map[string]chan *wire), turns: make(map[string]chan func()), stops: make(map[string]chan struct{}), quiet: make(map[string]bool)}
 	a.ctx, a.end = context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -251,6 +252,15 @@ func (a *engine) receive(m *wire) {
 		turns <- func() { a.turn(id, m, stop) }
 	case "session/set_mode":
 		a.answer(m.ID, obj{})
+	case "_gjc/elsewhere/stored":
+		a.mu.Lock()
+		quiet := a.quiet[id]
+		delete(a.quiet, id)
+		a.mu.Unlock()
+		if quiet {
+			a.promptStored(id)
+		}
+		a.answer(m.ID, obj{})
 	default:
 		if m.ID != nil {
 			a.answer(m.ID, obj{"method": m.Method})
@@ -290,6 +300,16 @@ func (a *engine) begin(id string) {
 	})
 }
 
+// promptStored sends the update about a stored prompt, which is for the hub only.
+func (a *engine) promptStored(id string) {
+	a.update(id, obj{"sessionUpdate": "session_info_update", "_meta": obj{"gjc/message": "m1"}}, false)
+}
+
+// part sends the part that the hub's clients take in a session.
+func (a *engine) part(id string, part obj) {
+	a.update(id, obj{"sessionUpdate": "session_info_update", "_meta": obj{"gjc/attach": part}}, false)
+}
+
 // ask sends a request to the client and waits for the answer; nil if there is none.
 func (a *engine) ask(method string, params obj, stop <-chan struct{}) *wire {
 	a.mu.Lock()
@@ -309,7 +329,7 @@ func (a *engine) ask(method string, params obj, stop <-chan struct{}) *wire {
 	return nil
 }
 
-// turn plays a prompt: "say N", "ask", "read PATH", "form" or "hold NAME".
+// turn plays a prompt: "say N", "ask", "read PATH", "form", "hold NAME", or another of the words below.
 func (a *engine) turn(id string, m *wire, stop <-chan struct{}) {
 	var blocks []jsonx.Raw
 	_ = jsonx.Unmarshal(jsonx.Lookup(m.Params, "prompt"), &blocks)
@@ -369,8 +389,22 @@ func (a *engine) turn(id string, m *wire, stop <-chan struct{}) {
 			a.update(id, obj{"sessionUpdate": "notice", "severity": "info", "title": "Before", "description": "the prompt is stored"}, false)
 			a.fail(m.ID, "refused")
 			return
-		case "hold":
-			say("begun")
+		case "overtaken": // the prompt is stored by another server, which ends before the turn does
+			a.update(id, chunk("user_message_chunk", text(m.Params, "_meta", "gjc/message"), prompt), false)
+			a.part(id, obj{"role": "controller"})
+			say("done")
+		case "hold", "stored", "quiet":
+			switch word {
+			case "hold":
+				say("begun")
+			case "stored":
+				a.promptStored(id)
+			case "quiet":
+				a.mu.Lock()
+				a.quiet[id] = true
+				a.mu.Unlock()
+				a.send(obj{"jsonrpc": "2.0", "method": "session/update", "params": obj{"sessionId": id, "update": obj{"sessionUpdate": "usage_update"}}})
+			}
 			select {
 			case <-a.house.gate(prompt):
 				say("done")

@@ -196,7 +196,7 @@ func (l *link) inSession(m *message, s *session) *engine {
 		s.cancelled()
 	case "session/prompt":
 		for m.isRequest() && s.quiet && !s.over {
-			if l.hub.waitFor(l.ctx, s.replayed) != nil {
+			if l.hub.waitFor(l.ctx, s.replayed, l.hub.opts.Stall) != nil {
 				break
 			}
 		}

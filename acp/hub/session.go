@@ -417,8 +417,8 @@ func (s *session) advance() {
 	}
 }
 
-// turnBegins shows the prompt that the engine has to the other clients. It is called at the first sign that the engine has stored the prompt: one
-// that is refused, or lost with its engine, is shown to none.
+// turnBegins shows the prompt that the engine has to the other clients. It is called when the engine has stored the prompt, or at the first sign of
+// its turn: one that is refused, or lost with its engine, is shown to none.
 func (s *session) turnBegins() {
 	if len(s.prompts) == 0 || s.replaying || s.watched != nil {
 		return // a session that is open elsewhere shows a prompt when it is stored there

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/server/air"
+	"github.com/gajae-code/gjc/acp/server/relay"
 	"github.com/gajae-code/gjc/agent/commands"
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
@@ -36,6 +37,7 @@ func newExtensions(client *client, prompts *promptHandlers, stored *storedHandle
 		"_gjc/projects/list":     concurrent(stored.projects),
 		"_gjc/chats/byCwd":       concurrent(stored.chatsByCwd),
 		"_gjc/usage":             concurrent(addons.sessions.usageReports),
+		relay.MethodStored:       concurrent(addons.sessions.awaitUpdates),
 		"_gjc/extensions":        concurrent(addons.list),
 		"_gjc/extensions/toggle": concurrent(addons.toggle),
 	}}
@@ -43,7 +45,7 @@ func newExtensions(client *client, prompts *promptHandlers, stored *storedHandle
 
 // names lists the extension methods that are for every client.
 func (x extensions) names() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(x.methods)), func(name string) bool { return air.Needs(name) != "" })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(x.methods)), func(name string) bool { return air.Needs(name) != "" || name == relay.MethodStored })
 }
 
 // serve handles a method whose name begins with an underscore. For an unknown one it returns -32601.
@@ -106,6 +108,22 @@ func (r *registry) usageReports(context.Context, *struct{}) (any, error) {
 		}
 	}
 	return result, nil
+}
+
+type storedParams struct {
+	SessionID acp.SessionID `json:"sessionId"`
+}
+
+// awaitUpdates handles [relay.MethodStored].
+func (r *registry) awaitUpdates(_ context.Context, p *storedParams) (any, error) {
+	s, err := r.lookup(p.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	if o := s.ready(); o != nil {
+		_, err = o.Snapshot() // the session sends an update before it does anything else
+	}
+	return struct{}{}, err
 }
 
 // switches records the command files and skills that are switched off, by the names of their commands. In the zero value all are

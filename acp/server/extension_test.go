@@ -1,14 +1,18 @@
 package server_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/acptest"
+	"github.com/gajae-code/gjc/sessions"
 )
 
 // The extension methods report what exists, and no secrets.
@@ -80,5 +84,98 @@ func TestExtensions(t *testing.T) {
 	ask("_gjc/extensions/toggle", obj{"providerId": "mine", "enabled": true})
 	if got := ask("_gjc/extensions", obj{}); strings.Contains(got, `"enabled":false`) {
 		t.Errorf("extensions: %s", got)
+	}
+}
+
+// gatedFS waits in each write that has a text until a gate is open.
+type gatedFS struct {
+	sessions.FileSystem
+	text    string
+	reached chan struct{} // receives a value for each write that waits
+	gate    chan struct{}
+}
+
+func (f *gatedFS) OpenFile(name string, flag int, perm fs.FileMode) (sessions.File, error) {
+	file, err := f.FileSystem.OpenFile(name, flag, perm)
+	if err != nil {
+		return nil, err
+	}
+	return &gatedFile{file, f}, nil
+}
+
+type gatedFile struct {
+	sessions.File
+	fs *gatedFS
+}
+
+func (f *gatedFile) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(f.fs.text)) {
+		f.fs.reached <- struct{}{}
+		<-f.fs.gate
+	}
+	return f.File.Write(p)
+}
+
+// A hub is shown that a prompt is stored before it is shown that anything else is, and its request to be shown all that is stored is not
+// answered in between. Other clients do not receive that.
+func TestPromptStored(t *testing.T) {
+	for _, declared := range []bool{true, false} {
+		gated := &gatedFS{FileSystem: sessions.Disk(), text: "!say one", reached: make(chan struct{}, 10), gate: make(chan struct{})}
+		var mu sync.Mutex
+		var got []string
+		e := start(t, func(c *config) {
+			c.store.FS = gated
+			c.editor.Capabilities = acptest.AllCapabilities()
+			if declared {
+				if err := c.editor.Capabilities.Meta.Set("gjc/elsewhere", true); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.editor.Trace = func(sent bool, line []byte) {
+				mu.Lock()
+				defer mu.Unlock()
+				for _, part := range []string{`"gjc/message":"own"`, `"result":{}`, `agent_message_chunk`} {
+					if !sent && bytes.Contains(line, []byte(part)) && !slices.Contains(got, part) {
+						got = append(got, part)
+					}
+				}
+			}
+		})
+		id := e.session()
+		mu.Lock()
+		got = nil
+		mu.Unlock()
+		answered := make(chan error, 1)
+		go func() {
+			_, err := tryCall[obj](e, "session/prompt", obj{"sessionId": id, "prompt": []obj{{"type": "text", "text": "!say one"}}, "_meta": obj{"gjc/message": "own"}})
+			answered <- err
+		}()
+		<-gated.reached
+		stored := make(chan error, 1)
+		go func() {
+			_, err := tryCall[obj](e, "_gjc/elsewhere/stored", obj{"sessionId": id})
+			stored <- err
+		}()
+		if _, err := tryCall[obj](e, "_gjc/chats/byCwd", obj{"cwd": e.dir}); err != nil { // in the meantime, the other request is read
+			t.Fatal(err)
+		}
+		close(gated.gate)
+		for _, ch := range []chan error{answered, stored} {
+			if err := <-ch; err != nil {
+				t.Error(err)
+			}
+		}
+		_, err := tryCall[obj](e, "_gjc/elsewhere/stored", obj{"sessionId": "unknown"})
+		wantCode(t, err, acp.ErrorCodeResourceNotFound, "unknown")
+		mu.Lock()
+		if want := []string{`"gjc/message":"own"`, `"result":{}`, `agent_message_chunk`}; !declared {
+			want = want[1:]
+			if !slices.Equal(got, want) && !slices.Equal(got, []string{want[1], want[0]}) {
+				t.Errorf("another client receives %q", got)
+			}
+		} else if !slices.Equal(got, want) && !slices.Equal(got, []string{want[0], want[2], want[1]}) {
+			t.Errorf("a hub receives %q", got)
+		}
+		mu.Unlock()
 	}
 }

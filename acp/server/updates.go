@@ -11,6 +11,7 @@ import (
 	"github.com/gajae-code/gjc/acp/content"
 	"github.com/gajae-code/gjc/acp/server/air"
 	"github.com/gajae-code/gjc/acp/server/followed"
+	"github.com/gajae-code/gjc/acp/server/relay"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/contextwindow"
 )
@@ -18,6 +19,8 @@ import (
 // features are the optional capabilities of a client that updates depend on.
 type features struct {
 	notices, compaction, plans, subagents, booleans bool
+	// hub reports whether the client shares the session with other clients and processes.
+	hub bool
 	// output is the member of _meta in which the client accepts a command's output; empty for none. It is only set for
 	// clients without terminals.
 	output string
@@ -25,7 +28,7 @@ type features struct {
 }
 
 func featuresOf(c *acp.ClientCapabilities) features {
-	f := features{plans: c.Plan != nil, subagents: c.Subagents != nil}
+	f := features{plans: c.Plan != nil, subagents: c.Subagents != nil, hub: relay.Declared(c.Meta)}
 	f.air, _ = air.ParseClient(c.Meta) // initialize has reported the error
 	if s := c.Session; s != nil {
 		f.notices, f.compaction = s.Notices != nil, s.Compaction != nil
@@ -115,8 +118,16 @@ func (m *mapper) updates(ev agent.Event) []acp.SessionUpdate {
 		}
 		return []acp.SessionUpdate{noticeUpdate(ev, m.notices)}
 	default:
-		return nil
+		return m.stored(ev)
 	}
+}
+
+// stored returns the update of a [agent.PromptStored].
+func (m *mapper) stored(ev agent.Event) []acp.SessionUpdate {
+	if ev, ok := ev.(agent.PromptStored); ok && m.hub {
+		return []acp.SessionUpdate{relay.Stored(ev.MessageID)}
+	}
+	return nil
 }
 
 func summaryChunks(id acp.CompactionID, texts []string) []acp.SessionUpdate {

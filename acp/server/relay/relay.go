@@ -41,6 +41,17 @@ func Declared(capabilities acp.Meta) bool {
 // session knows the message again.
 const messageMeta = "gjc/message"
 
+// MethodStored is the request with which such a client waits until it has received the updates about all that is stored of an open session:
+// other processes may show that already. Its only parameter is sessionId, and its result has no members.
+const MethodStored = "_gjc/elsewhere/stored"
+
+// Stored returns the update with which such a client learns that a prompt is stored, and can be shown to others.
+func Stored(messageID string) acp.SessionUpdate {
+	u := new(acp.SessionInfoUpdate)
+	_ = u.Meta.Set(messageMeta, messageID) // a string can be encoded
+	return u
+}
+
 // maxMessageID bounds an ID, in bytes.
 const maxMessageID = 64
 
