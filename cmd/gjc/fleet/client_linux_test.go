@@ -101,7 +101,7 @@ func (c *client) visit(ctx context.Context, at *server) error {
 	case 0:
 		l.abort() // the network is gone
 	case 1:
-		c.session.happened("client %d closes the session", c.number)
+		c.session.closes(c)
 		ctx, cancel := context.WithTimeout(ctx, dialTime)
 		defer cancel()
 		_, err = acp.MethodSessionClose.Call(ctx, l.Conn, &acp.CloseSessionRequest{SessionID: acp.SessionID(c.session.id)})
@@ -130,6 +130,7 @@ func (c *client) watch(ctx context.Context, l *link) (bool, error) {
 				return true, err
 			}
 			c.fleet.count("answered elsewhere")
+			c.session.usable()
 		}
 	}
 }

@@ -65,7 +65,7 @@ func (f *fleet) settle(ctx context.Context) {
 	for _, s := range f.sessions {
 		for s.firstLoad(last).IsZero() {
 			if time.Since(last) > hang {
-				f.t.Fatalf("no client can load session %d any more:\n%s", s.number, s.lastErrors())
+				f.t.Fatalf("no client can load session %d any more:\n%s%s", s.number, s.lastErrors(), s.between(last.Add(-leaseTime), time.Now()))
 			}
 			sleep(ctx, retryTime)
 		}

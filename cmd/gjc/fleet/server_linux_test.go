@@ -35,6 +35,8 @@ type server struct {
 	ended  chan struct{} // closed when cmd has ended
 	paused bool
 	away   []span // in which it did not run, or was paused
+	// engines are the moments at which its engine was killed, with what that was taking over.
+	engines []time.Time
 }
 
 // span is a time; end is zero if it goes on.
@@ -82,7 +84,7 @@ func (s *server) wasAway(during span) bool {
 	})
 }
 
-// worksFrom returns the first moment from begin on from which the server worked until end; end for none.
+// worksFrom returns the first moment from begin on from which the server, and its engine, worked until end; end for none.
 func (s *server) worksFrom(begin, end time.Time) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,6 +95,11 @@ func (s *server) worksFrom(begin, end time.Time) time.Time {
 			return end
 		default:
 			begin = a.end
+		}
+	}
+	for _, killed := range s.engines {
+		if killed.After(begin) && killed.Before(end) {
+			begin = killed
 		}
 	}
 	return begin
@@ -215,6 +222,7 @@ func (s *server) killEngine() (bool, error) {
 	if err := syscall.Kill(id, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return false, err
 	}
+	s.engines = append(s.engines, time.Now())
 	return true, nil
 }
 
