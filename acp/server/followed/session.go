@@ -63,7 +63,7 @@ type Session struct {
 	read    int              // the number of entries that the client has
 	left    []sessions.Entry // that were read, and that the client does not have
 	last    string           // the ID of the last entry that the client has; empty for none
-	refused string           // why the session could not be opened; empty if it was not tried
+	refused refusal
 	writer
 }
 
@@ -209,8 +209,8 @@ func (s *Session) setState(owner *sessions.LockedError) bool {
 		state.Elsewhere, state.Reason = true, words(owner)+" has the session open; this client can only watch, because "+missing
 	case missing != "":
 		state.Reason = "this client can only watch, because " + missing
-	case s.refused != "":
-		state.Reason = "this client can only watch, because the session cannot be opened here: " + s.refused
+	case s.refused.why != "":
+		state.Reason = "this client can only watch, because the session cannot be opened here: " + s.refused.why
 	default:
 		state.Reason = "the session is being opened"
 	}
@@ -291,6 +291,15 @@ func (s *Session) follow() error {
 	}
 }
 
+// refusal is why the session could not be opened here, and until when that is not tried again. It is empty if the session was not tried.
+type refusal struct {
+	why   string
+	until time.Time
+}
+
+// refusedFor is the time after which a session that could not be opened is tried again: the reason may have passed, like a full disk.
+const refusedFor = 10 * time.Second
+
 // margin is added to the end of a lease, by the clock of the store, before the session is opened.
 const margin = 5 * time.Millisecond
 
@@ -323,7 +332,7 @@ func (s *Session) step(check *time.Time) (opened bool, err error) {
 	s.found(owner, read)
 	s.reach(owner)
 	if owner != nil {
-		s.refused = ""
+		s.refused = refusal{}
 		wait := follow.Interval
 		if left > 0 {
 			wait = min(wait, left+margin)
@@ -335,7 +344,7 @@ func (s *Session) step(check *time.Time) (opened bool, err error) {
 		s.report(owner)
 		return false, nil
 	}
-	if s.refused != "" || s.opts.Missing(s.source.Header().Cwd) != "" {
+	if time.Now().Before(s.refused.until) || s.opts.Missing(s.source.Header().Cwd) != "" {
 		s.report(nil)
 		return false, nil
 	}
@@ -348,7 +357,7 @@ func (s *Session) step(check *time.Time) (opened bool, err error) {
 	case final(err) != nil:
 		return false, err
 	default:
-		s.refused = err.Error()
+		s.refused = refusal{err.Error(), time.Now().Add(refusedFor)}
 		s.report(nil)
 	}
 	return false, nil
@@ -424,6 +433,9 @@ func (s *Session) rest() error {
 
 // cut shows what the end of the process that had the session open has interrupted.
 func (s *Session) cut() {
+	if s.ended[s.last] {
+		return // an earlier attempt to open the session has shown it
+	}
 	s.ended[s.last] = true
 	s.show(s.events.End())
 }

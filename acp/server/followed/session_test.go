@@ -2,11 +2,15 @@ package followed_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/gajae-code/gjc/acp/server/followed"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
 
@@ -57,6 +61,67 @@ func TestSession_ShowWhileOpened(t *testing.T) {
 		}
 		if <-late {
 			t.Error("a session that is open here is still followed")
+		}
+	})
+}
+
+// A session that could not be opened here is tried again, since the reason may have passed. The turn that was cut is shown once.
+func TestSession_RefusedForAWhile(t *testing.T) {
+	dir := t.TempDir()
+	store := sessions.NewStore(dir, nil)
+	log, err := store.Create(t.Context(), sessions.Header{ID: "one", Cwd: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.AppendMessage(&providers.Message{Role: providers.RoleUser, Parts: []providers.Part{providers.Text{Text: "hi"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		var notices, reasons []string
+		var tries []time.Duration
+		ended := make(chan error, 1)
+		s := followed.New(followed.Options{
+			Store: store, ID: "one", Missing: func(string) string { return "" },
+			Sink: func() func(agent.Event) {
+				return func(ev agent.Event) {
+					if n, ok := ev.(agent.Noticed); ok {
+						notices = append(notices, n.Title)
+					}
+				}
+			},
+			About: func(followed.About) {}, Changed: func(state followed.State) { reasons = append(reasons, state.Reason) },
+			Open: func(_ context.Context, rest func() error) error {
+				if err := rest(); err != nil {
+					t.Error(err)
+				}
+				if tries = append(tries, time.Since(begin)); len(tries) < 3 {
+					return errors.New("no space left on device")
+				}
+				return nil
+			},
+			Ended: func(err error) { ended <- err },
+		})
+		shown, ok, err := s.Show(t.Context(), true)
+		if err != nil || !ok {
+			t.Fatalf("%t, %v", ok, err)
+		}
+		shown()
+		s.Run()
+		if err := <-ended; err != nil {
+			t.Errorf("it has ended with %v", err)
+		}
+		if len(notices) != 1 || !strings.HasPrefix(notices[0], "The turn was interrupted.") {
+			t.Errorf("the notices are %q", notices)
+		}
+		if len(reasons) != 1 || !strings.HasSuffix(reasons[0], "no space left on device") {
+			t.Errorf("the client receives the reasons %q", reasons)
+		}
+		if len(tries) != 3 || tries[1]-tries[0] < 10*time.Second || tries[2] > 25*time.Second {
+			t.Errorf("it was tried after %v", tries)
 		}
 	})
 }
