@@ -75,6 +75,12 @@ func (s *session) dropPrompt(c *call) bool {
 	return s.engine.calls[callKey(c.id)] != c
 }
 
+// runsElsewhere reports whether the turn that runs is that of a client of another server. It goes on when the last client of this one closes the
+// session.
+func (s *session) runsElsewhere() bool {
+	return len(s.prompts) > 0 && s.prompts[0].begun && s.prompts[0].call.asked != nil
+}
+
 // takesPrompts reports whether another server has the session open and takes the prompts of this one's clients.
 func (s *session) takesPrompts() bool {
 	return s.watched != nil && textMember(s.watched, "role") == roleController

@@ -212,6 +212,40 @@ func TestElsewhere_Next(t *testing.T) {
 	}
 }
 
+// A client that closes the session leaves the turn of another server's client alone. The session is closed when that has ended.
+func TestElsewhere_Close(t *testing.T) {
+	gate := providertest.NewGate()
+	defer gate.Open()
+	w := startTwo(t, providertest.NewScript(
+		scriptInfo,
+		providertest.Step{providertest.Text("one.")},
+		providertest.Step{providertest.Text("tw"), gate.Hold(), providertest.Text("o.")},
+		providertest.Step{providertest.Text("three.")},
+	), nil, nil)
+	turn := make(chan error, 1)
+	go func() {
+		resp, err := w.bob.Prompt(t.Context(), w.id, "second")
+		if err == nil && resp.StopReason != acp.StopReasonEndTurn {
+			t.Errorf("the turn ends with %s", resp.StopReason)
+		}
+		turn <- err
+	}()
+	w.ann.await(w.id, "tw")
+	if err := w.ann.Conn.Call(t.Context(), "session/close", obj{"sessionId": w.id}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.ann.Prompt(t.Context(), w.id, "late"); err == nil {
+		t.Error("a client prompts in a session that it has closed")
+	}
+	gate.Open()
+	if err := <-turn; err != nil {
+		t.Fatal(err)
+	}
+	w.bob.awaitPart(w.id, controls)
+	w.carl.await(w.id, "\nuser: second\nagent: two.")
+	w.prompt(w.carl, "third", acp.StopReasonEndTurn)
+}
+
 // An engine passes on what clients of other servers prompt and cancel: their prompts wait with those of this server's clients, which are shown who
 // has sent them.
 func TestElsewhere_Queue(t *testing.T) {

@@ -186,7 +186,7 @@ func (l *link) inSession(m *message, s *session) *engine {
 	e := s.engine
 	switch m.method {
 	case "session/close":
-		if m.isRequest() && len(s.members) > 1 {
+		if m.isRequest() && (len(s.members) > 1 || s.runsElsewhere()) {
 			s.remove(l)
 			l.out.put(answer(m.id, jsonx.Raw("{}"), nil))
 			return e

@@ -101,7 +101,7 @@ func (c *client) visit(ctx context.Context, at *server) error {
 	case 0:
 		l.abort() // the network is gone
 	case 1:
-		c.session.closes(c)
+		c.session.happened("client %d closes the session", c.number)
 		ctx, cancel := context.WithTimeout(ctx, dialTime)
 		defer cancel()
 		_, err = acp.MethodSessionClose.Call(ctx, l.Conn, &acp.CloseSessionRequest{SessionID: acp.SessionID(c.session.id)})
@@ -394,7 +394,8 @@ func (c *client) prompt(ctx context.Context, l *link) error {
 		return err
 	}
 	if resp.StopReason != acp.StopReasonEndTurn {
-		return fmt.Errorf("a turn ends with %s", resp.StopReason)
+		c.fleet.violations(fmt.Sprintf("the turn of %s, which nothing cancels, ends with %s%s", p.word, resp.StopReason, c.session.between(p.sent.Add(-leaseTime), time.Now())))
+		return nil
 	}
 	var seq int64
 	if _, err := resp.Meta.Get("gjc/seq", &seq); err != nil || seq == 0 {

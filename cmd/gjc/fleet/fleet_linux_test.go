@@ -295,7 +295,7 @@ func (f *fleet) report(all []handOver, took time.Duration) {
 		next := slices.IndexFunc(all[i+1:], func(later handOver) bool { return later.session == h.session })
 		if seen, ok := s.firstTakeover(h.takenAt); ok && seen.cut && seen.sent.After(h.since) && (next < 0 || seen.at.Before(all[i+1+next].takenAt)) {
 			f.count("cut turns after a takeover")
-			if !seen.interrupted && !s.closedIn(seen.sent, h.takenAt) {
+			if !seen.interrupted {
 				f.violations(fmt.Sprintf("session %d was taken over in a turn, and a client does not show that it was interrupted:\n%s%s",
 					s.number, seen.shown, s.between(seen.sent.Add(-leaseTime), seen.at)))
 			}

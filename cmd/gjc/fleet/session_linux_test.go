@@ -29,7 +29,6 @@ type session struct {
 	visits  []visit // that have loaded the session, or tried
 	// takeovers are the moments at which a client that watched learned that its server has the session now.
 	takeovers []takeover
-	closings  []time.Time // at which a client has closed the session, which cancels its turn
 }
 
 // visit is a time in which a client wanted the session at a server; end is zero if it goes on.
@@ -104,21 +103,6 @@ func (s *session) takenOver(v *view) {
 		}
 	}
 	s.takeovers = append(s.takeovers, one)
-}
-
-// closes records that a client closes the session.
-func (s *session) closes(c *client) {
-	s.happened("client %d closes the session", c.number)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closings = append(s.closings, time.Now())
-}
-
-// closedIn reports whether a client has closed the session in a time.
-func (s *session) closedIn(begin, end time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.closings, func(at time.Time) bool { return at.After(begin) && at.Before(end) })
 }
 
 // firstTakeover returns the first one after t.
