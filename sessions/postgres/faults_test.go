@@ -200,6 +200,93 @@ func TestLease(t *testing.T) {
 	}
 }
 
+// refuse makes statements about the lease of a session fail until the returned function is called. The database is full, as it says. change is
+// what the statements do, such as "DELETE".
+func refuse(t testing.TB, address, change, id string) (stop func()) {
+	t.Helper()
+	err := postgrestest.Exec(t.Context(), address, fmt.Sprintf(`
+CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  IF TG_OP = 'DELETE' AND OLD.name LIKE '%%%[2]s%%' OR TG_OP = 'UPDATE' AND NEW.name LIKE '%%%[2]s%%' AND NEW.epoch <> OLD.epoch THEN
+    RAISE EXCEPTION 'simulated' USING ERRCODE = '53100';
+  END IF;
+  RETURN CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END;
+END $$;
+CREATE TRIGGER refuse BEFORE %[1]s ON gjc_leases FOR EACH ROW EXECUTE FUNCTION refuse()`, change, id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		if err := postgrestest.Exec(t.Context(), address, "DROP FUNCTION refuse CASCADE"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// leasesOf returns how many leases a session has.
+func leasesOf(t testing.TB, address, id string) string {
+	t.Helper()
+	return postgrestest.Rows(t, address, "SELECT count(*) FROM gjc_leases WHERE name LIKE '%"+id+"%'")[0]
+}
+
+// A session that was closed while the database refused to end its lease can be opened when the lease has expired, although the process renews
+// the leases of its other sessions. The process ends the lease later if no other one has taken it over.
+func TestLease_NotDropped(t *testing.T) {
+	address := cluster.Database(t)
+	s := store(t, address, postgres.Options{Lease: 600 * time.Millisecond, Renew: 100 * time.Millisecond, Patience: 200 * time.Millisecond})
+	add(t, create(t, s), "another session")
+	one, two := create(t, s), create(t, s)
+	for _, l := range []*sessions.Log{one, two} {
+		add(t, l, "prompt")
+		stop := refuse(t, address, "DELETE", l.ID())
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if n := leasesOf(t, address, l.ID()); n != "1" {
+			t.Fatalf("the session that was closed has %s leases: the test tests nothing", n)
+		}
+		if l == one {
+			add(t, openLater(t, store(t, address, postgres.Options{}), l.ID()), "again")
+		}
+		stop()
+	}
+	eventually(t, "the end of the lease", func() bool { return leasesOf(t, address, two.ID()) == "0" })
+	if n := leasesOf(t, address, one.ID()); n != "1" {
+		t.Errorf("the session that another process has open has %s leases", n)
+	}
+}
+
+// A session whose opening has failed, after the database had given the process the lease, can be opened later.
+func TestLease_Unknown(t *testing.T) {
+	direct := cluster.Database(t)
+	p, address := newProxy(t, direct)
+	s := store(t, address, postgres.Options{Conns: 1, Lease: 600 * time.Millisecond, Renew: 100 * time.Millisecond, Patience: 200 * time.Millisecond})
+	add(t, create(t, s), "another session")
+	l := create(t, s)
+	add(t, l, "prompt")
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	stop := refuse(t, direct, "UPDATE", l.ID())
+	for skip := int32(0); leasesOf(t, direct, l.ID()) == "0"; skip++ { // until the answer to the commit is lost
+		if skip == 100 {
+			t.Fatal("no lost answer leaves a lease")
+		}
+		p.skip.Store(skip % 20)
+		p.mode.Store(loseAnswer)
+		if l, err := s.Open(t.Context(), l.ID()); err == nil {
+			p.mode.Store(forward)
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.mode.Store(forward)
+	}
+	stop()
+	eventually(t, "the end of the lease", func() bool { return leasesOf(t, direct, l.ID()) == "0" })
+	add(t, openLater(t, s, l.ID()), "again")
+}
+
 // A process that pauses in a transaction does not keep others from taking over a session whose lease has ended. It does the transaction again when
 // it goes on.
 func TestLease_PausedInTransaction(t *testing.T) {

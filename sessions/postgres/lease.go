@@ -2,9 +2,11 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,8 +32,10 @@ func (l *lease) lose() {
 
 // leases are the leases that a process renews.
 type leases struct {
-	mu      sync.Mutex // guards the fields below
-	held    map[*lease]bool
+	mu   sync.Mutex // guards the fields below
+	held map[*lease]bool
+	// ended are the leases that this process has ended, and that the database may still have, by their owners.
+	ended   map[*lease]*fileSystem
 	renewer sync.WaitGroup
 	running bool
 }
@@ -62,10 +66,19 @@ func (l *leases) add(life context.Context, held *lease, every time.Duration, ren
 	})
 }
 
-func (l *leases) remove(held *lease) {
+// end has a lease renewed no more. If the database is not reachable, the lease expires there.
+func (l *leases) end(held *lease, owner *fileSystem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.held, held)
+	l.ended[held] = owner
+}
+
+// dropped records that the database does not have a lease any more.
+func (l *leases) dropped(held *lease) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.ended, held)
 }
 
 // idle ends the renewer if there is nothing to renew.
@@ -79,16 +92,21 @@ func (l *leases) idle() bool {
 func (l *leases) wait() { l.renewer.Wait() }
 
 const renewLeases = `
-UPDATE gjc_leases SET expires = clock_timestamp() + $2::bigint * interval '1 microsecond' WHERE server = $1 RETURNING holder`
+UPDATE gjc_leases SET expires = clock_timestamp() + $2::bigint * interval '1 microsecond'
+WHERE server = $1 AND holder <> ALL (string_to_array($3, ' ')) RETURNING holder`
 
-// renew renews the leases of this process. If the database is not reachable, the next tick tries again. A lease that was taken over
-// is not renewed, and the next write of its holder fails.
+// renew renews the leases of this process, and drops those that it has ended. If the database is not reachable, the next tick tries again. A
+// lease that was taken over is not renewed, and the next write of its holder fails.
 func (db *DB) renew() {
-	held := db.leases.all()
+	held, ended := db.leases.all()
+	var tokens []string
+	for l := range ended {
+		tokens = append(tokens, l.holder)
+	}
 	var renewed map[string]bool
 	err := db.do(db.opts.Renew, func(ctx context.Context, c *conn, _ bool) error {
 		renewed = make(map[string]bool)
-		_, err := c.each(ctx, func(r row) { renewed[r.text(0)] = true }, renewLeases, db.server, db.opts.Lease.Microseconds())
+		_, err := c.each(ctx, func(r row) { renewed[r.text(0)] = true }, renewLeases, db.server, db.opts.Lease.Microseconds(), strings.Join(tokens, " "))
 		return err
 	})
 	if err != nil {
@@ -99,13 +117,18 @@ func (db *DB) renew() {
 			l.lose() // or it has ended meanwhile, and is not needed
 		}
 	}
+	for l, owner := range ended {
+		if owner.drop(l, db.opts.Renew) != nil {
+			return
+		}
+	}
 }
 
-// all returns the leases that are held.
-func (l *leases) all() []*lease {
+// all returns the leases that are held, and those that were ended.
+func (l *leases) all() (held []*lease, ended map[*lease]*fileSystem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Collect(maps.Keys(l.held))
+	return slices.Collect(maps.Keys(l.held)), maps.Clone(l.ended)
 }
 
 const (
@@ -147,6 +170,9 @@ func (f *fileSystem) Lock(name string) (unlock func(), err error) {
 		return c.tx(ctx, func() error { return f.take(ctx, c, held) })
 	})
 	if err != nil {
+		if down, ok := errors.AsType[*downError](err); ok && down.unknown {
+			f.db.leases.end(held, f) // it may have been taken
+		}
 		return nil, err
 	}
 	f.mu.Lock()
@@ -230,7 +256,7 @@ func (f *fileSystem) Lost(name string) <-chan struct{} {
 // Renew returns the time between two renewals of a lease.
 func (f *fileSystem) Renew() time.Duration { return f.db.opts.Renew }
 
-// unlock ends a lease. If the database is not reachable for a moment, the lease expires.
+// unlock ends a lease.
 func (f *fileSystem) unlock(held *lease) {
 	at := held.at
 	f.mu.Lock()
@@ -238,8 +264,15 @@ func (f *fileSystem) unlock(held *lease) {
 		delete(f.leases, at.path())
 	}
 	f.mu.Unlock()
-	f.db.leases.remove(held)
-	_ = f.db.do(min(f.db.opts.Patience, f.db.opts.Lease), func(ctx context.Context, c *conn, _ bool) error {
+	f.db.leases.end(held, f)
+	_ = f.drop(held, min(f.db.opts.Patience, f.db.opts.Lease)) // a renewal tries again
+	f.db.ring(f.owner, at)
+}
+
+// drop deletes a lease that this process has ended.
+func (f *fileSystem) drop(held *lease, patience time.Duration) error {
+	at := held.at
+	err := f.db.do(patience, func(ctx context.Context, c *conn, _ bool) error {
 		return c.tx(ctx, func() error {
 			n, err := c.exec(ctx, dropLease, f.owner, at.dir, at.name, held.holder)
 			if err != nil || n == 0 {
@@ -251,7 +284,10 @@ func (f *fileSystem) unlock(held *lease) {
 			return ignoreMissing(f.touch(ctx, c, at.dir))
 		})
 	})
-	f.db.ring(f.owner, at)
+	if err == nil {
+		f.db.leases.dropped(held)
+	}
+	return err
 }
 
 // lease returns the lease that this file system has on a file, or nil.

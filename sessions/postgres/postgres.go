@@ -110,7 +110,7 @@ func Open(ctx context.Context, address string, opts Options) (*DB, error) {
 	db := &DB{config: config, address: address, opts: opts, server: token(), host: host, migrations: migrations}
 	db.life, db.end = context.WithCancelCause(ctx)
 	db.pool = newPool(config, opts.Conns, cmp.Or(opts.Idle, time.Minute), max(opts.Lease/5, minPause))
-	db.leases.held = make(map[*lease]bool)
+	db.leases.held, db.leases.ended = make(map[*lease]bool), make(map[*lease]*fileSystem)
 	db.bell.hurried = make(chan struct{})
 	db.listener.watched = make(map[string]map[*watch]bool)
 	return db, nil
