@@ -63,6 +63,19 @@ func (w *twoServers) prompt(e *editor, text string, want acp.StopReason) {
 	}
 }
 
+// begin sends a prompt, and checks how its turn ends. The channel receives the error of the answer, or nil.
+func (w *twoServers) begin(e *editor, text string, want acp.StopReason) <-chan error {
+	answered := make(chan error, 1)
+	go func() {
+		resp, err := e.Prompt(w.Context(), w.id, text)
+		if err == nil && resp.StopReason != want {
+			w.Errorf("the turn of %q ends with %s", text, resp.StopReason)
+		}
+		answered <- err
+	}()
+	return answered
+}
+
 // show checks what the editors show.
 func (w *twoServers) show(want map[*editor]string) {
 	w.Helper()
@@ -141,18 +154,12 @@ func TestElsewhere_TakesPart(t *testing.T) {
 	w.bob.await(w.id, "\nuser: third\nagent: three.\nuser: fourth\nagent: four.")
 	w.ann.await(w.id, "two.three.\nuser: fourth\nagent: four.")
 	w.carl.await(w.id, "\nuser: third\nagent: three.four.")
-	go func() {
-		resp, err := w.ann.Prompt(t.Context(), w.id, "fifth")
-		if err == nil && resp.StopReason != acp.StopReasonCancelled {
-			t.Errorf("the cancelled turn ends with %s", resp.StopReason)
-		}
-		turns <- err
-	}()
+	cancelled := w.begin(w.ann, "fifth", acp.StopReasonCancelled)
 	w.ann.await(w.id, "four.fi")
 	if err := w.carl.Conn.Notify(t.Context(), "session/cancel", obj{"sessionId": w.id}); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-turns; err != nil {
+	if err := <-cancelled; err != nil {
 		t.Error(err)
 	}
 }
@@ -186,14 +193,7 @@ func TestElsewhere_Next(t *testing.T) {
 				_, _ = w.ann.Prompt(context.Background(), w.id, "second") // it may be cut off
 			}()
 			w.ann.await(w.id, "tw")
-			waits := make(chan error, 1)
-			go func() {
-				resp, err := w.bob.Prompt(t.Context(), w.id, "third")
-				if err == nil && resp.StopReason != acp.StopReasonEndTurn {
-					t.Errorf("the turn ends with %s", resp.StopReason)
-				}
-				waits <- err
-			}()
+			waits := w.begin(w.bob, "third", acp.StopReasonEndTurn)
 			awaitTurns(t, w.here.hub, 2)
 			if err := leave(w, gate.Open); err != nil {
 				t.Fatal(err)
@@ -222,14 +222,7 @@ func TestElsewhere_Close(t *testing.T) {
 		providertest.Step{providertest.Text("tw"), gate.Hold(), providertest.Text("o.")},
 		providertest.Step{providertest.Text("three.")},
 	), nil, nil)
-	turn := make(chan error, 1)
-	go func() {
-		resp, err := w.bob.Prompt(t.Context(), w.id, "second")
-		if err == nil && resp.StopReason != acp.StopReasonEndTurn {
-			t.Errorf("the turn ends with %s", resp.StopReason)
-		}
-		turn <- err
-	}()
+	turn := w.begin(w.bob, "second", acp.StopReasonEndTurn)
 	w.ann.await(w.id, "tw")
 	if err := w.ann.Conn.Call(t.Context(), "session/close", obj{"sessionId": w.id}, nil); err != nil {
 		t.Fatal(err)

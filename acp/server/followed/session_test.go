@@ -14,18 +14,41 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// A client that waits while the session is opened here finds that it is not followed any more. If it were shown what follows, it would see what
-// this process writes twice.
-func TestSession_ShowWhileOpened(t *testing.T) {
+// storeWithSession returns a store with the session "one", which has prompts without answers.
+func storeWithSession(t *testing.T, prompts ...string) *sessions.Store {
+	t.Helper()
 	dir := t.TempDir()
 	store := sessions.NewStore(dir, nil)
 	log, err := store.Create(t.Context(), sessions.Header{ID: "one", Cwd: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, text := range prompts {
+		if _, err := log.AppendMessage(&providers.Message{Role: providers.RoleUser, Parts: []providers.Part{providers.Text{Text: text}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
+	return store
+}
+
+// follow shows a session, and what follows until it is not followed any more.
+func follow(t *testing.T, s *followed.Session) {
+	t.Helper()
+	shown, ok, err := s.Show(t.Context(), true)
+	if err != nil || !ok {
+		t.Fatalf("%t, %v", ok, err)
+	}
+	shown()
+	s.Run()
+}
+
+// A client that waits while the session is opened here finds that it is not followed any more. If it were shown what follows, it would see what
+// this process writes twice.
+func TestSession_ShowWhileOpened(t *testing.T) {
+	store := storeWithSession(t)
 	synctest.Test(t, func(t *testing.T) {
 		late := make(chan bool, 1)
 		ended := make(chan error, 1)
@@ -50,12 +73,7 @@ func TestSession_ShowWhileOpened(t *testing.T) {
 			},
 			Ended: func(err error) { ended <- err },
 		})
-		shown, ok, err := s.Show(t.Context(), true)
-		if err != nil || !ok {
-			t.Fatalf("%t, %v", ok, err)
-		}
-		shown()
-		s.Run()
+		follow(t, s)
 		if err := <-ended; err != nil {
 			t.Errorf("it has ended with %v", err)
 		}
@@ -67,18 +85,7 @@ func TestSession_ShowWhileOpened(t *testing.T) {
 
 // A session that could not be opened here is tried again, since the reason may have passed. The turn that was cut is shown once.
 func TestSession_RefusedForAWhile(t *testing.T) {
-	dir := t.TempDir()
-	store := sessions.NewStore(dir, nil)
-	log, err := store.Create(t.Context(), sessions.Header{ID: "one", Cwd: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := log.AppendMessage(&providers.Message{Role: providers.RoleUser, Parts: []providers.Part{providers.Text{Text: "hi"}}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
+	store := storeWithSession(t, "hi")
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		var notices, reasons []string
@@ -105,12 +112,7 @@ func TestSession_RefusedForAWhile(t *testing.T) {
 			},
 			Ended: func(err error) { ended <- err },
 		})
-		shown, ok, err := s.Show(t.Context(), true)
-		if err != nil || !ok {
-			t.Fatalf("%t, %v", ok, err)
-		}
-		shown()
-		s.Run()
+		follow(t, s)
 		if err := <-ended; err != nil {
 			t.Errorf("it has ended with %v", err)
 		}
